@@ -157,7 +157,98 @@ typedef enum { LGELU_OK = 0, LGELU_E_ARGUMENT, LGELU_E_SHAPE, LGELU_E_MEMORY, LG
 LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 
 #ifdef LGELU_TRAINER
-/*@NETWORK_DECLARATIONS@*/
+/* ---- network: a graph of layers over one block of memory. A value is a node; samples lie in rows, channels last:
+   (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return the new node, or -1 after an error;
+   errors stick, so one look at net.status (text in net.message, naming the layer) after building is enough. ---- */
+typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU } lgelu_gate_kind;
+typedef enum { LGELU_INFER = 0, LGELU_TRAIN } lgelu_mode;
+typedef enum { LGELU_HE = 0, LGELU_GLOROT } lgelu_init;                  /* uniform forms: ±√(6/in), ±√(6/(in + out)) */
+
+typedef struct { size_t bytes, at; int from, to; } lgelu_buffer;        /* its place in the block and its life: the memory plan */
+typedef struct {                             /* made by the builders; read what you like */
+    char   name[32];
+    int    op, inputs, input[3];
+    size_t shape[3];                         /* rows, columns, channels of one sample */
+    size_t weight, weights, bias, biases;    /* its matrix (outputs, inputs) and bias: first element in net.w, and count */
+    int    hardness, hardnesses;             /* its λ's: first in net.lambda, and count */
+    lgelu_gate_kind gate;
+    lgelu_init init;
+    float  lambda0;                          /* λ at the start */
+    int    learns, written;                  /* has a gradient; it holds something */
+    const void *bound;                       /* an input's data */
+    lgelu_buffer buffer[4];                  /* value, gradient, what the forward leaves for the backward, scratch */
+} lgelu_node;
+
+/* a parallel for: run(user, task, job, count) calls task(job, 0..count-1) in any order on any threads and returns when all
+   are done. Without one OpenMP serves, where the file was compiled with it. The bits do not depend on it. */
+typedef void lgelu_task(void *job, size_t index);
+typedef struct { void (*run)(void *user, lgelu_task *task, void *job, size_t count); void *user; } lgelu_threads;
+
+typedef struct {
+    lgelu_node *nodes; int count, capacity;
+    lgelu_init init;                         /* of the layers built next */
+    lgelu_hardness hardness;                 /* the map of every learned λ; set it before lgelu_net_make */
+    lgelu_threads threads;
+    size_t batch, parameters, matrices;      /* w holds the matrices first (these decay), then biases: `parameters` in all */
+    float *w, *g, *m, *v;                    /* weights, gradients, AdamW moments; the last three in training only */
+    int    hardnesses;
+    float *lambda, *s, *s_m, *s_v, *lambda0; /* per hardness: λ, free number, its moments, λ where hardening begins */
+    double *dlambda;
+    size_t samples;                          /* of the last forward */
+    long   step;                             /* steps taken */
+    double loss, gradient_norm;              /* of the last forward; of the last step, before clipping */
+    float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
+    int    fresh;                            /* the next backward overwrites the gradients */
+    unsigned char *memory, *arena; float *pack;
+    lgelu_mode mode;
+    lgelu_status status; char message[160];
+} lgelu_net;
+
+LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
+LGELU_DEF int  lgelu_input (lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels);  /* floats */
+LGELU_DEF int  lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes);                  /* int32_t, count a sample */
+LGELU_DEF int  lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);   /* x Wᵀ + b over the channels */
+LGELU_DEF int  lgelu_gate  (lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda);      /* one λ */
+LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);                     /* one λ a channel (ours) */
+LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
+LGELU_DEF int  lgelu_cross_entropy     (lgelu_net *net, const char *name, int logits, int labels);    /* mean of -log softmax */
+LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target);         /* mean of (x - target)² */
+/* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names fc1, gate1, fc2, ... */
+LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda);
+
+/* the block: ask for its size (0: see net.message), then lay the network out in it; weights and λ's start from the seed.
+   The network keeps pointers into the block; the caller owns and frees it. */
+LGELU_DEF size_t       lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode);
+LGELU_DEF lgelu_status lgelu_net_make (lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed);
+LGELU_DEF lgelu_status lgelu_net_copy (lgelu_net *to, const lgelu_net *from);   /* weights, λ's, gate kinds and optimiser of an equal graph */
+LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *data);    /* not copied; NULL unbinds */
+
+/* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
+LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
+/* gradients of share·loss, share = 1, or 1/k when k backward calls make up one step: the calls between two steps add up */
+LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share);
+LGELU_DEF double       lgelu_net_clip    (lgelu_net *net, float most);          /* global L2 norm; scales it to at most `most` (0: no) */
+
+typedef enum { LGELU_RATE_COSINE = 0, LGELU_RATE_LINEAR, LGELU_RATE_CONSTANT } lgelu_rate_shape;   /* to 0, to 0, flat */
+typedef struct {
+    lgelu_adamw adamw;                       /* lr is the peak; decay touches matrices only */
+    long  steps, warmup;                     /* the rate rises linearly over the first `warmup` steps */
+    lgelu_rate_shape rate;
+    float clip;                              /* gradient norm, 0: none */
+    float c;                                 /* learning-rate multiplier of s [L, 3] */
+    lgelu_hardening hardening;               /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
+    long  harden_every;                      /* steps between two changes of a driven λ (0 or 1: each) */
+} lgelu_training;
+LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
+LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
+LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
+
+LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward */
+LGELU_DEF float       *lgelu_net_weights (const lgelu_net *net, int node);      /* matrix (outputs, inputs); NULL if none */
+LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);
+LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);   /* net.lambda[hardness], λ >= 1 or +inf */
+LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate */
+LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
 #endif /* LGELU_TRAINER */
 
 #ifdef __cplusplus
@@ -509,7 +600,953 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n) { lgelu__k()->tanh_backward(dx, dy, x, n); }
 
-/* @REST */
+/* ==== [5] HARDNESS ================================================================================================= */
+static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 ? (double)h->t : 0.1; }
+static double lgelu__span(const lgelu_hardness *h) { return h->lambda_max > 1 ? (double)h->lambda_max - 1 : 255; }
+static double lgelu__softplus(double u) { return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u)); }
+static double lgelu__sigmoid(double u)                                /* the small side is never 1 - something */
+{
+    double e = lgelu__exp(-fabs(u));
+    return u < 0 ? e / (1 + e) : u >= 0 ? 1 / (1 + e) : u;
+}
+
+static double lgelu__expm1(double x)                                  /* x in [0, 1]: Taylor, nothing cancels */
+{
+    double p = 1;
+    int i;
+    for (i = 18; i > 1; i--) p = fma(p * x, 1.0 / i, 1.0);
+    return p * x;
+}
+
+LGELU_DEF float lgelu_lambda(const lgelu_hardness *h, float s)
+{
+    double u = (double)s / lgelu__t(h);
+    switch (h->map) {
+    case LGELU_SOFTPLUS: return (float)(1 + lgelu__softplus(u));
+    case LGELU_SIGMOID:  return (float)fma(lgelu__span(h), lgelu__sigmoid(u), 1.0);
+    default:             return s < 1 ? 1 : s;
+    }
+}
+LGELU_DEF float lgelu_lambda_slope(const lgelu_hardness *h, float s)
+{
+    double t = lgelu__t(h), u = (double)s / t;
+    switch (h->map) {
+    case LGELU_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
+    case LGELU_SIGMOID:  return (float)(lgelu__span(h) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
+    default:             return s >= 1 ? 1.0f : s < 1 ? 0.0f : s;
+    }
+}
+LGELU_DEF float lgelu_lambda_inverse(const lgelu_hardness *h, float lambda)
+{
+    double d = (double)lambda - 1, r;
+    if (!(d >= 0)) return NAN;
+    switch (h->map) {
+    case LGELU_SOFTPLUS:                      /* log(e^d - 1), by the side on which nothing cancels */
+        r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
+        return (float)(lgelu__t(h) * r);
+    case LGELU_SIGMOID:
+        if (d > lgelu__span(h)) return NAN;
+        return (float)(lgelu__t(h) * (lgelu__log(d) - lgelu__log(lgelu__span(h) - d)));
+    default:
+        return lambda;
+    }
+}
+
+LGELU_DEF float lgelu_gap                 (float lambda) { return (float)(0.16997120747990366 / (double)lambda); }
+LGELU_DEF float lgelu_gate_error          (float lambda) { return (float)(0.79788456080286536 / (double)lambda); }
+LGELU_DEF float lgelu_lambda_for_gap      (float gap)    { return lgelu_gap(gap); }                /* both are involutions */
+LGELU_DEF float lgelu_lambda_for_tolerance(float tau)    { return lgelu_gate_error(tau); }
+
+LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long step)
+{
+    double p, a = (double)lambda0, b = (double)plan->target;
+    if (step >= plan->end) return plan->target;
+    if (step <= plan->begin) return lambda0;
+    p = (double)(step - plan->begin) / (double)(plan->end - plan->begin);
+    switch (plan->shape) {
+    case LGELU_GEOMETRIC: return (float)(a * lgelu__exp(p * (lgelu__log(b) - lgelu__log(a))));
+    case LGELU_LINEAR_S: {
+        float s0 = lgelu_lambda_inverse(&plan->h, lambda0 > 1.000001f ? lambda0 : 1.000001f);     /* s is -inf at λ = 1 */
+        float s1 = lgelu_lambda_inverse(&plan->h, plan->target);
+        return lgelu_lambda(&plan->h, (float)fma(p, (double)s1 - (double)s0, (double)s0));
+    }
+    case LGELU_COSINE:    p = fma(-0.5, lgelu__cospi(p), 0.5); break;
+    default:              break;
+    }
+    return (float)fma(p, b - a, a);
+}
+
+/* ==== [6] OPTIMISER ================================================================================================ */
+LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr)
+{
+    lgelu_adamw o;
+    o.lr = lr; o.beta1 = 0.9f; o.beta2 = 0.999f; o.eps = 1e-8f; o.weight_decay = 0.01f;
+    return o;
+}
+
+/* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once per call */
+static void lgelu__adamw(float *w, float *m, float *v, const float *g, float scale, const lgelu_adamw *o, long step, size_t n)
+{
+    double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
+    long k;
+    for (k = step; k > 0; k >>= 1, f1 *= f1, f2 *= f2) if (k & 1) { p1 *= f1; p2 *= f2; }
+    p1 = fma(p1, -1.0, 1.0);
+    p2 = fma(p2, -1.0, 1.0);
+    lgelu__k()->adamw(w, m, v, g, scale, (float)(1 - b1), o->beta2, (float)(1 - b2), (float)((double)o->lr / p1),
+                      (float)(1 / sqrt(p2)), o->eps, (float)fma(-(double)o->lr, (double)o->weight_decay, 1.0), n);
+}
+LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n)
+{
+    lgelu__adamw(w, m, v, g, 1, opt, step, n);
+}
+LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
+                                   const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers)
+{
+    lgelu_adamw o = *opt;
+    size_t i;
+    o.lr = opt->lr * c;
+    o.weight_decay = 0;                       /* decay of s would pull λ to 1 + ln 2, not to 1 */
+    for (i = 0; i < layers; i++) {
+        float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
+        lgelu__adamw(s + i, m + i, v + i, &g, 1, &o, step, 1);
+        lambda[i] = lgelu_lambda(h, s[i]);
+    }
+}
+
+/* ==== [7] INSTRUMENTS ============================================================================================== */
+static size_t lgelu__argmax(const float *a, size_t n)                 /* the first of equals */
+{
+    size_t i, best = 0;
+    for (i = 1; i < n; i++) if (a[i] > a[best]) best = i;
+    return best;
+}
+LGELU_DEF size_t lgelu_flips(const float *before, const float *after, size_t samples, size_t classes)
+{
+    size_t i, flips = 0;
+    for (i = 0; i < samples; i++)
+        flips += lgelu__argmax(before + i * classes, classes) != lgelu__argmax(after + i * classes, classes);
+    return flips;
+}
+LGELU_DEF double lgelu_max_change(const float *before, const float *after, size_t n)
+{
+    double d, most = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        d = fabs((double)after[i] - (double)before[i]);
+        if (!(d <= most)) most = d;           /* a NaN comes through */
+    }
+    return most;
+}
+LGELU_DEF double lgelu_dead_share(const float *a, size_t n)
+{
+    size_t i, dead = 0;
+    for (i = 0; i < n; i++) dead += a[i] <= 0;
+    return n ? (double)dead / (double)n : 0;
+}
+LGELU_DEF double lgelu_mean(const float *a, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += (double)a[i];
+    return n ? sum / (double)n : 0;
+}
+LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs)
+{
+    size_t i, j, sum = 0, half = width / 2;
+    for (i = 0; i < pairs; i++) {
+        const float *p = a + pair[i][0] * width, *q = a + pair[i][1] * width;
+        size_t distance = 0;
+        for (j = 0; j < width; j++) distance += (p[j] > 0) != (q[j] > 0);
+        sum += distance < half ? distance : half;
+    }
+    return pairs && half ? (double)sum / ((double)half * (double)pairs) : 0;
+}
+LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width)
+{
+    size_t i, j, sum = 0;
+    for (j = 0; j < width; j++) {
+        size_t on = 0;
+        for (i = 0; i < samples; i++) on += a[i * width + j] > 0;
+        sum += on < samples - on ? on : samples - on;
+    }
+    return samples > 1 && width ? (double)sum / ((double)(samples / 2) * (double)width) : 0;
+}
+LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n)
+{
+    size_t i, changed = 0;
+    for (i = 0; i < n; i++) changed += (a[i] > 0) != (previous[i] > 0);
+    return n ? (double)changed / (double)n : 0;
+}
+LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        double d = (double)w[i] - (double)previous[i];
+        sum = fma(d, d, sum);
+    }
+    return sqrt(sum);
+}
+LGELU_DEF void lgelu_smooth(double *curve, size_t n, double keep)
+{
+    size_t i;
+    for (i = 1; i < n; i++) curve[i] = fma(keep, curve[i - 1] - curve[i], curve[i]);
+}
+LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q)
+{
+    double most = 0;
+    size_t i;
+    for (i = 0; i < n; i++) if (curve[i] > most) most = curve[i];
+    for (i = n; i > 0 && curve[i - 1] < q * most; i--) {}
+    return i;
+}
+LGELU_DEF double lgelu_roughness(const double *curve, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 1; i < n; i++) sum += fabs(curve[i] - curve[i - 1]);
+    return n > 1 ? sum / (double)(n - 1) : 0;
+}
+LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
+{
+    double sum = 0;
+    size_t i;
+    if (epochs < 2 || !layers) return 0;
+    for (i = layers; i < epochs * layers; i++) sum += fabs((double)history[i] - (double)history[i - layers]);
+    return sum / ((double)(epochs - 1) * (double)layers);
+}
+static double lgelu__rank(const float *a, size_t n, size_t i)         /* twice the averaged rank, from the mean: no scratch needed */
+{
+    size_t j, below = 0, above = 0;
+    for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
+    return (double)below - (double)above;
+}
+LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
+{
+    double aa = 0, bb = 0, ab = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {                 /* whole numbers: exact */
+        double p = lgelu__rank(a, n, i), q = lgelu__rank(b, n, i);
+        aa += p * p; bb += q * q; ab += p * q;
+    }
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)NAN;
+}
+
+LGELU_DEF const char *lgelu_status_text(lgelu_status status)
+{
+    switch (status) {
+    case LGELU_OK:          return "no error";
+    case LGELU_E_ARGUMENT:  return "an argument is out of its range";
+    case LGELU_E_SHAPE:     return "shapes do not fit";
+    case LGELU_E_MEMORY:    return "the memory given is too small, or a size overflows";
+    case LGELU_E_UNBOUND:   return "an input has no data";
+    case LGELU_E_LABEL:     return "a label is out of range";
+    case LGELU_E_LAMBDA:    return "a hardness must be at least 1";
+    case LGELU_E_NONFINITE: return "the loss is not finite";
+    default:                return "unknown status";
+    }
+}
+
+#ifdef LGELU_TRAINER
+/* ==== [8] NETWORK ================================================================================================== */
+#include <stdarg.h>
+
+enum { LGELU__INPUT, LGELU__LABELS, LGELU__LINEAR, LGELU__GATE, LGELU__ADD, LGELU__CROSS_ENTROPY, LGELU__SQUARED_ERROR };
+enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
+
+/* One row per kind of layer. forward writes the node's value (a loss adds to net->loss); backward reads the node's gradient,
+   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). The memory plan keeps for backward what
+   `keeps` names: bit 0 the inputs' values. aux says how many bytes forward leaves for backward. */
+typedef struct {
+    const char *name;
+    lgelu_status (*forward) (lgelu_net *net, lgelu_node *node);
+    void         (*backward)(lgelu_net *net, lgelu_node *node, float **dx);
+    size_t       (*aux)     (const lgelu_net *net, const lgelu_node *node, size_t batch);
+    unsigned keeps;
+} lgelu__layer;
+
+/* ---- errors: %s a text, %z a size_t, %d a long; they stick, the first one is kept ---- */
+static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
+{
+    char *p = net->message, *end = p + sizeof net->message - 1, digit[24];
+    va_list list;
+    if (net->status) return net->status;
+    net->status = status;
+    va_start(list, format);
+    for (; *format && p < end; format++) {
+        const char *text = digit + sizeof digit - 1;
+        if (*format != '%') { *p++ = *format; continue; }
+        digit[sizeof digit - 1] = 0;
+        if (*++format == 's') text = va_arg(list, const char *);
+        else {
+            char *d = digit + sizeof digit - 1;
+            long  n = *format == 'd' ? va_arg(list, long) : 0;
+            size_t u = *format == 'd' ? (size_t)(n < 0 ? -n : n) : va_arg(list, size_t);
+            do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
+            if (n < 0) *--d = '-';
+            text = d;
+        }
+        while (*text && p < end) *p++ = *text++;
+    }
+    va_end(list);
+    *p = 0;
+    return status;
+}
+
+/* ---- small reads ---- */
+static size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }   /* sticks at the top */
+static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
+static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
+static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node) { return net->samples * node->shape[0] * node->shape[1]; }
+static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
+{
+    return (float *)(void *)(net->arena + node->buffer[which].at);
+}
+static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
+{
+    const lgelu_node *x = net->nodes + node->input[slot];
+    return x->op == LGELU__INPUT ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+}
+
+/* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit ---- */
+static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
+{
+    size_t i;
+    if (threads->run && count > 1) { threads->run(threads->user, task, job, count); return; }
+#ifdef _OPENMP
+    if (count > 1) {
+        long k, n = (long)count;
+#pragma omp parallel for schedule(dynamic)
+        for (k = 0; k < n; k++) task(job, (size_t)k);
+        return;
+    }
+#endif
+    for (i = 0; i < count; i++) task(job, i);
+}
+
+/* ---- linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
+static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
+{
+    size_t out = node->biases, in = node->weights / out;
+    lgelu__k()->matmul(lgelu__at(net, node, LGELU__VALUE), out, lgelu__in(net, node, 0), in, 1, net->w + node->weight, 1, in,
+                       net->w + node->bias, 0, lgelu__rows(net, node), out, in, net->pack);
+    return LGELU_OK;
+}
+static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    size_t out = node->biases, in = node->weights / out, rows = lgelu__rows(net, node), i;
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    float *db = net->g + node->bias;
+    /* dW = dyᵀ x, db = Σ dy, dx = dy W */
+    lgelu__k()->matmul(net->g + node->weight, in, dy, 1, out, lgelu__in(net, node, 0), in, 1, NULL, !net->fresh, out, in, rows, net->pack);
+    if (net->fresh) memset(db, 0, out * sizeof *db);
+    for (i = 0; i < rows; i++) lgelu__k()->add(db, db, dy + i * out, out);
+    if (dx[0]) lgelu__k()->matmul(dx[0], in, dy, out, 1, net->w + node->weight, in, 1, NULL, 0, rows, in, out, net->pack);
+}
+
+/* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
+typedef struct { lgelu_net *net; lgelu_node *node; const float *x, *dy; float *y; double *dlambda; size_t rows, piece; } lgelu__gate_job;
+
+static size_t lgelu__piece(const lgelu_node *node) { return node->shape[2] < 16384 ? 16384 / node->shape[2] : 1; }
+static size_t lgelu__pieces(const lgelu_node *node, size_t batch)
+{
+    return (batch * node->shape[0] * node->shape[1] - 1) / lgelu__piece(node) + 1;
+}
+static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    (void)net;
+    return lgelu__times(lgelu__times(lgelu__pieces(node, batch), (size_t)node->hardnesses), sizeof(double));
+}
+static lgelu__gate_job lgelu__gate_make(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__gate_job job;
+    job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.dy = NULL; job.y = lgelu__at(net, node, LGELU__VALUE);
+    job.dlambda = NULL; job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
+    return job;
+}
+static void lgelu__gate_forward_piece(void *user, size_t index)
+{
+    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
+    const lgelu_node *node = job->node;
+    const float *lambda = job->net->lambda + node->hardness;
+    size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
+    const float *x = job->x + first * c;
+    float *y = job->y + first * c;
+    if (node->gate == LGELU_GATE_TANH) lgelu_tanh_forward(y, x, rows * c);
+    else if (node->hardnesses > 1) lgelu_forward_channels(y, x, lambda, rows, c, 1);
+    else lgelu_forward(y, x, *lambda, rows * c);
+}
+static void lgelu__gate_backward_piece(void *user, size_t index)       /* the same pieces: dx = dy f'(x), dλ = Σ dy ∂f/∂λ */
+{
+    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
+    const lgelu_node *node = job->node;
+    const float *lambda = job->net->lambda + node->hardness;
+    size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
+    const float *x = job->x + first * c, *dy = job->dy + first * c;
+    float *dx = job->y ? job->y + first * c : NULL;
+    double *dlambda = job->dlambda + index * (size_t)node->hardnesses;
+    if (node->gate == LGELU_GATE_TANH) { *dlambda = 0; if (dx) lgelu_tanh_backward(dx, dy, x, rows * c); }
+    else if (node->hardnesses > 1) {
+        memset(dlambda, 0, c * sizeof *dlambda);
+        lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
+    } else *dlambda = lgelu_backward(dx, dy, x, *lambda, rows * c);
+}
+static lgelu_status lgelu__gate_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__gate_job job = lgelu__gate_make(net, node);
+    lgelu__parallel(&net->threads, lgelu__gate_forward_piece, &job, lgelu__pieces(node, net->samples));
+    return LGELU_OK;
+}
+static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__gate_job job = lgelu__gate_make(net, node);
+    size_t i, pieces = lgelu__pieces(node, net->samples), n = (size_t)node->hardnesses;
+    double *sum = net->dlambda + node->hardness;
+    job.y = dx[0]; job.dy = lgelu__at(net, node, LGELU__GRADIENT); job.dlambda = (double *)(void *)lgelu__at(net, node, LGELU__AUX);
+    lgelu__parallel(&net->threads, lgelu__gate_backward_piece, &job, pieces);
+    if (net->fresh) memset(sum, 0, n * sizeof *sum);
+    for (i = 0; i < pieces * n; i++) sum[i % n] += job.dlambda[i];
+}
+
+/* ---- residual sum ---- */
+static lgelu_status lgelu__add_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__k()->add(lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), lgelu__in(net, node, 1), net->samples * lgelu__size(node));
+    return LGELU_OK;
+}
+static void lgelu__add_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    int k;
+    for (k = 0; k < 2; k++) if (dx[k]) memcpy(dx[k], lgelu__at(net, node, LGELU__GRADIENT), net->samples * lgelu__size(node) * sizeof(float));
+}
+
+/* ---- losses: mean over samples (and tokens); aux keeps log Σ exp of each row ---- */
+static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
+{
+    const lgelu_node *logits = net->nodes + node->input[0], *target = net->nodes + node->input[1];
+    const float *x = lgelu__in(net, node, 0);
+    const int32_t *label = (const int32_t *)target->bound;
+    float *shift = lgelu__at(net, node, LGELU__AUX);
+    size_t i, rows = lgelu__rows(net, logits), classes = logits->shape[2];
+    double sum = 0;
+    if (!label) return LGELU_OK;
+    for (i = 0; i < rows; i++) {
+        float most;
+        double log_sum;
+        if (label[i] < 0 || (size_t)label[i] >= classes)
+            return lgelu__fail(net, LGELU_E_LABEL, "%s '%s': label %z is %d, expected 0 to %z", "labels", target->name, i, (long)label[i], classes - 1);
+        most = lgelu__k()->max(x + i * classes, classes);
+        log_sum = lgelu__log((double)lgelu__k()->sum_exp(x + i * classes, most, classes));
+        shift[i] = (float)((double)most + log_sum);
+        sum += ((double)most - (double)x[i * classes + (size_t)label[i]]) + log_sum;
+    }
+    net->loss += sum / (double)rows;
+    return LGELU_OK;
+}
+static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const lgelu_node *logits = net->nodes + node->input[0], *target = net->nodes + node->input[1];
+    const float *x = lgelu__in(net, node, 0), *shift = lgelu__at(net, node, LGELU__AUX);
+    const int32_t *label = (const int32_t *)target->bound;
+    size_t i, rows = lgelu__rows(net, logits), classes = logits->shape[2];
+    float share = (float)(1 / (double)rows) * net->share, *d = dx[0];
+    if (!d) return;
+    if (!label) { memset(d, 0, rows * classes * sizeof *d); return; }
+    for (i = 0; i < rows; i++) {                                      /* (softmax - 1[label]) / rows */
+        lgelu__k()->softmax(d + i * classes, x + i * classes, shift[i], share, classes);
+        d[i * classes + (size_t)label[i]] -= share;
+    }
+}
+static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    const lgelu_node *logits = net->nodes + node->input[0];
+    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(float));
+}
+static lgelu_status lgelu__squared_error_forward(lgelu_net *net, lgelu_node *node)
+{
+    const float *x = lgelu__in(net, node, 0), *t = lgelu__in(net, node, 1);
+    size_t i, n = net->samples * lgelu__size(net->nodes + node->input[0]);
+    double sum = 0;
+    if (!t) return LGELU_OK;
+    for (i = 0; i < n; i++) {
+        double d = (double)x[i] - (double)t[i];
+        sum = fma(d, d, sum);
+    }
+    net->loss += sum / (double)n;
+    return LGELU_OK;
+}
+static void lgelu__squared_error_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *x = lgelu__in(net, node, 0), *t = lgelu__in(net, node, 1);
+    size_t i, n = net->samples * lgelu__size(net->nodes + node->input[0]);
+    float share = (float)(2 / (double)n) * net->share;
+    int k;
+    for (k = 0; k < 2; k++) for (i = 0; dx[k] && i < n; i++) dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * share : 0;
+}
+
+static const lgelu__layer lgelu__layers[] = {
+    { "input",              NULL,                         NULL,                          NULL,                     0 },
+    { "labels",             NULL,                         NULL,                          NULL,                     0 },
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     1 },
+    { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          1 },
+    { "add",                lgelu__add_forward,           lgelu__add_backward,           NULL,                     0 },
+    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, lgelu__cross_entropy_aux, 1 },
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     1 }
+};
+
+/* ---- builders ---- */
+LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
+{
+    memset(net, 0, sizeof *net);
+    net->nodes = nodes;
+    net->capacity = capacity;
+}
+/* a node with checked inputs; its shape is that of its first input until the builder says otherwise */
+static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+{
+    lgelu_node *node = net->nodes + net->count;
+    size_t i;
+    int k, learns = 0;
+    if (net->status) return -1;
+    if (net->memory) { lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name); return -1; }
+    if (net->count >= net->capacity) {
+        lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
+        return -1;
+    }
+    memset(node, 0, sizeof *node);
+    for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
+    node->op = op;
+    node->init = net->init;
+    node->input[0] = a; node->input[1] = b;
+    node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
+    for (k = 0; k < node->inputs; k++) {
+        if (node->input[k] < 0 || node->input[k] >= net->count) {
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': input %z is no earlier layer", lgelu__layers[op].name, name, (size_t)k);
+            return -1;
+        }
+        learns |= net->nodes[node->input[k]].learns;
+        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': '%s' can't be its input %z", lgelu__layers[op].name, name, net->nodes[node->input[k]].name, (size_t)k);
+            return -1;
+        }
+    }
+    if (node->inputs) memcpy(node->shape, net->nodes[a].shape, sizeof node->shape);
+    node->learns = learns;
+    return net->count++;
+}
+static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, size_t columns, size_t channels)
+{
+    int i = lgelu__node(net, op, name, -1, -1);
+    if (i < 0) return i;
+    net->nodes[i].shape[0] = rows; net->nodes[i].shape[1] = columns; net->nodes[i].shape[2] = channels;
+    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': shape %z x %z x %z", lgelu__layers[op].name, name, rows, columns, channels);
+        return -1;
+    }
+    return i;
+}
+LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
+{
+    return lgelu__source(net, LGELU__INPUT, name, rows, columns, channels);
+}
+LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
+{
+    return lgelu__source(net, LGELU__LABELS, name, 1, count, classes);
+}
+LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    lgelu_node *node = net->nodes + i;
+    if (i < 0) return i;
+    node->weights = lgelu__times(node->shape[2], outputs);
+    if (!outputs || node->weights > (size_t)-1 / 64) {
+        lgelu__fail(net, LGELU_E_SHAPE, "linear '%s': %z inputs, %z outputs", name, node->shape[2], outputs);
+        return -1;
+    }
+    node->biases = node->shape[2] = outputs;
+    node->learns = 1;
+    return i;
+}
+static int lgelu__gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
+{
+    int i = lgelu__node(net, LGELU__GATE, name, x, -1);
+    lgelu_node *node = net->nodes + i;
+    if (i < 0) return i;
+    if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': unknown kind", name); return -1; }
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) {
+        lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ must be at least 1", name);
+        return -1;
+    }
+    node->gate = kind;
+    node->lambda0 = lambda;
+    node->hardnesses = channels ? (int)node->shape[2] : 1;
+    node->learns |= kind == LGELU_GATE_LAMBDA;
+    return i;
+}
+LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
+{
+    return lgelu__gate(net, name, x, kind, lambda, 0);
+}
+LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
+{
+    return lgelu__gate(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
+}
+static int lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
+{
+    int i = lgelu__node(net, op, name, a, b);
+    if (i >= 0 && memcmp(net->nodes[a].shape, net->nodes[b].shape, sizeof net->nodes[a].shape)) {
+        const size_t *p = net->nodes[a].shape, *q = net->nodes[b].shape;
+        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': '%s' is %z x %z x %z, '%s' is %z x %z x %z", lgelu__layers[op].name, name,
+                    net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
+        return -1;
+    }
+    return i;
+}
+LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
+{
+    if (b < 0) b = net->count;                                        /* refused as no earlier layer */
+    return lgelu__pair(net, LGELU__ADD, name, a, b);
+}
+static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int target)
+{
+    int i = lgelu__pair(net, op, name, x, target < 0 ? net->count : target);
+    if (i >= 0) net->nodes[i].shape[0] = net->nodes[i].shape[1] = net->nodes[i].shape[2] = 0;
+    return i;
+}
+LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
+{
+    return lgelu__loss(net, LGELU__CROSS_ENTROPY, name, logits, labels);
+}
+LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
+{
+    return lgelu__loss(net, LGELU__SQUARED_ERROR, name, x, target);
+}
+LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
+{
+    int k;
+    for (k = 0; k < count; k++) {
+        char fc[] = "fc00", gate[] = "gate00";
+        int digits = k < 9 ? 1 : 2;
+        fc[2 + digits] = gate[4 + digits] = 0;
+        fc[1 + digits] = gate[3 + digits] = (char)('0' + (k + 1) % 10);
+        if (digits > 1) fc[2] = gate[4] = (char)('0' + (k + 1) / 10 % 10);
+        x = lgelu_linear(net, fc, x, outputs[k]);
+        if (k + 1 < count) x = lgelu_gate(net, gate, x, kind, lambda);
+    }
+    return x;
+}
+
+/* ---- the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write to
+   its last read; buffers whose lives do not meet share space: the largest is placed first, each as low as it fits. ---- */
+static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
+{
+    b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1;
+}
+static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_mode mode)
+{
+    int i = (int)(node - net->nodes), n = net->count, end = 2 * n, train = mode == LGELU_TRAIN, j, k;
+    int last = i, writes = end, written = i, readers = 0, writers = 0;
+    size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
+    size_t (*aux)(const lgelu_net *, const lgelu_node *, size_t) = lgelu__layers[node->op].aux;
+    for (j = i + 1; j < n; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
+        int back = end - 1 - j, use = train && (lgelu__layers[net->nodes[j].op].keeps & 1) ? back : j;
+        if (use > last) last = use;
+        if (back < writes) writes = back;
+        if (back > written) written = back;
+        readers += net->nodes[j].op < LGELU__CROSS_ENTROPY;
+        writers++;
+    }
+    lgelu__live(&node->buffer[LGELU__VALUE], bytes, i, readers ? last : end);                   /* results stay readable */
+    train = train && node->learns;
+    if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
+    lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
+    lgelu__live(&node->buffer[LGELU__SCRATCH], train && writers > 1 ? bytes : 0, writes, written);
+    lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train ? end - 1 - i : i);
+}
+static lgelu_buffer *lgelu__largest(const lgelu_net *net)             /* of those without a place; NULL when all have one */
+{
+    lgelu_buffer *best = NULL;
+    int i, k;
+    for (i = 0; i < net->count; i++) for (k = 0; k < 4; k++) {
+        lgelu_buffer *b = net->nodes[i].buffer + k;
+        if (b->at == (size_t)-1 && (!best || b->bytes > best->bytes)) best = b;
+    }
+    return best;
+}
+static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* bytes of the arena, (size_t)-1 on overflow */
+{
+    lgelu_buffer *b;
+    size_t top = 0;
+    int i, k, moved;
+    for (i = 0; i < net->count; i++) lgelu__lives(net, net->nodes + i, batch, mode);
+    while ((b = lgelu__largest(net)) != NULL) {
+        size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
+        if (b->bytes > (size_t)-1 / 4 - top) return (size_t)-1;
+        do {
+            moved = 0;
+            for (i = 0; i < net->count; i++) for (k = 0; k < 4; k++) {
+                const lgelu_buffer *o = net->nodes[i].buffer + k;
+                size_t o_bytes = (o->bytes + 63) & ~(size_t)63;
+                if (o->at == (size_t)-1 || !o_bytes || o->to < b->from || b->to < o->from) continue;
+                if (at < o->at + o_bytes && o->at < at + bytes) { at = o->at + o_bytes; moved = 1; }
+            }
+        } while (moved);
+        b->at = at;
+        if (at + bytes > top) top = at + bytes;
+    }
+    return top;
+}
+
+/* ---- the block: every array in order, each on a 64-byte line; with memory NULL only the size is found ---- */
+static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
+{
+    void *p = memory ? memory + *at : NULL;
+    *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
+    return count ? p : NULL;
+}
+static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
+{
+    size_t at = memory ? (64 - ((size_t)(uintptr_t)memory & 63)) & 63 : 63, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
+    int i;
+    if (net->status) return 0;
+    if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
+    net->parameters = net->matrices = 0;
+    net->hardnesses = 0;
+    for (i = 0; i < net->count; i++) {
+        lgelu_node *node = net->nodes + i;
+        node->weight = net->matrices;
+        net->matrices += node->weights;
+        net->parameters += node->biases;
+        node->hardness = net->hardnesses;
+        net->hardnesses += node->hardnesses;
+        if (node->op == LGELU__LINEAR) {
+            size_t in = node->weights / node->biases, rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
+            size_t k = rows > in ? rows : in;
+            if (node->biases > k) k = node->biases;
+            if (k > pack) pack = k;
+        }
+    }
+    net->parameters += net->matrices;
+    arena = net->matrices;
+    for (i = 0; i < net->count; i++) { net->nodes[i].bias = arena; arena += net->nodes[i].biases; }
+    arena = lgelu__plan(net, batch, mode);
+    hard = (size_t)net->hardnesses;
+    net->w = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
+    net->g = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->m = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->v = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->lambda  = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
+    net->s       = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
+    net->lambda0 = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
+    net->s_m     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
+    net->s_v     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
+    net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
+    net->pack    = (float *)lgelu__carve(memory, &at, lgelu__times(pack, 16), sizeof(float));
+    net->arena   = (unsigned char *)lgelu__carve(memory, &at, arena, 1);
+    if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
+    return at;
+}
+LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
+{
+    return net->memory ? (lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made"), (size_t)0) : lgelu__layout(net, NULL, batch, mode);
+}
+LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed)
+{
+    size_t need = lgelu_net_bytes(net, batch, mode), j;
+    int i;
+    if (!need) return net->status;
+    if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, memory ? bytes : (size_t)0);
+    memset(memory, 0, need);
+    lgelu__layout(net, (unsigned char *)memory, batch, mode);
+    net->memory = (unsigned char *)memory;
+    net->batch = batch;
+    net->mode = mode;
+    net->fresh = 1;
+    net->gradient_scale = net->share = 1;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        double out = (double)node->biases, in = node->weights ? (double)node->weights / out : 1;
+        float bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
+        for (j = 0; j < node->weights; j++)                           /* stream: the layer's number */
+            net->w[node->weight + j] = (2 * lgelu_uniform(seed, (uint64_t)i, j) - 1) * bound;
+        for (j = 0; j < (size_t)node->hardnesses; j++) {
+            size_t k = (size_t)node->hardness + j;
+            net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
+            net->s[k] = lgelu_lambda_inverse(&net->hardness, node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1);
+        }
+    }
+    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
+{
+    size_t h = (size_t)from->hardnesses * sizeof(float), p = from->parameters * sizeof(float);
+    int i, same = to->count == from->count && to->parameters == from->parameters && to->hardnesses == from->hardnesses;
+    for (i = 0; same && i < to->count; i++) {
+        const lgelu_node *a = to->nodes + i, *b = from->nodes + i;
+        same = a->op == b->op && a->weight == b->weight && a->bias == b->bias && !memcmp(a->shape, b->shape, sizeof a->shape);
+    }
+    if (!same || !to->memory || !from->memory) return lgelu__fail(to, LGELU_E_ARGUMENT, "only a network of the same layers can be copied");
+    for (i = 0; i < to->count; i++) to->nodes[i].gate = from->nodes[i].gate;
+    to->hardness = from->hardness;
+    if (p) memcpy(to->w, from->w, p);
+    if (p && to->m && from->m) { memcpy(to->m, from->m, p); memcpy(to->v, from->v, p); }
+    if (h) { memcpy(to->lambda, from->lambda, h); memcpy(to->lambda0, from->lambda0, h); }
+    if (h) { memcpy(to->s, from->s, h); memcpy(to->s_m, from->s_m, h); memcpy(to->s_v, from->s_v, h); }
+    to->step = from->step;
+    to->fresh = 1;
+    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
+{
+    if (input < 0 || input >= net->count || net->nodes[input].op > LGELU__LABELS)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "data can be bound to an input or to labels only");
+    net->nodes[input].bound = data;
+    return LGELU_OK;
+}
+
+/* ---- running ---- */
+LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
+{
+    int i, k;
+    if (net->status) return net->status;
+    if (!net->memory || !samples || samples > net->batch)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
+    net->samples = samples;
+    net->loss = 0;
+    for (i = 0; i < net->count; i++) {
+        lgelu_node *node = net->nodes + i;
+        for (k = 0; k < node->inputs; k++) {
+            const lgelu_node *x = net->nodes + node->input[k];
+            if (x->op == LGELU__INPUT && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
+                return lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name);
+        }
+        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
+    }
+    if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+{
+    int i, k;
+    if (net->status) return net->status;
+    if (net->mode != LGELU_TRAIN || !net->samples) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of a network made to train");
+    net->share = share;
+    for (i = 0; i < net->count; i++) net->nodes[i].written = 0;
+    for (i = net->count - 1; i >= 0; i--) {
+        lgelu_node *node = net->nodes + i;
+        float *dx[3] = { NULL, NULL, NULL };
+        if (!node->learns || !lgelu__layers[node->op].backward) continue;
+        if (node->op < LGELU__CROSS_ENTROPY && !node->written) continue;           /* nothing below depends on it */
+        for (k = 0; k < node->inputs; k++) {
+            lgelu_node *x = net->nodes + node->input[k];
+            if (x->learns) dx[k] = lgelu__at(net, x, x->written || (k && dx[0] && node->input[0] == node->input[k]) ? LGELU__SCRATCH : LGELU__GRADIENT);
+        }
+        lgelu__layers[node->op].backward(net, node, dx);
+        for (k = 0; k < node->inputs; k++) if (dx[k]) {
+            lgelu_node *x = net->nodes + node->input[k];
+            float *d = lgelu__at(net, x, LGELU__GRADIENT);
+            if (dx[k] != d) lgelu__k()->add(d, d, dx[k], net->samples * lgelu__size(x));
+            x->written = 1;
+        }
+    }
+    net->fresh = 0;
+    return LGELU_OK;
+}
+LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
+{
+    double sum[16] = { 0 }, norm;
+    size_t i, j;
+    for (i = 0; i < net->parameters; i++) sum[i & 15] += (double)net->g[i] * (double)net->g[i];   /* exact products */
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) sum[i] += sum[i + j];
+    norm = sqrt(sum[0]);
+    net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
+    return norm;
+}
+
+LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
+{
+    lgelu_training plan;
+    memset(&plan, 0, sizeof plan);
+    plan.adamw = lgelu_adamw_defaults(lr);
+    plan.steps = steps;
+    plan.c = 1;
+    return plan;
+}
+LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
+{
+    double p, lr = (double)plan->adamw.lr;
+    if (step <= plan->warmup) return (float)(lr * (double)step / (double)plan->warmup);
+    if (plan->rate == LGELU_RATE_CONSTANT || plan->steps <= plan->warmup) return plan->adamw.lr;
+    p = (double)(step - 1 - plan->warmup) / (double)(plan->steps - plan->warmup);
+    if (p > 1) p = 1;
+    return (float)(lr * (plan->rate == LGELU_RATE_LINEAR ? 1 - p : fma(0.5, lgelu__cospi(p), 0.5)));
+}
+LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
+{
+    const lgelu_hardening *hardening = &plan->hardening;
+    lgelu_adamw opt = plan->adamw;
+    long step, next;
+    int i, k;
+    if (net->status) return net->status;
+    if (net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
+    step = ++net->step;
+    opt.lr = lgelu_training_rate(plan, step);
+    net->gradient_norm = lgelu_net_clip(net, plan->clip);
+    lgelu__adamw(net->w, net->m, net->v, net->g, net->gradient_scale, &opt, step, net->matrices);
+    opt.weight_decay = 0;                                             /* none for biases */
+    lgelu__adamw(net->w + net->matrices, net->m + net->matrices, net->v + net->matrices, net->g + net->matrices,
+                 net->gradient_scale, &opt, step, net->parameters - net->matrices);
+    /* λ of the next step: learned up to hardening->begin, then driven so that the last steps run at the target */
+    next = step + 1;
+    if (plan->harden_every > 1) next = hardening->begin + (next - hardening->begin + plan->harden_every - 1) / plan->harden_every * plan->harden_every;
+    for (i = 0; i < net->count; i++) {
+        lgelu_node *node = net->nodes + i;
+        if (node->op != LGELU__GATE || node->gate != LGELU_GATE_LAMBDA) continue;
+        for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
+            int driven = hardening->target > 0 && step >= hardening->begin;
+            if (!driven || step == hardening->begin)
+                lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, net->dlambda + k, &net->hardness, &opt, plan->c, step, 1);
+            if (driven && (step == hardening->begin || !(net->lambda0[k] >= 1))) net->lambda0[k] = net->lambda[k];
+            if (driven) net->lambda[k] = lgelu_harden(net->lambda0[k], hardening, next < hardening->end ? next : hardening->end);
+        }
+    }
+    net->fresh = 1;
+    net->gradient_scale = 1;
+    return LGELU_OK;
+}
+
+LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
+{
+    const lgelu_node *x = net->nodes + node;
+    return x->op == LGELU__INPUT ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+}
+LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node) { return net->nodes[node].weights ? net->w + net->nodes[node].weight : NULL; }
+LGELU_DEF float *lgelu_net_biases (const lgelu_net *net, int node) { return net->nodes[node].biases ? net->w + net->nodes[node].bias : NULL; }
+
+LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
+{
+    int i;
+    if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
+    if (!(lambda >= 1)) return LGELU_E_LAMBDA;
+    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= hardness; i++) {}
+    if (net->nodes[i].gate != LGELU_GATE_LAMBDA) return LGELU_E_ARGUMENT;
+    net->lambda[hardness] = lambda;
+    net->s[hardness] = lgelu_lambda_inverse(&net->hardness, lambda);
+    return LGELU_OK;
+}
+LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
+{
+    int i, k;
+    for (i = 0; i < net->count; i++) {
+        lgelu_node *node = net->nodes + i;
+        if (node->op != LGELU__GATE) continue;
+        node->gate = kind;
+        for (k = node->hardness; net->memory && kind != LGELU_GATE_LAMBDA && k < node->hardness + node->hardnesses; k++)
+            net->lambda[k] = kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
+    }
+}
+LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
+#endif /* LGELU_TRAINER */
 #endif /* LGELU_IMPLEMENTATION */
 
 #else /* LGELU__PASS */
