@@ -32,6 +32,7 @@
      [6] OPTIMISER      AdamW on flat arrays; the group of s
      [7] INSTRUMENTS    flips, dead share, OUI, pattern change, drift, Spearman
      [8] NETWORK        the graph of layers, memory plan, forward, backward, step          (LGELU_TRAINER)
+     [9] EXCHANGE       checkpoints as safetensors, through a caller's write function      (LGELU_TRAINER)
      [K] KERNELS        vocabularies (scalar, AVX2, AVX-512, NEON), METHOD, then every kernel once
 
    PROMISES
@@ -49,7 +50,7 @@
      LGELU_STATIC          every function static            LGELU_DEF      your own linkage before every prototype
      LGELU_NO_SIMD         the scalar kernels alone         LGELU_ASSERT   your own assert(condition)
 
-   NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file formats.
+   NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
 
    HISTORY     0.1  kernels, hardness, optimiser, instruments, dense networks
 */
@@ -153,7 +154,7 @@ LGELU_DEF double lgelu_drift        (const float *history, size_t epochs, size_t
 LGELU_DEF double lgelu_spearman     (const float *a, const float *b, size_t n);                /* rank correlation, ties averaged; NaN if constant */
 
 typedef enum { LGELU_OK = 0, LGELU_E_ARGUMENT, LGELU_E_SHAPE, LGELU_E_MEMORY, LGELU_E_UNBOUND, LGELU_E_LABEL,
-               LGELU_E_LAMBDA, LGELU_E_NONFINITE } lgelu_status;
+               LGELU_E_LAMBDA, LGELU_E_NONFINITE, LGELU_E_FILE } lgelu_status;
 LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 
 #ifdef LGELU_TRAINER
@@ -199,7 +200,7 @@ typedef struct {
     double loss, gradient_norm;              /* of the last forward; of the last step, before clipping */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
     int    fresh;                            /* the next backward overwrites the gradients */
-    unsigned char *memory, *arena; float *pack;
+    unsigned char *memory, *arena; size_t arena_bytes; float *pack;
     lgelu_mode mode;
     lgelu_status status; char message[160];
 } lgelu_net;
@@ -249,6 +250,16 @@ LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);   /* net.lambda[hardness], λ >= 1 or +inf */
 LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate */
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
+
+/* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
+   gate kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v where trained ---- */
+typedef int lgelu_write(void *user, const void *data, size_t bytes);            /* 0 when all bytes were taken */
+LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user);
+/* file: its whole bytes. Every check comes before the first change: after an error the network is as it was. Moments and λ's
+   may be missing (foreign files): then they stay; weights must all be there, as F32 of the right shape. */
+LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
+/* the text of one metadata key, cut to fit; 0 when there is none */
+LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char *key, char *value, size_t capacity);
 #endif /* LGELU_TRAINER */
 
 #ifdef __cplusplus
@@ -843,6 +854,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
     case LGELU_E_LABEL:     return "a label is out of range";
     case LGELU_E_LAMBDA:    return "a hardness must be at least 1";
     case LGELU_E_NONFINITE: return "the loss is not finite";
+    case LGELU_E_FILE:      return "a file is damaged, or could not be written";
     default:                return "unknown status";
     }
 }
@@ -1304,6 +1316,9 @@ static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_
     *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
     return count ? p : NULL;
 }
+typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
+#define LGELU__ENTRIES(net) (16 * ((size_t)(net)->count + 1))
+
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
     size_t at = memory ? (64 - ((size_t)(uintptr_t)memory & 63)) & 63 : 63, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
@@ -1330,6 +1345,8 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     arena = net->matrices;
     for (i = 0; i < net->count; i++) { net->nodes[i].bias = arena; arena += net->nodes[i].biases; }
     arena = lgelu__plan(net, batch, mode);
+    if (arena < LGELU__ENTRIES(net) * sizeof(lgelu__entry)) arena = LGELU__ENTRIES(net) * sizeof(lgelu__entry);   /* room [9] reads there */
+    net->arena_bytes = arena;
     hard = (size_t)net->hardnesses;
     net->w = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
     net->g = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
@@ -1546,6 +1563,401 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
     }
 }
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
+
+/* ==== [9] EXCHANGE ================================================================================================= */
+/* safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, without gaps. The reader is as
+   strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for overflow, each size
+   equal to its shape's, offsets from 0 without hole or overlap to the last byte of the file, no name twice. */
+
+/* ---- the tensors of a network, one after another; NULL after the last ---- */
+typedef struct { const lgelu_node *node; const char *suffix; float *data; size_t shape[2]; int dims, required; } lgelu__tensor;
+
+static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
+{
+    static const char suffix[12][12] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v",
+                                         ".s", ".s.m", ".s.v", ".lambda", ".lambda0" };
+    const lgelu_node *node = net->nodes + k / 12;
+    float *array[12];
+    size_t n;
+    int kind = k % 12;
+    if (k / 12 >= net->count) return 0;
+    array[0] = net->w; array[1] = net->m; array[2] = net->v; array[3] = net->w; array[4] = net->m; array[5] = net->v;
+    array[6] = net->s; array[7] = net->s_m; array[8] = net->s_v; array[9] = net->lambda; array[10] = net->lambda0; array[11] = NULL;
+    n = kind < 3 ? node->weights : kind < 6 ? node->biases : (size_t)node->hardnesses;
+    memset(t, 0, sizeof *t);
+    t->node = node;
+    t->suffix = suffix[kind];
+    t->data = array[kind] && n ? array[kind] + (kind < 3 ? node->weight : kind < 6 ? node->bias : (size_t)node->hardness) : NULL;
+    t->dims = kind < 3 ? 2 : 1;
+    t->shape[0] = kind < 3 ? node->biases : n;
+    t->shape[1] = kind < 3 && n ? n / node->biases : 1;
+    t->required = kind == 0 || kind == 3;
+    return 1;
+}
+static const char *lgelu__gate_names(int kind)
+{
+    static const char name[4][12] = { "lambda-gelu", "gelu", "tanh-gelu", "relu" };
+    return name[kind];
+}
+
+/* ---- writing ---- */
+typedef struct { lgelu_write *write; void *user; size_t bytes; int failed; } lgelu__out;   /* write NULL: only counts */
+
+static void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
+{
+    if (out->write && !out->failed && bytes) out->failed = out->write(out->user, data, bytes);
+    out->bytes += bytes;
+}
+static void lgelu__put_text(lgelu__out *out, const char *text) { lgelu__put(out, text, strlen(text)); }
+static void lgelu__put_number(lgelu__out *out, size_t n)
+{
+    char digit[24], *d = digit + sizeof digit;
+    do { *--d = (char)('0' + n % 10); n /= 10; } while (n);
+    lgelu__put(out, d, (size_t)(digit + sizeof digit - d));
+}
+static void lgelu__put_string(lgelu__out *out, const char *text)
+{
+    lgelu__put_text(out, "\"");
+    for (; *text; text++) {
+        static const char hex[] = "0123456789abcdef";
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') { lgelu__put_text(out, "\\"); lgelu__put(out, text, 1); }
+        else if (c < 32) { lgelu__put_text(out, "\\u00"); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1); }
+        else lgelu__put(out, text, 1);
+    }
+    lgelu__put_text(out, "\"");
+}
+static void lgelu__put_header(lgelu__out *out, const lgelu_net *net, const char *const (*metadata)[2], int pairs)
+{
+    size_t at = 0;
+    lgelu__tensor t;
+    int i, k;
+    lgelu__put_text(out, "{\"__metadata__\":{\"format\":\"lgelu\",\"step\":\"");
+    lgelu__put_number(out, (size_t)net->step);
+    lgelu__put_text(out, "\"");
+    for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE) {
+        lgelu__put_text(out, ",");
+        lgelu__put_string(out, net->nodes[i].name);
+        lgelu__put_text(out, ":");
+        lgelu__put_string(out, lgelu__gate_names((int)net->nodes[i].gate));
+    }
+    for (i = 0; i < pairs; i++) {
+        lgelu__put_text(out, ",");
+        lgelu__put_string(out, metadata[i][0]);
+        lgelu__put_text(out, ":");
+        lgelu__put_string(out, metadata[i][1]);
+    }
+    lgelu__put_text(out, "}");
+    for (k = 0; lgelu__tensor_at(net, k, &t); k++) if (t.data) {
+        lgelu__put_text(out, ",\"");
+        lgelu__put_text(out, t.node->name);
+        lgelu__put_text(out, t.suffix);
+        lgelu__put_text(out, "\":{\"dtype\":\"F32\",\"shape\":[");
+        lgelu__put_number(out, t.shape[0]);
+        if (t.dims > 1) { lgelu__put_text(out, ","); lgelu__put_number(out, t.shape[1]); }
+        lgelu__put_text(out, "],\"data_offsets\":[");
+        lgelu__put_number(out, at);
+        at += t.shape[0] * t.shape[1] * sizeof(float);
+        lgelu__put_text(out, ",");
+        lgelu__put_number(out, at);
+        lgelu__put_text(out, "]}");
+    }
+    lgelu__put_text(out, "}");
+}
+/* a message without the sticky status: the network itself is unharmed */
+#define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
+
+LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user)
+{
+    lgelu__out out;
+    lgelu__tensor t;
+    unsigned char head[256];
+    size_t i, j, n;
+    int k;
+    if (net->status) return net->status;
+    if (!net->memory) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "a network must be made before it is saved");
+    for (i = 0; i < (size_t)net->count; i++) {
+        const char *c;
+        for (c = net->nodes[i].name; *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
+            return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", net->nodes[i].name);
+        for (j = 0; j < i; j++) if (!strcmp(net->nodes[i].name, net->nodes[j].name))
+            return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "two layers are called '%s'", net->nodes[i].name);
+    }
+    memset(&out, 0, sizeof out);
+    lgelu__put_header(&out, net, metadata, pairs);
+    n = (out.bytes + 7) & ~(size_t)7;
+    for (i = 0; i < 8; i++) head[i] = (unsigned char)((uint64_t)n >> (8 * i));
+    j = n - out.bytes;
+    out.bytes = 0; out.write = write; out.user = user;
+    lgelu__put(&out, head, 8);
+    lgelu__put_header(&out, net, metadata, pairs);
+    lgelu__put(&out, "       ", j);
+    for (k = 0; lgelu__tensor_at(net, k, &t); k++) if (t.data)
+        for (i = 0, n = t.shape[0] * t.shape[1]; i < n && !out.failed; i += j) {      /* bytes in file order on any machine */
+            size_t b;
+            j = n - i < sizeof head / 4 ? n - i : sizeof head / 4;
+            for (b = 0; b < 4 * j; b++) head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
+            lgelu__put(&out, head, 4 * j);
+        }
+    return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the file could not be written") : LGELU_OK;
+}
+
+/* ---- reading ---- */
+typedef struct { const unsigned char *p; size_t at, end; const char *wrong; } lgelu__json;    /* wrong: what, at byte `at` */
+
+static int lgelu__wrong(lgelu__json *j, const char *what) { if (!j->wrong) j->wrong = what; return 0; }
+static int lgelu__peek(lgelu__json *j)
+{
+    while (j->at < j->end && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t' || j->p[j->at] == '\r')) j->at++;
+    return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
+}
+static int lgelu__take(lgelu__json *j, int c)
+{
+    if (lgelu__peek(j) != c) return 0;
+    j->at++;
+    return 1;
+}
+static int lgelu__need(lgelu__json *j, int c, const char *what) { return lgelu__take(j, c) ? 1 : lgelu__wrong(j, what); }
+
+/* a string, left as it stands in the file: from *text, *bytes long */
+static int lgelu__string(lgelu__json *j, size_t *text, size_t *bytes)
+{
+    if (!lgelu__need(j, '"', "expected a string")) return 0;
+    for (*text = j->at; j->at < j->end && j->p[j->at] != '"'; j->at++) {
+        if (j->p[j->at] < 32) return lgelu__wrong(j, "control character in a string");
+        if (j->p[j->at] == '\\' && ++j->at < j->end && !strchr("\"\\/bfnrtu", j->p[j->at])) return lgelu__wrong(j, "unknown escape");
+    }
+    *bytes = j->at - *text;
+    return lgelu__need(j, '"', "the string has no end");
+}
+static int lgelu__number(lgelu__json *j, size_t *n)
+{
+    size_t first;
+    lgelu__peek(j);
+    for (first = j->at, *n = 0; j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9'; j->at++) {
+        size_t digit = (size_t)(j->p[j->at] - '0');
+        if (*n > ((size_t)-1 - digit) / 10) return lgelu__wrong(j, "the number is too large");
+        *n = *n * 10 + digit;
+    }
+    if (j->at == first) return lgelu__wrong(j, "expected a whole number");
+    return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, "a number starts with 0") : 1;
+}
+static int lgelu__is(const lgelu__json *j, size_t text, size_t bytes, const char *word)
+{
+    return bytes == strlen(word) && !memcmp(j->p + text, word, bytes);
+}
+/* "F32" and its siblings: bytes of one element */
+static size_t lgelu__dtype(const lgelu__json *j, size_t text, size_t bytes)
+{
+    static const char name[15][8] = { "BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "BF16", "I32", "U32", "F32", "I64", "U64", "F64" };
+    int k;
+    for (k = 0; k < 15; k++) if (lgelu__is(j, text, bytes, name[k])) return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
+    return 0;
+}
+/* {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each once */
+static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
+{
+    size_t text, bytes, n, count = 1, size = 0;
+    int seen = 0;
+    if (!lgelu__need(j, '{', "expected a tensor's description")) return 0;
+    do {
+        if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'")) return 0;
+        if (lgelu__is(j, text, bytes, "dtype") && !(seen & 1)) {
+            seen |= 1;
+            if (!lgelu__string(j, &text, &bytes)) return 0;
+            if (!(size = lgelu__dtype(j, text, bytes))) return lgelu__wrong(j, "unknown dtype");
+            e->f32 = lgelu__is(j, text, bytes, "F32");
+        } else if (lgelu__is(j, text, bytes, "shape") && !(seen & 2)) {
+            seen |= 2;
+            if (!lgelu__need(j, '[', "expected a shape")) return 0;
+            if (!lgelu__take(j, ']')) {
+                do {
+                    if (!lgelu__number(j, &n)) return 0;
+                    if (e->dims < 2) e->shape[e->dims] = n;
+                    e->dims++;
+                    if (n && count > (size_t)-1 / n) return lgelu__wrong(j, "the shape overflows");
+                    count *= n;
+                } while (lgelu__take(j, ','));
+                if (!lgelu__need(j, ']', "expected ']'")) return 0;
+            }
+        } else if (lgelu__is(j, text, bytes, "data_offsets") && !(seen & 4)) {
+            seen |= 4;
+            if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from) || !lgelu__need(j, ',', "expected two offsets")
+                || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
+        } else return lgelu__wrong(j, "unknown or repeated key");
+    } while (lgelu__take(j, ','));
+    if (!lgelu__need(j, '}', "expected '}'")) return 0;
+    if (seen != 7) return lgelu__wrong(j, "a tensor needs dtype, shape and data_offsets");
+    if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size) return lgelu__wrong(j, "offsets and shape disagree");
+    return 1;
+}
+static int lgelu__utf8(lgelu__json *j)                                /* Unicode 15, table 3-7 */
+{
+    size_t i = j->at;
+    while (i < j->end) {
+        unsigned c = j->p[i], more = c < 0x80 ? 0 : c < 0xC2 ? 9 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 9, k;
+        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80, high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+        if (more == 9 || more >= j->end - i) { j->at = i; return lgelu__wrong(j, "not UTF-8"); }
+        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF)
+            if (j->p[i + k] < low || j->p[i + k] > high) { j->at = i + k; return lgelu__wrong(j, "not UTF-8"); }
+        i += more + 1;
+    }
+    return 1;
+}
+static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
+{
+    uint64_t n = 0;
+    int i;
+    memset(j, 0, sizeof *j);
+    j->p = (const unsigned char *)file;
+    if (bytes < 8) { j->at = bytes; return lgelu__wrong(j, "the file is shorter than 8 bytes"); }
+    for (i = 7; i >= 0; i--) n = n << 8 | j->p[i];
+    if (n > 100000000) return lgelu__wrong(j, "the header is longer than 100 MB");
+    if (n > bytes - 8) return lgelu__wrong(j, "the file ends in its header");
+    j->at = 8;
+    j->end = 8 + (size_t)n;
+    if (!n || j->p[8] != '{') return lgelu__wrong(j, "the header does not start with '{'");
+    return lgelu__utf8(j);
+}
+/* Walks the header: fills entries, or, with entries NULL, looks the metadata key up and gives where its value stands. */
+static int lgelu__walk(lgelu__json *j, lgelu__entry *entry, size_t capacity, size_t *count, const char *key, size_t *value, size_t *value_bytes)
+{
+    size_t text, bytes, at, n;
+    int seen = 0;
+    *count = 0;
+    if (!lgelu__need(j, '{', "expected '{'")) return 0;
+    if (!lgelu__take(j, '}')) {
+        do {
+            if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'")) return 0;
+            if (lgelu__is(j, text, bytes, "__metadata__")) {
+                if (seen++) return lgelu__wrong(j, "a second __metadata__");
+                if (!lgelu__need(j, '{', "expected '{'")) return 0;
+                if (!lgelu__take(j, '}')) {
+                    do {
+                        if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'") || !lgelu__string(j, &at, &n)) return 0;
+                        if (key && lgelu__is(j, text, bytes, key)) { *value = at; *value_bytes = n; *count = 1; }
+                    } while (lgelu__take(j, ','));
+                    if (!lgelu__need(j, '}', "expected '}'")) return 0;
+                }
+            } else {
+                lgelu__entry e;
+                memset(&e, 0, sizeof e);
+                e.name = text; e.name_bytes = bytes;
+                if (memchr(j->p + text, '\\', bytes)) { j->at = text; return lgelu__wrong(j, "a tensor's name with an escape"); }
+                if (!lgelu__parse_entry(j, &e)) return 0;
+                if (entry) {
+                    if (*count >= capacity) return lgelu__wrong(j, "more tensors than this network can have");
+                    entry[(*count)++] = e;
+                }
+            }
+        } while (lgelu__take(j, ','));
+        if (!lgelu__need(j, '}', "expected '}'")) return 0;
+    }
+    return lgelu__peek(j) < 0 && !j->wrong ? 1 : lgelu__wrong(j, "something stands behind the header's end");
+}
+static int lgelu__before(const lgelu__json *j, const lgelu__entry *a, const lgelu__entry *b, int by_name)
+{
+    int c;
+    if (!by_name) return a->from != b->from ? a->from < b->from : a->to < b->to;
+    c = memcmp(j->p + a->name, j->p + b->name, a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes);
+    return c ? c < 0 : a->name_bytes < b->name_bytes;
+}
+static void lgelu__sort(const lgelu__json *j, lgelu__entry *e, size_t n, int by_name)      /* heap sort */
+{
+    size_t start = n / 2, i, child;
+    while (n > 1) {
+        lgelu__entry x;
+        if (start) x = e[--start];
+        else { x = e[--n]; e[n] = e[0]; }
+        for (i = start; (child = 2 * i + 1) < n; i = child) {
+            if (child + 1 < n && lgelu__before(j, e + child, e + child + 1, by_name)) child++;
+            if (!lgelu__before(j, &x, e + child, by_name)) break;
+            e[i] = e[child];
+        }
+        e[i] = x;
+    }
+}
+/* the whole file: entries come back sorted by name */
+static int lgelu__read(lgelu__json *j, const void *file, size_t bytes, lgelu__entry *entry, size_t capacity, size_t *count)
+{
+    size_t i, at = 0;
+    if (!lgelu__open(j, file, bytes) || !lgelu__walk(j, entry, capacity, count, NULL, NULL, NULL)) return 0;
+    lgelu__sort(j, entry, *count, 0);
+    for (i = 0; i < *count; at = entry[i++].to)
+        if (entry[i].from != at) { j->at = entry[i].name; return lgelu__wrong(j, "a hole or an overlap before this tensor"); }
+    if (at != bytes - j->end) { j->at = bytes; return lgelu__wrong(j, "the tensors do not end where the file ends"); }
+    lgelu__sort(j, entry, *count, 1);
+    for (i = 1; i < *count; i++)
+        if (!lgelu__before(j, entry + i - 1, entry + i, 1)) { j->at = entry[i].name; return lgelu__wrong(j, "a name stands twice"); }
+    return 1;
+}
+static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const lgelu__tensor *t)
+{
+    size_t a = strlen(t->node->name), b = strlen(t->suffix), i;
+    for (i = 0; i < n; i++)
+        if (e[i].name_bytes == a + b && !memcmp(j->p + e[i].name, t->node->name, a) && !memcmp(j->p + e[i].name + a, t->suffix, b)) return e + i;
+    return NULL;
+}
+LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes)
+{
+    lgelu__json j;
+    lgelu__tensor t;
+    lgelu__entry *entry = (lgelu__entry *)(void *)net->arena;          /* between two passes the arena is free */
+    size_t count, i, n;
+    int pass, k, kind;
+    char text[24];
+    long step = 0;
+    if (net->status) return net->status;
+    if (!net->memory) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "a network must be made before it is loaded");
+    if (!lgelu__read(&j, file, bytes, entry, net->arena_bytes / sizeof *entry, &count))
+        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
+    if (lgelu_metadata(file, bytes, "step", text, sizeof text))
+        for (i = 0; text[i] >= '0' && text[i] <= '9' && step < 100000000000L / 10; i++) step = step * 10 + (text[i] - '0');
+    for (pass = 0; pass < 2; pass++) for (k = 0; lgelu__tensor_at(net, k, &t); k++) if (t.data) {      /* check all, then change */
+        const lgelu__entry *e = lgelu__find(&j, entry, count, &t);
+        const unsigned char *p;
+        if (!e && t.required) return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: no tensor '%s%s'", t.node->name, t.suffix);
+        if (!e) continue;
+        if (!e->f32 || e->dims != t.dims || e->shape[0] != t.shape[0] || (t.dims > 1 && e->shape[1] != t.shape[1]))
+            return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s%s' is not F32 %z x %z", e->name, t.node->name, t.suffix, t.shape[0], t.shape[1]);
+        for (p = j.p + j.end + e->from, i = 0, n = t.shape[0] * t.shape[1]; i < n; i++, p += 4) {
+            float x = lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+            if (pass) t.data[i] = x;
+            else if (t.suffix[1] == 'l' && t.suffix[7] == 0 && !(x >= 1))
+                return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s%s' is less than 1", e->name, t.node->name, t.suffix);
+        }
+    }
+    net->step = step;
+    net->fresh = 1;
+    for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE && lgelu_metadata(file, bytes, net->nodes[k].name, text, sizeof text))
+        for (kind = 0; kind < 4; kind++) if (!strcmp(text, lgelu__gate_names(kind))) net->nodes[k].gate = (lgelu_gate_kind)kind;
+    return LGELU_OK;
+}
+LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value, size_t capacity)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    lgelu__json j;
+    size_t found, at = 0, n = 0, i, out = 0;
+    if (!capacity || !lgelu__open(&j, file, bytes) || !lgelu__walk(&j, NULL, 0, &found, key, &at, &n) || !found) return 0;
+    for (i = at; i < at + n && out + 1 < capacity; i++) {
+        char c = (char)j.p[i];
+        if (c == '\\') {
+            const char *f = strchr(from, j.p[++i]);
+            if (f) c = to[f - from];
+            else {                                                    /* \u00XX alone; other code points read '?' */
+                unsigned code = 0, digits;
+                for (digits = 0; digits < 4 && i + 1 < at + n; digits++) {
+                    unsigned d = j.p[++i];
+                    code = code * 16 + (d <= '9' ? d - '0' : (d | 32) - 'a' + 10);
+                }
+                c = code && code < 128 ? (char)code : '?';
+            }
+        }
+        value[out++] = c;
+    }
+    value[out] = 0;
+    return 1;
+}
 #endif /* LGELU_TRAINER */
 #endif /* LGELU_IMPLEMENTATION */
 
