@@ -114,7 +114,10 @@ LGELU_DEF float lgelu_lambda_for_tolerance(float tau);         /* 0.005 → 159.
 /* ---- AdamW on flat arrays (Loshchilov & Hutter): step counts from 1, m and v start at zero ---- */
 typedef struct { float lr, beta1, beta2, eps, weight_decay; } lgelu_adamw;
 LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr);          /* 0.9, 0.999, 1e-8, 0.01 */
+LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr);          /* β1 = β2 = 0.944 (arXiv 2601.21739), the rest alike */
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n);
+/* SGD: m = momentum·m + (g + weight_decay·w), w -= lr·m */
+LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n);
 /* the group of s: rate lr·c, no decay [L, 3]; takes dL/dλ, applies the slope, updates s, returns the new λ's; arrays [layers] */
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
                                    const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers);
@@ -154,7 +157,7 @@ LGELU_DEF double lgelu_drift        (const float *history, size_t epochs, size_t
 LGELU_DEF double lgelu_spearman     (const float *a, const float *b, size_t n);                /* rank correlation, ties averaged; NaN if constant */
 
 typedef enum { LGELU_OK = 0, LGELU_E_ARGUMENT, LGELU_E_SHAPE, LGELU_E_MEMORY, LGELU_E_UNBOUND, LGELU_E_LABEL,
-               LGELU_E_LAMBDA, LGELU_E_NONFINITE, LGELU_E_FILE } lgelu_status;
+               LGELU_E_LAMBDA, LGELU_E_NONFINITE, LGELU_E_FILE, LGELU_E_SUM } lgelu_status;
 LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 
 #ifdef LGELU_TRAINER
@@ -177,6 +180,7 @@ typedef struct {                             /* made by the builders; read what 
     float  lambda0;                          /* λ at the start */
     int    learns, written;                  /* has a gradient; it holds something */
     const void *bound;                       /* an input's data */
+    int    host;                             /* the node in whose buffer the value lies */
     lgelu_buffer buffer[4];                  /* value, gradient, what the forward leaves for the backward, scratch */
 } lgelu_node;
 
@@ -233,12 +237,18 @@ LGELU_DEF double       lgelu_net_clip    (lgelu_net *net, float most);          
 typedef enum { LGELU_RATE_COSINE = 0, LGELU_RATE_LINEAR, LGELU_RATE_CONSTANT } lgelu_rate_shape;   /* to 0, to 0, flat */
 typedef struct {
     lgelu_adamw adamw;                       /* lr is the peak; decay touches matrices only */
+    int   sgd;                               /* 1: SGD with momentum adamw.beta1 instead, for weights and s alike */
     long  steps, warmup;                     /* the rate rises linearly over the first `warmup` steps */
     lgelu_rate_shape rate;
     float clip;                              /* gradient norm, 0: none */
     float c;                                 /* learning-rate multiplier of s [L, 3] */
     lgelu_hardening hardening;               /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
     long  harden_every;                      /* steps between two changes of a driven λ (0 or 1: each) */
+    float *history; long history_every;      /* if not NULL: every so many steps the λ's go to the next row (rows, hardnesses) */
+    /* several machines: called once a step, before clipping; makes data[n] the sum over the ranks, the same bits on each;
+       not 0: failed. Each rank passes share = its part of the whole batch to lgelu_net_backward. */
+    int (*sum)(void *user, float *g, size_t n, double *dlambda, size_t hardnesses);
+    void *user;
 } lgelu_training;
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
@@ -258,6 +268,8 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
 /* file: its whole bytes. Every check comes before the first change: after an error the network is as it was. Moments and λ's
    may be missing (foreign files): then they stay; weights must all be there, as F32 of the right shape. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
+/* the layers and the memory plan as text: a line a layer, then the totals; after lgelu_net_bytes or lgelu_net_make */
+LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user);
 /* the text of one metadata key, cut to fit; 0 when there is none */
 LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char *key, char *value, size_t capacity);
 #endif /* LGELU_TRAINER */
@@ -493,6 +505,7 @@ typedef struct {
     /* w = decay·w - rate·m̂/(√v̂ + eps) on the gradient scale·g; k1 = 1 - β1, k2 = 1 - β2, root = 1/√(1 - β2^step) */
     void   (*adamw)           (float *w, float *m, float *v, const float *g, float scale, float k1, float beta2, float k2,
                                float rate, float root, float eps, float decay, size_t n);
+    void   (*sgd)             (float *w, float *m, const float *g, float scale, float lr, float momentum, float decay, size_t n);
     float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
     float  (*sum_exp)         (const float *x, float shift, size_t n);                        /* Σ exp(x - shift) */
     void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
@@ -695,6 +708,13 @@ LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr)
     return o;
 }
 
+LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr)
+{
+    lgelu_adamw o = lgelu_adamw_defaults(lr);
+    o.beta1 = o.beta2 = 0.944f;
+    return o;
+}
+
 /* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once per call */
 static void lgelu__adamw(float *w, float *m, float *v, const float *g, float scale, const lgelu_adamw *o, long step, size_t n)
 {
@@ -709,6 +729,10 @@ static void lgelu__adamw(float *w, float *m, float *v, const float *g, float sca
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n)
 {
     lgelu__adamw(w, m, v, g, 1, opt, step, n);
+}
+LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n)
+{
+    lgelu__k()->sgd(w, m, g, 1, lr, momentum, weight_decay, n);
 }
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
                                    const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers)
@@ -855,6 +879,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
     case LGELU_E_LAMBDA:    return "a hardness must be at least 1";
     case LGELU_E_NONFINITE: return "the loss is not finite";
     case LGELU_E_FILE:      return "a file is damaged, or could not be written";
+    case LGELU_E_SUM:       return "the sum over machines failed";
     default:                return "unknown status";
     }
 }
@@ -912,6 +937,7 @@ static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * nod
 static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node) { return net->samples * node->shape[0] * node->shape[1]; }
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
+    if (which == LGELU__VALUE) node = net->nodes + node->host;
     return (float *)(void *)(net->arena + node->buffer[which].at);
 }
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
@@ -1269,6 +1295,15 @@ static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_m
         writers++;
     }
     lgelu__live(&node->buffer[LGELU__VALUE], bytes, i, readers ? last : end);                   /* results stay readable */
+    node->host = i;
+    if (mode == LGELU_INFER && node->op == LGELU__GATE) {                                       /* in place, if x has no other reader */
+        lgelu_node *x = net->nodes + node->input[0];
+        if (x->op > LGELU__LABELS && net->nodes[x->host].buffer[LGELU__VALUE].to == i) {
+            node->host = x->host;
+            net->nodes[x->host].buffer[LGELU__VALUE].to = node->buffer[LGELU__VALUE].to;
+            lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
+        }
+    }
     train = train && node->learns;
     if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
     lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
@@ -1498,35 +1533,55 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
     if (p > 1) p = 1;
     return (float)(lr * (plan->rate == LGELU_RATE_LINEAR ? 1 - p : fma(0.5, lgelu__cospi(p), 0.5)));
 }
-LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
+/* one group of parameters, first..first + n */
+static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, size_t first, size_t n)
+{
+    float *w = net->w + first, *m = net->m + first, *v = net->v + first, *g = net->g + first;
+    if (plan->sgd) lgelu__k()->sgd(w, m, g, net->gradient_scale, o->lr, o->beta1, o->weight_decay, n);
+    else lgelu__adamw(w, m, v, g, net->gradient_scale, o, net->step, n);
+}
+static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
+{
+    float g = (float)(net->dlambda[k] * (double)lgelu_lambda_slope(&net->hardness, net->s[k]));
+    if (!plan->sgd) {
+        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, net->dlambda + k, &net->hardness, o, plan->c, net->step, 1);
+        return;
+    }
+    lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
+    net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
+}
+/* λ of the step to come: learned up to hardening.begin, then driven, the last step running at the target */
+static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
     const lgelu_hardening *hardening = &plan->hardening;
-    lgelu_adamw opt = plan->adamw;
-    long step, next;
+    long begin = hardening->begin, next = net->step + 1, every = plan->harden_every;
+    if (!(hardening->target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
+    if (!(hardening->target > 0) || net->step < begin) return;
+    if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+    if (every > 1) next = begin + (next - begin + every - 1) / every * every;
+    net->lambda[k] = lgelu_harden(net->lambda0[k], hardening, next < hardening->end ? next : hardening->end);
+}
+LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
+{
+    lgelu_adamw o = plan->adamw;
     int i, k;
     if (net->status) return net->status;
     if (net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
-    step = ++net->step;
-    opt.lr = lgelu_training_rate(plan, step);
+    if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
+        return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d", net->step + 1);
+    o.lr = lgelu_training_rate(plan, ++net->step);
     net->gradient_norm = lgelu_net_clip(net, plan->clip);
-    lgelu__adamw(net->w, net->m, net->v, net->g, net->gradient_scale, &opt, step, net->matrices);
-    opt.weight_decay = 0;                                             /* none for biases */
-    lgelu__adamw(net->w + net->matrices, net->m + net->matrices, net->v + net->matrices, net->g + net->matrices,
-                 net->gradient_scale, &opt, step, net->parameters - net->matrices);
-    /* λ of the next step: learned up to hardening->begin, then driven so that the last steps run at the target */
-    next = step + 1;
-    if (plan->harden_every > 1) next = hardening->begin + (next - hardening->begin + plan->harden_every - 1) / plan->harden_every * plan->harden_every;
+    lgelu__update(net, plan, &o, 0, net->matrices);
+    o.weight_decay = 0;                                               /* none for biases */
+    lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
     for (i = 0; i < net->count; i++) {
-        lgelu_node *node = net->nodes + i;
-        if (node->op != LGELU__GATE || node->gate != LGELU_GATE_LAMBDA) continue;
-        for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
-            int driven = hardening->target > 0 && step >= hardening->begin;
-            if (!driven || step == hardening->begin)
-                lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, net->dlambda + k, &net->hardness, &opt, plan->c, step, 1);
-            if (driven && (step == hardening->begin || !(net->lambda0[k] >= 1))) net->lambda0[k] = net->lambda[k];
-            if (driven) net->lambda[k] = lgelu_harden(net->lambda0[k], hardening, next < hardening->end ? next : hardening->end);
-        }
+        const lgelu_node *node = net->nodes + i;
+        if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA)
+            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) lgelu__update_lambda(net, plan, &o, k);
     }
+    if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
+        memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
+               (size_t)net->hardnesses * sizeof *net->lambda);
     net->fresh = 1;
     net->gradient_scale = 1;
     return LGELU_OK;
@@ -1700,6 +1755,51 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
             lgelu__put(&out, head, 4 * j);
         }
     return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the file could not be written") : LGELU_OK;
+}
+
+static void lgelu__put_column(lgelu__out *out, const char *text, size_t n, int width)   /* a text, or with NULL a number, padded left */
+{
+    lgelu__out measure;
+    memset(&measure, 0, sizeof measure);
+    if (text) {
+        lgelu__put_text(out, text);
+        for (n = strlen(text); n < (size_t)width; n++) lgelu__put_text(out, " ");
+        return;
+    }
+    lgelu__put_number(&measure, n);
+    for (; measure.bytes < (size_t)width; measure.bytes++) lgelu__put_text(out, " ");
+    lgelu__put_number(out, n);
+}
+LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user)
+{
+    lgelu__out out;
+    size_t shared = 0;
+    int i, k;
+    if (net->status) return net->status;
+    memset(&out, 0, sizeof out);
+    out.write = write; out.user = user;
+    lgelu__put_text(&out, "layer            kind                     shape   parameters        value     gradient        other  (bytes @ place)\n");
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        lgelu__put_column(&out, node->name, 0, 17);
+        lgelu__put_column(&out, lgelu__layers[node->op].name, 0, 18);
+        for (k = 0; k < 3; k++) { lgelu__put_column(&out, NULL, node->shape[k], k < 2 ? 3 : 5); if (k < 2) lgelu__put_text(&out, "x"); }
+        lgelu__put_column(&out, NULL, node->weights + node->biases + (size_t)node->hardnesses, 13);
+        for (k = 0; k < 3; k++) {
+            lgelu__put_column(&out, NULL, node->buffer[k].bytes, 11);
+            if (!node->buffer[k].bytes) continue;
+            lgelu__put_text(&out, "@");
+            lgelu__put_number(&out, node->buffer[k].at);
+        }
+        for (k = 0; k < 4; k++) shared += node->buffer[k].bytes;
+        lgelu__put_text(&out, "\n");
+    }
+    lgelu__put_text(&out, "parameters ");       lgelu__put_number(&out, net->parameters);
+    lgelu__put_text(&out, ", hardnesses ");     lgelu__put_number(&out, (size_t)net->hardnesses);
+    lgelu__put_text(&out, ", buffers ");        lgelu__put_number(&out, shared);
+    lgelu__put_text(&out, " bytes sharing ");   lgelu__put_number(&out, net->arena_bytes);
+    lgelu__put_text(&out, "\n");
+    return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written") : LGELU_OK;
 }
 
 /* ---- reading ---- */
@@ -2169,6 +2269,18 @@ static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square,
     }
 }
 
+static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, const float *g, float scale, float lr, float momentum, float decay, size_t n)
+{
+    const V vs = v_set(scale), vr = v_set(lr), vm = v_set(momentum), vd = v_set(decay);
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        V a = v_load_n(w + i, n - i), b = v_fma(v_load_n(g + i, n - i), vs, v_mul(vd, a));
+        b = v_fma(vm, v_load_n(mean + i, n - i), b);
+        v_store_n(mean + i, b, n - i);
+        v_store_n(w + i, v_fnma(vr, b, a), n - i);
+    }
+}
+
 /* ---- softmax ---- */
 /* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
 LGELU__WORD V LGELU__FN(exp)(V x)
@@ -2251,7 +2363,7 @@ static LGELU__TARGET void LGELU__FN(matmul)(float *c, size_t c_row, const float 
 
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
-    LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw),
+    LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd),
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add), LGELU__FN(matmul)
 };
 
