@@ -222,7 +222,7 @@ typedef struct {
     double *dlambda;
     size_t samples;                          /* of the last forward */
     long   step;                             /* steps taken */
-    double loss, gradient_norm;              /* of the last forward; of the last step, before clipping */
+    double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
     int    fresh;                            /* the next backward overwrites the gradients */
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
@@ -523,6 +523,8 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 }
 
 /* ==== [4] DISPATCH ================================================================================================= */
+/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
+typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 typedef struct lgelu__block {                /* one block of a matrix product, rows i.., columns j.. and k.. of it */
     const lgelu_product *job;
@@ -543,10 +545,9 @@ typedef struct lgelu__kernels {
                                size_t outer, size_t channels, size_t inner);
     void   (*tanh_forward)    (float *y, const float *x, size_t n);
     void   (*tanh_backward)   (float *dx, const float *dy, const float *x, size_t n);
-    /* w = w - (rate·m̂/(√v̂ + eps) + decay·w) on the gradient scale·g; k1 = 1 - β1, k2 = 1 - β2, root = 1/√(1 - β2^step) */
-    void   (*adamw)           (float *w, float *m, float *v, const float *g, float scale, float k1, float beta2, float k2,
-                               float rate, float root, float eps, float decay, size_t n);
-    void   (*sgd)             (float *w, float *m, const float *g, float scale, float lr, float momentum, float decay, size_t n);
+    void   (*adamw)           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);
+    void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
+    double (*square_sum)      (const float *x, size_t n);
     float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
     float  (*sum_exp)         (const float *x, float shift, size_t n);                        /* Σ exp(x - shift) */
     void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
@@ -761,23 +762,32 @@ LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr)
 
 /* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once per call. The decay enters as
    lr·decay, not as the factor 1 - lr·decay: in float that factor is off by up to 3e-8, 3 % of a decay of 1e-6, at every step. */
-static void lgelu__adamw(float *w, float *m, float *v, const float *g, float scale, const lgelu_adamw *o, long step, size_t n)
+static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long step)
 {
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
-    long k;
-    for (k = step; k > 0; k >>= 1, f1 *= f1, f2 *= f2) if (k & 1) { p1 *= f1; p2 *= f2; }
-    p1 = fma(p1, -1.0, 1.0);
-    p2 = fma(p2, -1.0, 1.0);
-    lgelu__k()->adamw(w, m, v, g, scale, (float)(1 - b1), o->beta2, (float)(1 - b2), (float)((double)o->lr / p1),
-                      (float)(1 / sqrt(p2)), o->eps, o->lr * o->weight_decay, n);
+    lgelu__rule r;
+    for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) if (step & 1) { p1 *= f1; p2 *= f2; }
+    r.scale = scale; r.k1 = (float)(1 - b1); r.beta2 = o->beta2; r.k2 = (float)(1 - b2); r.eps = o->eps; r.decay = o->lr * o->weight_decay;
+    r.rate = (float)((double)o->lr / fma(p1, -1.0, 1.0));
+    r.root = (float)(1 / sqrt(fma(p2, -1.0, 1.0)));
+    return r;
+}
+static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay, float scale)
+{
+    lgelu__rule r;
+    memset(&r, 0, sizeof r);
+    r.scale = scale; r.k1 = momentum; r.rate = lr; r.decay = weight_decay;
+    return r;
 }
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n)
 {
-    lgelu__adamw(w, m, v, g, 1, opt, step, n);
+    lgelu__rule r = lgelu__adamw_rule(opt, 1, step);
+    lgelu__k()->adamw(w, m, v, g, &r, n);
 }
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n)
 {
-    lgelu__k()->sgd(w, m, g, 1, lr, momentum, weight_decay, n);
+    lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
+    lgelu__k()->sgd(w, m, NULL, g, &r, n);
 }
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
                                    const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers)
@@ -788,7 +798,7 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, 
     o.weight_decay = 0;                       /* decay of s would pull λ to 1 + ln 2, not to 1 */
     for (i = 0; i < layers; i++) {
         float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
-        if (fabsf(s[i]) <= FLT_MAX) lgelu__adamw(s + i, m + i, v + i, &g, 1, &o, step, 1);    /* λ = 1 and λ = inf are ends: they stay */
+        if (fabsf(s[i]) <= FLT_MAX) lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);    /* λ = 1 and λ = inf are ends: they stay */
         lambda[i] = lgelu_lambda(h, s[i]);
     }
 }
@@ -1504,6 +1514,7 @@ static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_
     *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
     return count ? p : NULL;
 }
+enum { LGELU__PIECE = 65536 };                                        /* parameters to a task */
 typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
 #define LGELU__ENTRIES(net) (16 * ((size_t)(net)->count + 1))
 
@@ -1548,6 +1559,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->s_m     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s_v     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
+    if (pack < net->parameters / LGELU__PIECE * sizeof(double) + 64) pack = net->parameters / LGELU__PIECE * sizeof(double) + 64;
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
     net->arena   = (unsigned char *)lgelu__carve(memory, &at, arena, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
@@ -1659,13 +1671,36 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->fresh = 0;
     return LGELU_OK;
 }
+/* what runs over all the parameters, in pieces of LGELU__PIECE: the sum of squares, the update */
+typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
+
+static size_t lgelu__sweep_piece(const lgelu__sweep *s, size_t index, size_t *first)
+{
+    *first = s->first + index * LGELU__PIECE;
+    return lgelu__least(s->n - index * LGELU__PIECE, LGELU__PIECE);
+}
+static void lgelu__square_piece(void *user, size_t index)
+{
+    const lgelu__sweep *s = (const lgelu__sweep *)user;
+    size_t first, n = lgelu__sweep_piece(s, index, &first);
+    ((double *)(void *)s->net->pack)[index] = lgelu__k()->square_sum(s->net->g + first, n);
+}
+static void lgelu__update_piece(void *user, size_t index)
+{
+    const lgelu__sweep *s = (const lgelu__sweep *)user;
+    const lgelu_net *net = s->net;
+    size_t first, n = lgelu__sweep_piece(s, index, &first);
+    (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + first, net->m + first, net->v + first, net->g + first, s->rule, n);
+}
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
 {
-    double sum[16] = { 0 }, norm;
-    size_t i, j;
-    for (i = 0; i < net->parameters; i++) sum[i & 15] += (double)net->g[i] * (double)net->g[i];   /* exact products */
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) sum[i] += sum[i + j];
-    norm = sqrt(sum[0]);
+    size_t pieces = (net->parameters + LGELU__PIECE - 1) / LGELU__PIECE, i;
+    double sum = 0, norm;
+    lgelu__sweep s;
+    s.net = net; s.rule = NULL; s.sgd = 0; s.first = 0; s.n = net->parameters;
+    lgelu__parallel(&net->threads, lgelu__square_piece, &s, pieces);
+    for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
+    norm = sqrt(sum);
     net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
     return norm;
 }
@@ -1691,9 +1726,11 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 /* one group of parameters, first..first + n */
 static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, size_t first, size_t n)
 {
-    float *w = net->w + first, *m = net->m + first, *v = net->v + first, *g = net->g + first;
-    if (plan->sgd) lgelu__k()->sgd(w, m, g, net->gradient_scale, o->lr, o->beta1, o->weight_decay, n);
-    else lgelu__adamw(w, m, v, g, net->gradient_scale, o, net->step, n);
+    lgelu__rule rule = plan->sgd ? lgelu__sgd_rule(o->lr, o->beta1, o->weight_decay, net->gradient_scale)
+                                 : lgelu__adamw_rule(o, net->gradient_scale, net->step);
+    lgelu__sweep s;
+    s.net = net; s.rule = &rule; s.sgd = plan->sgd; s.first = first; s.n = n;
+    lgelu__parallel(&net->threads, lgelu__update_piece, &s, (n + LGELU__PIECE - 1) / LGELU__PIECE);
 }
 static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
@@ -1725,7 +1762,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
         return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d", net->step + 1);
     o.lr = lgelu_training_rate(plan, ++net->step);
-    net->gradient_norm = lgelu_net_clip(net, plan->clip);
+    net->gradient_norm = plan->clip > 0 ? lgelu_net_clip(net, plan->clip) : 0;
     lgelu__update(net, plan, &o, 0, net->matrices);
     o.weight_decay = 0;                                               /* none for biases */
     lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
@@ -2450,33 +2487,42 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 }
 
 /* ---- optimiser ---- */
-static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, float scale, float k1, float beta2,
-                                           float k2, float rate, float root, float eps, float decay, size_t n)
+static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const V vs = v_set(scale), vk1 = v_set(k1), vb2 = v_set(beta2), vk2 = v_set(k2), vr = v_set(rate), vq = v_set(root),
-            ve = v_set(eps), vd = v_set(decay);
+    const V scale = v_set(o->scale), k1 = v_set(o->k1), k2 = v_set(o->k2), beta2 = v_set(o->beta2), rate = v_set(o->rate),
+            root = v_set(o->root), eps = v_set(o->eps), decay = v_set(o->decay);
     size_t i;
     for (i = 0; i < n; i += v_lanes) {
-        V a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, vs);
-        a = v_fnma(vk1, v_fnma(q, vs, a), a);
-        b = v_fma(v_mul(vk2, d), d, v_mul(vb2, b));
+        V a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, scale);
+        a = v_fnma(k1, v_fnma(q, scale, a), a);
+        b = v_fma(v_mul(k2, d), d, v_mul(beta2, b));
         v_store_n(mean + i, a, n - i);
         v_store_n(square + i, b, n - i);
         d = v_load_n(w + i, n - i);
-        v_store_n(w + i, v_sub(d, v_fma(vr, v_div(a, v_fma(v_sqrt(b), vq, ve)), v_mul(vd, d))), n - i);
+        v_store_n(w + i, v_sub(d, v_fma(rate, v_div(a, v_fma(v_sqrt(b), root, eps)), v_mul(decay, d))), n - i);
     }
 }
-
-static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, const float *g, float scale, float lr, float momentum, float decay, size_t n)
+static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const V vs = v_set(scale), vr = v_set(lr), vm = v_set(momentum), vd = v_set(decay);
+    const V scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->k1), decay = v_set(o->decay);
     size_t i;
+    (void)square;
     for (i = 0; i < n; i += v_lanes) {
-        V a = v_load_n(w + i, n - i), b = v_fma(v_load_n(g + i, n - i), vs, v_mul(vd, a));
-        b = v_fma(vm, v_load_n(mean + i, n - i), b);
+        V a = v_load_n(w + i, n - i), b = v_fma(v_load_n(g + i, n - i), scale, v_mul(decay, a));
+        b = v_fma(momentum, v_load_n(mean + i, n - i), b);
         v_store_n(mean + i, b, n - i);
-        v_store_n(w + i, v_fnma(vr, b, a), n - i);
+        v_store_n(w + i, v_fnma(rate, b, a), n - i);
     }
+}
+/* Σ x²: the products are exact in double, so contraction can't change a bit; the compiler makes vectors of the 16 lanes */
+static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
+{
+    double sum[16] = { 0 };
+    size_t i, j;
+    for (i = 0; i + 16 <= n; i += 16) for (j = 0; j < 16; j++) sum[j] += (double)x[i + j] * (double)x[i + j];
+    for (j = 0; i < n; i++, j++) sum[j] += (double)x[i] * (double)x[i];
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) sum[i] += sum[i + j];
+    return sum[0];
 }
 
 /* ---- softmax ---- */
@@ -2675,7 +2721,7 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
 
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
-    LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd),
+    LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
 #ifdef LGELU_TRAINER
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), v_rows, 2 * v_lanes
