@@ -2473,12 +2473,16 @@ typedef __m256 V;
 typedef __m256 M;
 LGELU__WORD __m256i LGELU__FN(first)(size_t n)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n < 8 ? (int)n : 8), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 LGELU__WORD V    v_load   (const float *p)            { return _mm256_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return _mm256_maskload_ps(p, LGELU__FN(first)(n)); }
+LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p); }
 LGELU__WORD void v_store  (float *p, V a)             { _mm256_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)   { _mm256_maskstore_ps(p, LGELU__FN(first)(n), a); }
+LGELU__WORD void v_store_n(float *p, V a, size_t n)
+{
+    if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a);
+    else _mm256_storeu_ps(p, a);
+}
 LGELU__WORD V    v_set    (float a)                   { return _mm256_set1_ps(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return _mm256_add_ps(a, b); }
 LGELU__WORD V    v_sub    (V a, V b)                  { return _mm256_sub_ps(a, b); }
@@ -2537,15 +2541,17 @@ LGELU__WORD V    v_load   (const float *p)            { return vld1q_f32(p); }
 LGELU__WORD V    v_load_n (const float *p, size_t n)
 {
     float t[4] = { 0, 0, 0, 0 };
-    memcpy(t, p, (n < 4 ? n : 4) * sizeof *t);
+    if (n >= 4) return vld1q_f32(p);
+    memcpy(t, p, n * sizeof *t);
     return vld1q_f32(t);
 }
 LGELU__WORD void v_store  (float *p, V a)             { vst1q_f32(p, a); }
 LGELU__WORD void v_store_n(float *p, V a, size_t n)
 {
     float t[4];
+    if (n >= 4) { vst1q_f32(p, a); return; }
     vst1q_f32(t, a);
-    memcpy(p, t, (n < 4 ? n : 4) * sizeof *t);
+    memcpy(p, t, n * sizeof *t);
 }
 LGELU__WORD V    v_set    (float a)                   { return vdupq_n_f32(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return vaddq_f32(a, b); }
