@@ -200,7 +200,7 @@ static inline void svg_line(svg *s, const svg_panel *p, const double *x, const d
 static inline void svg_band(svg *s, const svg_panel *p, const double *x, const double *low, const double *high, int n, const char *colour)
 {
     int i;
-    fprintf(s->f, "<polygon fill=\"%s\" fill-opacity=\"0.15\" points=\"", colour);
+    fprintf(s->f, "<polygon fill=\"%s\" fill-opacity=\"0.12\" points=\"", colour);
     for (i = 0; i < n; i++) fprintf(s->f, "%.2f,%.2f ", svg_x(p, x[i]), svg_y(p, high[i]));
     for (i = n - 1; i >= 0; i--) fprintf(s->f, "%.2f,%.2f%s", svg_x(p, x[i]), svg_y(p, low[i]), i ? " " : "");
     fprintf(s->f, "\"/>\n");
