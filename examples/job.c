@@ -40,7 +40,7 @@ enum { JUDGED = 250, SHUFFLE = 1 << 20 };                   /* test pictures at 
 enum { NET, BRANCH, JUDGE };
 
 const char *const job_arm_name[JOB_ARMS] = { "gelu", "lgelu", "hardened", "relu", "switched" };
-static const char *const arm_about[JOB_ARMS] = { "GELU, swapped cold", "learned λ, swapped", "λ driven to its target, swapped",
+static const char *const arm_about[JOB_ARMS] = { "GELU, swapped cold", "learned λ, swapped", "hardened λ, swapped",
                                                  "ReLU from the start", "GELU, then ReLU" };
 
 int job_fail(job *j, const char *format, ...)
@@ -401,7 +401,7 @@ static void final_look(job *j, lgelu_net *net)
     const lgelu_node *gate = net->nodes + j->gate_node[j->gates ? j->gates - 1 : 0];
     size_t samples = (size_t)j->config.batch < j->test ? (size_t)j->config.batch : j->test, width = gate->shape[0] * gate->shape[1] * gate->shape[2];
     r->dead = r->oui = (double)NAN;
-    if (!j->gates || gate->buffer[0].to < net->count) return;          /* its place may be in use again by now */
+    if (!j->gates || net->nodes[gate->host].buffer[0].to < net->count) return;          /* its place may be in use again by now */
     data_floats(j->x, j->data.test_x, &j->data, samples);
     lgelu_net_bind(net, 0, j->x);
     lgelu_net_bind(net, 1, NULL);
@@ -648,8 +648,8 @@ static void cell(job_mean m, int width, const char *format)
 static void row(const job *j, const char *name, const char *about, int arm, double (*const value[5])(const job_result *, const void *))
 {
     static const char *const format[5] = { "%.2f", "%.2f", "%.2f", "%.1f", "%.2g" };
-    static const int width[5] = { 15, 15, 14, 15, 19 };
-    printf("%-9s %s%*s", name, about, 32 - columns(about), "");
+    static const int width[5] = { 15, 15, 14, 15, 18 };
+    printf("%-9s %s%*s", name, about, 25 - columns(about), "");
     for (int k = 0; k < 5; k++) cell(job_over_seeds(j, value[k], arm, NULL), width[k], format[k]);
     printf("\n");
 }
@@ -662,7 +662,7 @@ static void table(const job *j)
            "Test accuracy in percent before and after every gate becomes ReLU; flips: test pictures whose class changes by that\n\n",
            j->data.name, j->network, j->train, j->test, j->config.epochs, j->config.epochs > 1 ? "s" : "", j->config.seeds, j->config.seeds > 1 ? "s" : "",
            j->config.seeds > 1 ? ", mean ± standard deviation" : "");
-    printf("%-41s %15s%15s%14s%15s%19s\n", "arm", "before", "after", "drop", "flips", "max |Δlogit|");
+    printf("%-35s%15s%15s%14s%15s%18s\n", "arm", "before", "after", "drop", "flips", "max Δlogit");
     for (int a = 0; a < JOB_ARMS; a++) row(j, job_arm_name[a], arm_about[a], a, end);
     add(text, sizeof text, "its swap after epoch %.4g", (double)j->switch_step / (double)j->epoch_steps);
     row(j, "", text, JOB_SWITCHED, at_switch);
@@ -840,7 +840,7 @@ static int write_json(job *j)
 static int run(job *j)
 {
     j->terminal = is_terminal();
-    j->started = now();
+    j->started = j->shown = now();
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
     printf("%s: %zu training and %zu test pictures of %zu classes; %s, %zu parameters; %s, %ld thread%s\n", j->data.name, j->train, j->test, j->data.classes,

@@ -80,7 +80,7 @@ static inline int svg_end(svg *s)
     return out_end(&s->out);
 }
 
-/* anchor: 's' start, 'm' middle, 'e' end; bold as a printf flag would be overkill: size > 0 plain, size < 0 bold */
+/* anchor: 's' start, 'm' middle, 'e' end; a negative size is bold */
 SVG_PRINTF(7, 8)
 static inline void svg_text(svg *s, double x, double y, char anchor, double size, const char *colour, const char *format, ...)
 {
@@ -189,20 +189,32 @@ static inline void svg_clip(svg *s, const svg_panel *p)
 }
 static inline void svg_unclip(svg *s) { fprintf(s->f, "</g>\n"); }
 
+/* how far, in pixels, point i lies from the straight line between points a and b */
+static inline double svg_bend(const svg_panel *p, const double *x, const double *y, int a, int i, int b)
+{
+    double ax = svg_x(p, x[a]), ay = svg_y(p, y[a]), bx = svg_x(p, x[b]) - ax, by = svg_y(p, y[b]) - ay;
+    double length = sqrt(bx * bx + by * by);
+    return length > 0 ? fabs(bx * (svg_y(p, y[i]) - ay) - by * (svg_x(p, x[i]) - ax)) / length : 0;
+}
+/* A point is left out while the straight line that replaces it stays within a thirtieth of a pixel. */
 static inline void svg_line(svg *s, const svg_panel *p, const double *x, const double *y, int n, const char *colour, double width, const char *dash)
 {
-    int i;
+    int i, kept = 0;
     fprintf(s->f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%g\" stroke-linejoin=\"round\" stroke-linecap=\"%s\"%s%s%s points=\"",
             colour, width, dash ? "butt" : "round", dash ? " stroke-dasharray=\"" : "", dash ? dash : "", dash ? "\"" : "");
-    for (i = 0; i < n; i++) fprintf(s->f, "%s%.2f,%.2f", i ? " " : "", svg_x(p, x[i]), svg_y(p, y[i]));
+    for (i = 0; i < n; i++) {
+        if (i > kept && i + 1 < n && svg_bend(p, x, y, kept, i, i + 1) < 0.03 && svg_bend(p, x, y, kept, (kept + i + 1) / 2, i + 1) < 0.03) continue;
+        fprintf(s->f, "%s%.1f,%.1f", i ? " " : "", svg_x(p, x[i]), svg_y(p, y[i]));
+        kept = i;
+    }
     fprintf(s->f, "\"/>\n");
 }
 static inline void svg_band(svg *s, const svg_panel *p, const double *x, const double *low, const double *high, int n, const char *colour)
 {
     int i;
     fprintf(s->f, "<polygon fill=\"%s\" fill-opacity=\"0.12\" points=\"", colour);
-    for (i = 0; i < n; i++) fprintf(s->f, "%.2f,%.2f ", svg_x(p, x[i]), svg_y(p, high[i]));
-    for (i = n - 1; i >= 0; i--) fprintf(s->f, "%.2f,%.2f%s", svg_x(p, x[i]), svg_y(p, low[i]), i ? " " : "");
+    for (i = 0; i < n; i++) fprintf(s->f, "%.1f,%.1f ", svg_x(p, x[i]), svg_y(p, high[i]));
+    for (i = n - 1; i >= 0; i--) fprintf(s->f, "%.1f,%.1f%s", svg_x(p, x[i]), svg_y(p, low[i]), i ? " " : "");
     fprintf(s->f, "\"/>\n");
 }
 /* a dashed vertical with its name above the panel */
