@@ -123,7 +123,8 @@ static void help(const job_program *program, const job_option *option, size_t op
         printf("\n");
     }
     printf("\nWithout --data, $LGELU_DATA/fashion-mnist is used if it exists, else the pictures of this repository.\n"
-           "LGELU_ISA=scalar|avx2|avx512|neon caps the instruction set; the results don't depend on it.\n");
+           "LGELU_ISA=scalar|avx2|avx512|neon caps the instruction set; the results don't depend on it.\n"
+           "OMP_WAIT_POLICY=passive lets OpenMP's idle threads sleep: on a busy machine that is many times faster.\n");
 }
 
 static int choose(const char *choices, const char *word)    /* its index in "a|b|c", or -1 */
