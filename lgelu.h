@@ -224,7 +224,7 @@ typedef struct {
     long   step;                             /* steps taken */
     double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
-    int    fresh;                            /* the next backward overwrites the gradients */
+    int    fresh, pending;                   /* the next backward overwrites the gradients; a forward waits for its backward */
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
     lgelu_mode mode;
     lgelu_status status; char message[160];
@@ -275,11 +275,12 @@ LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
 
-LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward */
+LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
+                                                                      if the plan has given its place away: results stay, what lies between them may not */
 LGELU_DEF float       *lgelu_net_weights (const lgelu_net *net, int node);      /* matrix (outputs, inputs); NULL if none */
 LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);   /* net.lambda[hardness], λ >= 1 or +inf */
-LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate */
+LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate; back to LAMBDA: λ(s) */
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
 
 /* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
@@ -823,7 +824,8 @@ LGELU_DEF double lgelu_max_change(const float *before, const float *after, size_
     size_t i;
     for (i = 0; i < n; i++) {
         d = fabs((double)after[i] - (double)before[i]);
-        if (!(d <= most)) most = d;           /* a NaN comes through */
+        if (d != d) return d;                 /* a NaN comes through */
+        if (d > most) most = d;
     }
     return most;
 }
@@ -973,7 +975,7 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
         else {
             char *d = digit + sizeof digit - 1;
             long  n = *format == 'd' ? va_arg(list, long) : 0;
-            size_t u = *format == 'd' ? (size_t)(n < 0 ? -n : n) : va_arg(list, size_t);
+            size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
             do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
             if (n < 0) *--d = '-';
             text = d;
@@ -1186,7 +1188,7 @@ static void lgelu__gate_backward_piece(void *user, size_t index)       /* the sa
     const float *x = job->x + first * c, *dy = job->dy + first * c;
     float *dx = job->y ? job->y + first * c : NULL;
     double *dlambda = job->dlambda + index * (size_t)node->hardnesses;
-    if (node->gate == LGELU_GATE_TANH) { *dlambda = 0; if (dx) lgelu_tanh_backward(dx, dy, x, rows * c); }
+    if (node->gate == LGELU_GATE_TANH) { memset(dlambda, 0, (size_t)node->hardnesses * sizeof *dlambda); if (dx) lgelu_tanh_backward(dx, dy, x, rows * c); }
     else if (node->hardnesses > 1) {
         memset(dlambda, 0, c * sizeof *dlambda);
         lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
@@ -1305,7 +1307,7 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
 /* a node with checked inputs; its shape is that of its first input until the builder says otherwise */
 static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
 {
-    lgelu_node *node = net->nodes + net->count;
+    lgelu_node *node;
     size_t i;
     int k, learns = 0;
     if (net->status) return -1;
@@ -1314,6 +1316,7 @@ static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
         lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
         return -1;
     }
+    node = net->nodes + net->count;
     memset(node, 0, sizeof *node);
     for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
     node->op = op;
@@ -1357,10 +1360,11 @@ LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
     int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    lgelu_node *node = net->nodes + i;
+    lgelu_node *node;
     if (i < 0) return i;
+    node = net->nodes + i;
     node->weights = lgelu__times(node->shape[2], outputs);
-    if (!outputs || node->weights > (size_t)-1 / 64) {
+    if (!outputs || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64) {
         lgelu__fail(net, LGELU_E_SHAPE, "linear '%s': %z inputs, %z outputs", name, node->shape[2], outputs);
         return -1;
     }
@@ -1371,13 +1375,15 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
     int i = lgelu__node(net, LGELU__GATE, name, x, -1);
-    lgelu_node *node = net->nodes + i;
+    lgelu_node *node;
     if (i < 0) return i;
+    node = net->nodes + i;
     if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': unknown kind", name); return -1; }
     if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) {
         lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ must be at least 1", name);
         return -1;
     }
+    if (channels && node->shape[2] > 0xFFFFFF) { lgelu__fail(net, LGELU_E_SHAPE, "gate '%s': %z channels", name, node->shape[2]); return -1; }
     node->gate = kind;
     node->lambda0 = lambda;
     node->hardnesses = channels ? (int)node->shape[2] : 1;
@@ -1491,7 +1497,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     for (i = 0; i < net->count; i++) lgelu__lives(net, net->nodes + i, batch, mode);
     while ((b = lgelu__largest(net)) != NULL) {
         size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
-        if (b->bytes > (size_t)-1 / 4 - top) return (size_t)-1;
+        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4) return (size_t)-1;
         do {
             moved = 0;
             for (i = 0; i < net->count; i++) for (k = 0; k < 4; k++) {
@@ -1520,18 +1526,20 @@ typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } l
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
-    size_t at = memory ? (64 - ((size_t)(uintptr_t)memory & 63)) & 63 : 63, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
+    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
     int i;
     if (net->status) return 0;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
+    if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
     net->parameters = net->matrices = 0;
     net->hardnesses = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         node->weight = net->matrices;
-        net->matrices += node->weights;
-        net->parameters += node->biases;
+        net->matrices = lgelu__plus(net->matrices, node->weights);
+        net->parameters = lgelu__plus(net->parameters, node->biases);
         node->hardness = net->hardnesses;
+        if (node->hardnesses > 0x7FFFFFFF - net->hardnesses) { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
         net->hardnesses += node->hardnesses;
         if (node->op == LGELU__LINEAR) {
             size_t in = node->weights / node->biases, rows = lgelu__times(batch, node->shape[0] * node->shape[1]), k;
@@ -1542,7 +1550,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
             for (k = 0; k < 1 + 2 * train; k++) if (use[k] > pack) pack = use[k];
         }
     }
-    net->parameters += net->matrices;
+    net->parameters = lgelu__plus(net->parameters, net->matrices);
     arena = net->matrices;
     for (i = 0; i < net->count; i++) { net->nodes[i].bias = arena; arena += net->nodes[i].biases; }
     arena = lgelu__plan(net, batch, mode);
@@ -1563,11 +1571,15 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
     net->arena   = (unsigned char *)lgelu__carve(memory, &at, arena, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
-    return at;
+    return at + 63;                                                   /* for a block that starts anywhere */
 }
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
     return net->memory ? (lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made"), (size_t)0) : lgelu__layout(net, NULL, batch, mode);
+}
+static float lgelu__free(const lgelu_hardness *h, float lambda)         /* s; ReLU's is inf on every map */
+{
+    return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
 LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed)
 {
@@ -1591,7 +1603,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
         for (j = 0; j < (size_t)node->hardnesses; j++) {
             size_t k = (size_t)node->hardness + j;
             net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
-            net->s[k] = lgelu_lambda_inverse(&net->hardness, node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1);
+            net->s[k] = lgelu__free(&net->hardness, net->lambda[k]);
+            if (node->gate == LGELU_GATE_LAMBDA && net->s[k] != net->s[k])
+                return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': its map does not reach λ", node->name);
         }
     }
     return LGELU_OK;
@@ -1602,7 +1616,8 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     int i, same = to->count == from->count && to->parameters == from->parameters && to->hardnesses == from->hardnesses;
     for (i = 0; same && i < to->count; i++) {
         const lgelu_node *a = to->nodes + i, *b = from->nodes + i;
-        same = a->op == b->op && a->weight == b->weight && a->bias == b->bias && !memcmp(a->shape, b->shape, sizeof a->shape);
+        same = a->op == b->op && a->weight == b->weight && a->bias == b->bias && a->hardness == b->hardness && a->hardnesses == b->hardnesses
+            && !memcmp(a->shape, b->shape, sizeof a->shape) && !memcmp(a->input, b->input, sizeof a->input);
     }
     if (!same || !to->memory || !from->memory) return lgelu__fail(to, LGELU_E_ARGUMENT, "only a network of the same layers can be copied");
     for (i = 0; i < to->count; i++) to->nodes[i].gate = from->nodes[i].gate;
@@ -1642,14 +1657,17 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
         if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
     }
     if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    net->pending = 1;
     return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
     int i, k;
     if (net->status) return net->status;
-    if (net->mode != LGELU_TRAIN || !net->samples) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of a network made to train");
+    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
+    net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
+    net->gradient_scale = 1;
     for (i = 0; i < net->count; i++) net->nodes[i].written = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
@@ -1697,6 +1715,7 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
     size_t pieces = (net->parameters + LGELU__PIECE - 1) / LGELU__PIECE, i;
     double sum = 0, norm;
     lgelu__sweep s;
+    if (!net->g) return 0;
     s.net = net; s.rule = NULL; s.sgd = 0; s.first = 0; s.n = net->parameters;
     lgelu__parallel(&net->threads, lgelu__square_piece, &s, pieces);
     for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
@@ -1739,26 +1758,28 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
         lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, net->dlambda + k, &net->hardness, o, plan->c, net->step, 1);
         return;
     }
-    lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
+    if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
     net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
 }
 /* λ of the step to come: learned up to hardening.begin, then driven, the last step running at the target */
 static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
-    const lgelu_hardening *hardening = &plan->hardening;
-    long begin = hardening->begin, next = net->step + 1, every = plan->harden_every;
-    if (!(hardening->target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
-    if (!(hardening->target > 0) || net->step < begin) return;
+    lgelu_hardening hardening = plan->hardening;
+    long begin = hardening.begin, next = net->step + 1, every = plan->harden_every;
+    if (net->lambda[k] > FLT_MAX) return;                             /* ReLU already */
+    if (!(hardening.target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
+    if (!(hardening.target > 0) || net->step < begin) return;
     if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
     if (every > 1) next = begin + (next - begin + every - 1) / every * every;
-    net->lambda[k] = lgelu_harden(net->lambda0[k], hardening, next < hardening->end ? next : hardening->end);
+    hardening.h = net->hardness;                                      /* linear in the s that was learned */
+    net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
 }
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
     int i, k;
     if (net->status) return net->status;
-    if (net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
+    if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
         return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d", net->step + 1);
     o.lr = lgelu_training_rate(plan, ++net->step);
@@ -1769,7 +1790,10 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA)
-            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) lgelu__update_lambda(net, plan, &o, k);
+            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
+                lgelu__update_lambda(net, plan, &o, k);
+                if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
+            }
     }
     if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
         memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
@@ -1779,23 +1803,44 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     return LGELU_OK;
 }
 
+static const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: not made, or no such node */
+{
+    return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL;
+}
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
-    const lgelu_node *x = net->nodes + node;
-    return x->op == LGELU__INPUT ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    const lgelu_node *x = lgelu__made(net, node);
+    const lgelu_buffer *b;
+    int i;
+    if (!x || x->op == LGELU__LABELS) return NULL;
+    if (x->op == LGELU__INPUT) return (const float *)x->bound;
+    /* the forward ends at time count: what is not kept until then, or until the end once a backward has run, is overwritten */
+    b = net->nodes[x->host].buffer + LGELU__VALUE;
+    if (!b->bytes || b->to < (net->pending ? net->count : 2 * net->count)) return NULL;
+    for (i = node + 1; i < net->count; i++) if (net->nodes[i].host == x->host) return NULL;         /* by a gate in place */
+    return lgelu__at(net, x, LGELU__VALUE);
 }
-LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node) { return net->nodes[node].weights ? net->w + net->nodes[node].weight : NULL; }
-LGELU_DEF float *lgelu_net_biases (const lgelu_net *net, int node) { return net->nodes[node].biases ? net->w + net->nodes[node].bias : NULL; }
+LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
+{
+    const lgelu_node *x = lgelu__made(net, node);
+    return x && x->weights ? net->w + x->weight : NULL;
+}
+LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
+{
+    const lgelu_node *x = lgelu__made(net, node);
+    return x && x->biases ? net->w + x->bias : NULL;
+}
 
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
+    float s = lgelu__free(&net->hardness, lambda);
     int i;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
-    if (!(lambda >= 1)) return LGELU_E_LAMBDA;
+    if (!(lambda >= 1) || s != s) return LGELU_E_LAMBDA;
     for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= hardness; i++) {}
     if (net->nodes[i].gate != LGELU_GATE_LAMBDA) return LGELU_E_ARGUMENT;
     net->lambda[hardness] = lambda;
-    net->s[hardness] = lgelu_lambda_inverse(&net->hardness, lambda);
+    net->s[hardness] = s;
     return LGELU_OK;
 }
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
@@ -1803,10 +1848,10 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
     int i, k;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->op != LGELU__GATE) continue;
+        if (node->op != LGELU__GATE || node->gate == kind) continue;
         node->gate = kind;
-        for (k = node->hardness; net->memory && kind != LGELU_GATE_LAMBDA && k < node->hardness + node->hardnesses; k++)
-            net->lambda[k] = kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
+        for (k = node->hardness; net->memory && k < node->hardness + node->hardnesses; k++)
+            net->lambda[k] = kind == LGELU_GATE_RELU ? HUGE_VALF : kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->hardness, net->s[k]) : 1;
     }
 }
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
@@ -2201,6 +2246,7 @@ LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t b
     long step = 0;
     if (net->status) return net->status;
     if (!net->memory) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "a network must be made before it is loaded");
+    net->pending = 0;
     if (!lgelu__read(&j, file, bytes, entry, net->arena_bytes / sizeof *entry, &count))
         return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
     if (lgelu_metadata(file, bytes, "step", text, sizeof text))
