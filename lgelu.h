@@ -896,9 +896,10 @@ LGELU__WORD G LGELU__FN(same)(const lgelu__gate *p)
 /* 2^f - 1, abs(f) <= 1/2 */
 LGELU__WORD V LGELU__FN(exp2m1)(V f)
 {
-    V p = v_set(lgelu__exp2[5]);
-    int j;
-    for (j = 4; j > 0; j--) p = v_fma(f, p, v_set(lgelu__exp2[j]));
+    V p = v_fma(f, v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));
+    p = v_fma(f, p, v_set(lgelu__exp2[3]));
+    p = v_fma(f, p, v_set(lgelu__exp2[2]));
+    p = v_fma(f, p, v_set(lgelu__exp2[1]));
     return v_fma(f, v_set(lgelu__exp2[0]), v_mul(f, v_mul(f, p)));
 }
 
@@ -923,11 +924,14 @@ LGELU__WORD V LGELU__FN(forward_rest)(V x, V y, M out, const G *g)
 {
     const V magic = v_set(12582912.0f);
     V a = v_abs(x), b = v_min(v_set(19), v_mul(v_max(a, g->last), g->scale)), s = v_mul(b, b), sl = v_fma(b, b, v_sub(v_set(0), s));
-    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p = v_set(lgelu__tail[5]), r;
+    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p, r;
     M tiny = n_gt(g->low, v_bits(a)), minus = v_lt(x, v_set(0));
-    int j;
     e = LGELU__FN(exp2m1)(v_add(f, v_fma(s, g->k2, v_fma(sl, g->k1, g->cl))));
-    for (j = 4; j >= 0; j--) p = v_fma(w, p, v_set(lgelu__tail[j]));
+    p = v_fma(w, v_set(lgelu__tail[5]), v_set(lgelu__tail[4]));
+    p = v_fma(w, p, v_set(lgelu__tail[3]));
+    p = v_fma(w, p, v_set(lgelu__tail[2]));
+    p = v_fma(w, p, v_set(lgelu__tail[1]));
+    p = v_fma(w, p, v_set(lgelu__tail[0]));
     r = v_fnma(v_mul(w, p), v_add(e, v_set(1)), e);
     r = LGELU__FN(assemble)(v_fma(r, g->c, g->c), n_add(n_sub(v_bits(t), v_bits(magic)), g->shift));
     r = v_select(tiny, LGELU__FN(half)(a), r);
@@ -944,9 +948,13 @@ LGELU__WORD V LGELU__FN(forward_one)(V x, const G *g)
     V d = v_fma(a, g->step, v_fma(t, v_set(-0.988779067993164062f), v_set(12441720))), q;
     I i = v_index(v_bits(t));
     M out = n_gt(n_sub(v_bits(a), n_sub(g->low, n_set(INT32_MIN))), g->most);
-    int j;
-    q = v_table(lgelu__middle[7], i);
-    for (j = 6; j >= 0; j--) q = v_fma(d, q, v_table(lgelu__middle[j], i));
+    q = v_fma(d, v_table(lgelu__middle[7], i), v_table(lgelu__middle[6], i));
+    q = v_fma(d, q, v_table(lgelu__middle[5], i));
+    q = v_fma(d, q, v_table(lgelu__middle[4], i));
+    q = v_fma(d, q, v_table(lgelu__middle[3], i));
+    q = v_fma(d, q, v_table(lgelu__middle[2], i));
+    q = v_fma(d, q, v_table(lgelu__middle[1], i));
+    q = v_fma(d, q, v_table(lgelu__middle[0], i));
     q = v_fnma(a, q, v_max(v_set(0), x));
     return m_any(out) ? LGELU__FN(forward_rest)(x, q, out, g) : q;
 }
@@ -1000,11 +1008,13 @@ LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const G *g)
     V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, d, h, power, slope, term, dx;
     I i = v_index(n_down(v_bits(v_fma(b, g->m, one)), 22));
     M out;
-    int j;
     e = LGELU__FN(exp2m1)(v_add(f, v_fma(sl, g->k1, v_mul(s, g->k2))));
     d = v_fma(b, g->m, v_sub(zero, v_table(lgelu__slope[0], i)));
-    h = v_table(lgelu__slope[8], i);
-    for (j = 7; j > 2; j--) h = v_fma(d, h, v_table(lgelu__slope[j], i));
+    h = v_fma(d, v_table(lgelu__slope[8], i), v_table(lgelu__slope[7], i));
+    h = v_fma(d, h, v_table(lgelu__slope[6], i));
+    h = v_fma(d, h, v_table(lgelu__slope[5], i));
+    h = v_fma(d, h, v_table(lgelu__slope[4], i));
+    h = v_fma(d, h, v_table(lgelu__slope[3], i));
     h = v_fma(d, v_table(lgelu__slope[2], i), v_fma(v_mul(d, d), h, v_table(lgelu__slope[1], i)));
     h = v_fma(e, h, h);
     power = v_select(v_lt(b0, g->mark), v_float(n_up(v_bits(t), 23)), zero);
@@ -1030,7 +1040,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     G g;
     double total[16] = { 0 };
     float part[32];
-    size_t i, j, end;
+    size_t i, j, k;
     if (!lgelu__ordinary(lambda)) {
         double sum = 0;
         if (lambda > FLT_MAX && n)
@@ -1048,24 +1058,20 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     }
     p = lgelu__prepare(lambda);
     g = LGELU__FN(same)(&p);
-    for (i = 0; i < n; i = end) {
-        V sum[16 / v_lanes], small[16 / v_lanes];
-        end = n - i < 256 ? n : i + 256;
-        for (j = 0; j < 16 / v_lanes; j++) sum[j] = small[j] = v_set(0);
-        for (; i + 16 <= end; i += 16)
-            for (j = 0; j < 16 / v_lanes; j++) {
-                size_t k = i + j * v_lanes;
-                V d = LGELU__FN(backward_one)(v_load(dy + k), v_load(x + k), &sum[j], &small[j], &g);
-                if (dx) v_store(dx + k, d);
+    for (i = 0; i < n; i += 256) {
+        size_t m = n - i < 256 ? n - i : 256;
+        for (j = 0; j < 16; j += v_lanes) {
+            V sum = v_set(0), small = v_set(0), d;
+            for (k = j; k + v_lanes <= m; k += 16) {
+                d = LGELU__FN(backward_one)(v_load(dy + i + k), v_load(x + i + k), &sum, &small, &g);
+                if (dx) v_store(dx + i + k, d);
             }
-        for (j = 0; j < 16 / v_lanes && i + j * v_lanes < end; j++) {
-            size_t k = i + j * v_lanes;
-            V d = LGELU__FN(backward_one)(v_load_n(dy + k, n - k), v_load_n(x + k, n - k), &sum[j], &small[j], &g);
-            if (dx) v_store_n(dx + k, d, n - k);
-        }
-        for (j = 0; j < 16 / v_lanes; j++) {
-            v_store(part + j * v_lanes, sum[j]);
-            v_store(part + 16 + j * v_lanes, small[j]);
+            if (k < m) {
+                d = LGELU__FN(backward_one)(v_load_n(dy + i + k, m - k), v_load_n(x + i + k, m - k), &sum, &small, &g);
+                if (dx) v_store_n(dx + i + k, d, m - k);
+            }
+            v_store(part + j, sum);
+            v_store(part + 16 + j, small);
         }
         for (j = 0; j < 16; j++) total[j] = fma((double)part[16 + j], 7.88860905221011805e-31, total[j] + (double)part[j]);
     }
