@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT-0
+   check.h: what the test programs print. One line per case on stdout, `ok NAME`, `FAIL NAME: why` or `skip NAME: why`;
+   main ends with `return check_end();`, which is 1 when a case failed. */
+#ifndef CHECK_H
+#define CHECK_H
+#include <stdarg.h>
+#include <stdio.h>
+
+#ifdef __GNUC__
+#define CHECK_PRINTF(text, list) __attribute__((format(printf, text, list)))
+#else
+#define CHECK_PRINTF(text, list)
+#endif
+
+static int check_failed;
+
+static inline void check_line(const char *word, const char *name, const char *why, va_list list)
+{
+    printf("%s %s", word, name);
+    if (why) { printf(": "); vprintf(why, list); }
+    printf("\n");
+    fflush(stdout);                     /* what was checked stands there even when the next case crashes */
+}
+
+/* Returns good, so that a case can go on only when this one held. The format says what was found. */
+CHECK_PRINTF(3, 4) static inline int check(int good, const char *name, const char *why, ...)
+{
+    va_list list;
+    va_start(list, why);
+    check_line(good ? "ok" : "FAIL", name, good ? NULL : why, list);
+    va_end(list);
+    check_failed |= !good;
+    return good;
+}
+
+CHECK_PRINTF(2, 3) static inline void check_skip(const char *name, const char *why, ...)
+{
+    va_list list;
+    va_start(list, why);
+    check_line("skip", name, why, list);
+    va_end(list);
+}
+
+static inline int check_end(void) { return check_failed; }
+#endif

@@ -1,0 +1,215 @@
+/* Checkpoints: what is saved comes back bit for bit, a resumed run ends like an uninterrupted one, and every damaged file is
+   refused with a byte and a reason while the network stays as it was. SPDX-License-Identifier: MIT-0 */
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "../lgelu.h"
+#include "check.h"
+#include <stdlib.h>
+
+enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };
+
+typedef struct { unsigned char *data; size_t size, capacity; } bytes;
+
+static int append(void *user, const void *data, size_t size)
+{
+    bytes *b = (bytes *)user;
+    if (b->size + size > b->capacity) {
+        b->capacity = 2 * (b->size + size);
+        b->data = (unsigned char *)realloc(b->data, b->capacity);
+    }
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
+    return 0;
+}
+static int refuse(void *user, const void *data, size_t size) { (void)data; return (*(size_t *)user -= size) > (size_t)-1 / 2; }
+
+typedef struct { lgelu_node node[16]; lgelu_net net; int x, labels, logits; void *memory; float data[BATCH * INPUTS]; int32_t label[BATCH]; } model;
+
+static void make(model *m, lgelu_mode mode, lgelu_gate_kind kind, uint64_t seed)
+{
+    const size_t outputs[3] = { HIDDEN, HIDDEN, CLASSES };
+    size_t need;
+    lgelu_net_begin(&m->net, m->node, 16);
+    m->x = lgelu_input(&m->net, "x", 1, 1, INPUTS);
+    m->labels = lgelu_labels(&m->net, "labels", 1, CLASSES);
+    m->logits = lgelu_mlp(&m->net, m->x, outputs, 3, kind, 1.7f);
+    lgelu_cross_entropy(&m->net, "loss", m->logits, m->labels);
+    need = lgelu_net_bytes(&m->net, BATCH, mode);
+    m->memory = malloc(need);
+    lgelu_net_make(&m->net, m->memory, need, BATCH, mode, seed);
+    lgelu_net_bind(&m->net, m->x, m->data);
+    lgelu_net_bind(&m->net, m->labels, m->label);
+}
+static void train(model *m, long steps)          /* the data follow from the step alone */
+{
+    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
+    plan.hardening.target = 160; plan.hardening.begin = STEPS / 2; plan.hardening.end = STEPS;
+    while (m->net.step < steps) {
+        uint64_t step = (uint64_t)m->net.step;
+        int i;
+        for (i = 0; i < BATCH * INPUTS; i++) m->data[i] = lgelu_uniform(3, step, (uint64_t)i) - 0.5f;
+        for (i = 0; i < BATCH; i++) m->label[i] = (int32_t)(lgelu_random(4, step, (uint64_t)i) % CLASSES);
+        lgelu_net_forward(&m->net, BATCH);
+        lgelu_net_backward(&m->net, 1);
+        lgelu_net_step(&m->net, &plan);
+    }
+}
+static int same(const model *a, const model *b, int moments)
+{
+    size_t p = a->net.parameters * sizeof(float), h = (size_t)a->net.hardnesses * sizeof(float);
+    return a->net.step == b->net.step && !memcmp(a->net.w, b->net.w, p) && !memcmp(a->net.lambda, b->net.lambda, h)
+        && !memcmp(a->net.s, b->net.s, h) && (!moments || (!memcmp(a->net.m, b->net.m, p) && !memcmp(a->net.v, b->net.v, p)
+        && !memcmp(a->net.s_m, b->net.s_m, h) && !memcmp(a->net.s_v, b->net.s_v, h)));
+}
+
+/* ---- damaged files ---- */
+static int n_wrong, n_message, n_changed;
+static char last[160];
+
+static void expect_refusal(model *m, const model *was, const void *file, size_t size, const char *why)
+{
+    lgelu_status status = lgelu_net_load(&m->net, file, size);
+    memcpy(last, m->net.message, sizeof last);
+    n_wrong   += status == LGELU_OK;
+    n_message += status != LGELU_OK && !strstr(m->net.message, why);
+    n_changed += !same(m, was, 1);
+    m->net.message[0] = 0;
+}
+/* a file from header text and tensor bytes */
+static bytes forge(const char *header, size_t tensor_bytes)
+{
+    bytes b = { NULL, 0, 0 };
+    unsigned char zero[64] = { 0 }, length[8];
+    size_t n = strlen(header), i;
+    for (i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)n >> (8 * i));
+    append(&b, length, 8);
+    append(&b, header, n);
+    for (i = 0; i < tensor_bytes; i++) append(&b, zero, 1);
+    return b;
+}
+static void headers(void)
+{
+    static const struct { const char *header; size_t data; const char *why; } bad[] = {
+        { "", 0, "byte 8: the header does not start" }, { " {}", 0, "byte 8: the header does not start" },
+        { "[]", 0, "does not start" }, { "{", 0, "byte 9: expected a string" }, { "{}x", 0, "byte 10: something stands behind" },
+        { "{}", 1, "byte 11: the tensors do not end" }, { "{\"a\":{}}", 0, "byte 14: expected a string" },
+        { "{\"a\":{\"dtype\":\"F31\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8, "offsets and shape disagree" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "expected a whole number" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", 4, "expected ']'" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[01],\"data_offsets\":[0,4]}}", 4, "a number starts with 0" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 4, "the shape overflows" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]}}", 4, "offsets and shape disagree" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,4]}}", 4, "the number is too large" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4, "offsets and shape disagree" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "a hole or an overlap" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "a hole or an overlap" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "a name stands twice" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "a tensor needs" },
+        { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "unknown or repeated key" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"extra\":1}}", 4, "unknown or repeated key" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3, "do not end where the file ends" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5, "do not end where the file ends" },
+        { "{\"__metadata__\":{\"k\":1}}", 0, "expected a string" }, { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__" },
+        { "{\"a\x01\":{}}", 0, "control character" }, { "{\"a\\x\":{}}", 0, "unknown escape" },
+        { "{\"\xff\":{}}", 0, "not UTF-8" }, { "{\"\xc0\xaf\":{}}", 0, "not UTF-8" }, { "{\"\xed\xa0\x80\":{}}", 0, "not UTF-8" },
+        { "{\"a\\u0041\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "a tensor's name with an escape" },
+        { "{}", 0, "no tensor 'fc1.weight'" }
+    };
+    static model m, was;
+    size_t i, far = 0;
+    make(&m, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&was, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        bytes b = forge(bad[i].header, bad[i].data);
+        n_wrong = n_message = n_changed = 0;
+        expect_refusal(&m, &was, b.data, b.size, bad[i].why);
+        check(!n_wrong && !n_message && !n_changed, "exchange.header", "%s: got '%s', expected '%s'", bad[i].header, last, bad[i].why);
+        free(b.data);
+    }
+    n_wrong = n_message = n_changed = 0;
+    for (i = 0; i < 8; i++) expect_refusal(&m, &was, "\0\0\0\0\0\0\0", i, "shorter than 8");
+    expect_refusal(&m, &was, "\1\0\0\0\0\0\0\0", 8, "ends in its header");
+    expect_refusal(&m, &was, "\1\341\365\5\0\0\0\0", 8, "longer than 100 MB");
+    expect_refusal(&m, &was, "\377\377\377\377\377\377\377\377", 8, "longer than 100 MB");
+    check(!n_wrong && !n_message && !n_changed, "exchange.length", "%d accepted, %d other messages", n_wrong, n_message);
+    (void)far;
+    free(m.memory); free(was.memory);
+}
+
+static void round_trip(void)
+{
+    static const char *const metadata[2][2] = { { "seed", "1337" }, { "note", "a \"quoted\" \\ text\n" } };
+    static model a, b, whole, infer;
+    bytes file = { NULL, 0, 0 }, again = { NULL, 0, 0 }, end_a = { NULL, 0, 0 }, end_b = { NULL, 0, 0 };
+    char text[64];
+    size_t k, room, stopped;
+    long at;
+    make(&a, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&whole, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    train(&whole, STEPS);
+    check(lgelu_net_save(&whole.net, metadata, 2, append, &end_a) == LGELU_OK, "exchange.save", "%s", whole.net.message);
+    for (at = 1; at < STEPS; at += 6) {           /* stop anywhere, go on in a fresh network with other first weights */
+        train(&a, at);
+        file.size = 0;
+        lgelu_net_save(&a.net, metadata, 2, append, &file);
+        make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 99);
+        if (!check(lgelu_net_load(&b.net, file.data, file.size) == LGELU_OK, "exchange.load", "%s", b.net.message)) return;
+        check(same(&a, &b, 1), "exchange.same_after_load", "step %ld", at);
+        again.size = 0;
+        lgelu_net_save(&b.net, metadata, 2, append, &again);
+        check(again.size == file.size && !memcmp(again.data, file.data, file.size), "exchange.same_file", "step %ld", at);
+        train(&b, STEPS);
+        end_b.size = 0;
+        lgelu_net_save(&b.net, metadata, 2, append, &end_b);
+        check(end_a.size == end_b.size && !memcmp(end_a.data, end_b.data, end_a.size), "exchange.resume_is_bit_identical", "step %ld", at);
+        free(b.memory);
+    }
+    check(file.size % 8 == 0 || file.size > 8, "exchange.size", "%lu", (unsigned long)file.size);
+    check(lgelu_metadata(file.data, file.size, "note", text, sizeof text) && !strcmp(text, metadata[1][1]), "exchange.metadata", "'%s'", text);
+    check(lgelu_metadata(file.data, file.size, "note", text, 4) && !strcmp(text, "a \""), "exchange.metadata_cut", "'%s'", text);
+    check(!lgelu_metadata(file.data, file.size, "absent", text, sizeof text), "exchange.metadata_absent", "found '%s'", text);
+
+    lgelu_net_relu(&whole.net);                   /* gate kinds travel; an inference network takes a training file */
+    file.size = 0;
+    lgelu_net_save(&whole.net, NULL, 0, append, &file);
+    make(&infer, LGELU_INFER, LGELU_GATE_LAMBDA, 5);
+    check(lgelu_net_load(&infer.net, file.data, file.size) == LGELU_OK && same(&infer, &whole, 0), "exchange.infer", "%s", infer.net.message);
+    check(infer.node[3].gate == LGELU_GATE_RELU && infer.net.lambda[0] > 1e30f, "exchange.gate_kind", "kind %d", (int)infer.node[3].gate);
+
+    for (stopped = 0, k = 0, room = 0; room < file.size; room += 97, k++) {      /* a disk that fills up */
+        size_t left = room;
+        stopped += lgelu_net_save(&whole.net, NULL, 0, refuse, &left) == LGELU_E_FILE && whole.net.status == LGELU_OK;
+    }
+    check(stopped == k, "exchange.full_disk", "%lu of %lu reported", (unsigned long)stopped, (unsigned long)k);
+
+    for (n_wrong = n_changed = 0, k = 0; k < file.size; k++) {                   /* cut at every byte */
+        unsigned char *cut = (unsigned char *)malloc(k + 1);
+        memcpy(cut, file.data, k);
+        expect_refusal(&a, &a, cut, k, "");
+        free(cut);
+    }
+    check(!n_wrong, "exchange.cut", "%d cut files were accepted", n_wrong);
+    free(file.data); free(again.data); free(end_a.data); free(end_b.data);
+    free(a.memory); free(whole.memory); free(infer.memory);
+}
+
+static void names(void)
+{
+    static model m;
+    bytes b = { NULL, 0, 0 };
+    make(&m, LGELU_INFER, LGELU_GATE_GELU, 1);
+    memcpy(m.node[4].name, "fc1", 4);
+    check(lgelu_net_save(&m.net, NULL, 0, append, &b) == LGELU_E_ARGUMENT && strstr(m.net.message, "fc1") && !b.size, "exchange.twin_names", "%s", m.net.message);
+    memcpy(m.node[4].name, "f\"1", 4);
+    check(lgelu_net_save(&m.net, NULL, 0, append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.bad_name", "%s", m.net.message);
+    free(b.data); free(m.memory);
+}
+
+int main(void)
+{
+    round_trip();
+    headers();
+    names();
+    return check_end();
+}
