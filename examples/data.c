@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT-0
+   data.c: the readers of data.h. A file is read whole, then every number in it is checked before it is used. */
+#include "data.h"
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILE = 1 << 28, MAX_SHEET = 1 << 24, MAX_SIDE = 4096, MAX_PATH = 1024 };   /* bytes, bytes, pixels, characters */
+
+/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as "outofmem" */
+static void *sheet_alloc(void *old, size_t n) { return n <= MAX_SHEET ? realloc(old, n) : NULL; }
+#define STBI_MALLOC(n)      sheet_alloc(NULL, n)
+#define STBI_REALLOC(p, n)  sheet_alloc(p, n)
+#define STBI_FREE(p)        free(p)
+#define STBI_ONLY_PNG                   /* the readers with a history of holes stay out */
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STB_IMAGE_IMPLEMENTATION
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#pragma GCC diagnostic ignored "-Wdouble-promotion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wundef"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+#include <stb/stb_image.h>
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
+
+const char *const data_sheet_class[SHEET_CLASSES] =
+    { "house", "tree", "boat", "fish", "cup", "umbrella", "cat", "rocket", "flower", "key" };
+static const char *const fashion_class[10] =
+    { "T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot" };
+static const char *const digit_class[10] = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" };
+
+typedef struct { char path[MAX_PATH]; unsigned char *bytes; size_t size; } data_file;
+
+static int fail(data_set *d, const char *path, const char *format, ...)
+{
+    va_list list;
+    int n = snprintf(d->error, sizeof d->error, "data: %s: ", path);
+    va_start(list, format);
+    if (n >= 0 && (size_t)n < sizeof d->error) vsnprintf(d->error + n, sizeof d->error - (size_t)n, format, list);
+    va_end(list);
+    return -1;
+}
+
+static int join(char path[MAX_PATH], const char *folder, size_t folder_length, const char *name)
+{
+    if (folder_length >= MAX_PATH || strlen(name) >= MAX_PATH) return -1;
+    int n = snprintf(path, MAX_PATH, "%.*s%s%s", (int)folder_length, folder, folder_length ? "/" : "", name);
+    return n > 0 && n < MAX_PATH ? 0 : -1;
+}
+
+static int exists(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (f) fclose(f);
+    return f != NULL;
+}
+
+/* Reads f->path whole; the caller frees f->bytes, also after a failure. */
+static int slurp(data_set *d, data_file *f, size_t most)
+{
+    FILE *in = fopen(f->path, "rb");
+    size_t room = 1 << 16, got;
+    f->size = 0;
+    f->bytes = NULL;
+    if (!in) return fail(d, f->path, "cannot open");
+    do {                                                    /* grows as it reads: no trust in fseek on pipes and folders */
+        unsigned char *more = (unsigned char *)realloc(f->bytes, room + 1);
+        if (!more) { fclose(in); return fail(d, f->path, "out of memory at %zu bytes", room); }
+        f->bytes = more;
+        got = fread(f->bytes + f->size, 1, room - f->size, in);
+        f->size += got;
+        if (f->size == room) room *= 2;
+    } while (got && f->size <= most);
+    int bad = ferror(in);
+    fclose(in);
+    if (bad) return fail(d, f->path, "byte %zu: cannot read", f->size);
+    if (f->size > most) return fail(d, f->path, "byte %zu: more than the %zu bytes such a file may have", most, most);
+    return 0;
+}
+
+/* ---- gzip (RFC 1952), one member ---- */
+uint32_t data_crc32(uint32_t crc, const unsigned char *p, size_t n)
+{
+    static const uint32_t nibble[16] = {                    /* remainders of the sixteen 4-bit values by 0xEDB88320 */
+        0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
+        0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C };
+    crc = ~crc;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= p[i];
+        crc = (crc >> 4) ^ nibble[crc & 15];
+        crc = (crc >> 4) ^ nibble[crc & 15];
+    }
+    return ~crc;
+}
+
+static uint32_t word32(unsigned a, unsigned b, unsigned c, unsigned d) { return a | b << 8 | c << 16 | d << 24; }
+static uint32_t little32(const unsigned char *p) { return word32(p[0], p[1], p[2], p[3]); }
+static uint32_t big32_at(const unsigned char *p) { return word32(p[3], p[2], p[1], p[0]); }
+
+/* Replaces the packed bytes of f by the unpacked ones. */
+static int gunzip(data_set *d, data_file *f, size_t most)
+{
+    const unsigned char *p = f->bytes;
+    size_t n = f->size, at = 10;
+    enum { FHCRC = 2, FEXTRA = 4, FNAME = 8, FCOMMENT = 16, TRAILER = 8 };
+    if (n < 10 + TRAILER) return fail(d, f->path, "byte %zu: file ends, a gzip file has at least %d bytes", n, 10 + TRAILER);
+    if (p[0] != 0x1F || p[1] != 0x8B) return fail(d, f->path, "byte 0: %02X %02X, expected 1F 8B (gzip)", p[0], p[1]);
+    if (p[2] != 8) return fail(d, f->path, "byte 2: compression method %d, expected 8 (deflate)", p[2]);
+    int flags = p[3];
+    if (flags & 0xE0) return fail(d, f->path, "byte 3: flags %02X, the upper three bits should be 0", (unsigned)flags);
+    if (flags & FEXTRA) at += 2u + p[10] + 256u * p[11];
+    for (int bit = FNAME; bit <= FCOMMENT; bit *= 2)        /* two texts that end with a zero byte */
+        if (flags & bit) {
+            while (at < n && p[at]) at++;
+            at++;
+        }
+    if (flags & FHCRC) at += 2;
+    if (at > n - TRAILER) return fail(d, f->path, "byte %zu: file ends within the gzip header", n);
+
+    uint32_t crc = little32(p + n - 8), size = little32(p + n - 4);
+    /* deflate packs at most 1032 to 1: a bigger promise is a lie, found before any memory is taken for it */
+    if (n < most / 1032) most = 1032 * n;
+    if (size > most)
+        return fail(d, f->path, "byte %zu: unpacked size %lu, expected at most %zu (is the file cut off?)", n - 4,
+                    (unsigned long)size, most);
+    /* calloc, since a wrong distance code makes stb_image copy bytes that were never written. The buffer ends where the trailer
+       says, so a bomb stops there. The trailer is handed over as well: stb_image wants to see bits after the last code. */
+    unsigned char *out = (unsigned char *)calloc((size_t)size + 1, 1);
+    if (!out) return fail(d, f->path, "out of memory for %lu bytes", (unsigned long)size);
+    int got = stbi_zlib_decode_noheader_buffer((char *)out, (int)size, (const char *)(p + at), (int)(n - at));
+    if (got < 0 || (uint32_t)got != size) {
+        free(out);
+        if (got < 0) return fail(d, f->path, "byte %zu: the packed data is broken, cut off or longer than the %lu bytes it "
+                                 "should unpack to", at, (unsigned long)size);
+        return fail(d, f->path, "byte %zu: unpacked size %lu, but %d bytes came out", n - 4, (unsigned long)size, got);
+    }
+    uint32_t found = data_crc32(0, out, size);
+    if (found != crc) {
+        free(out);
+        return fail(d, f->path, "byte %zu: CRC %08lX, but the unpacked bytes have %08lX", n - 8,
+                    (unsigned long)crc, (unsigned long)found);
+    }
+    free(f->bytes);
+    f->bytes = out;
+    f->size = size;
+    return 0;
+}
+
+/* ---- IDX ---- */
+/* Checks an IDX file of bytes with `dims` dimensions; 4 + 4 dims bytes of header, then the product of the dimensions. */
+static int idx_header(data_set *d, const data_file *f, uint32_t size[3], int dims)
+{
+    size_t header = 4 + 4 * (size_t)dims, total = 1;
+    uint32_t magic = 0x800u + (uint32_t)dims;
+    if (f->size < header) return fail(d, f->path, "byte %zu: file ends, expected an IDX header of %zu bytes", f->size, header);
+    if (big32_at(f->bytes) != magic)
+        return fail(d, f->path, "byte 0: magic %08lX, expected %08lX", (unsigned long)big32_at(f->bytes), (unsigned long)magic);
+    for (int i = 0; i < dims; i++) {
+        size_t most = i ? MAX_SIDE : MAX_FILE;
+        size[i] = big32_at(f->bytes + 4 + 4 * i);
+        if (size[i] < 1 || size[i] > most)
+            return fail(d, f->path, "byte %d: dimension %d is %lu, expected 1 to %zu", 4 + 4 * i, i, (unsigned long)size[i], most);
+        if (total > MAX_FILE / size[i])
+            return fail(d, f->path, "byte %d: dimension %d makes more than %d bytes in all", 4 + 4 * i, i, (int)MAX_FILE);
+        total *= size[i];
+    }
+    if (f->size - header < total)
+        return fail(d, f->path, "byte %zu+%zu: file ends, expected %zu bytes after the header", header, f->size - header, total);
+    if (f->size - header > total)
+        return fail(d, f->path, "byte %zu+%zu: %zu bytes too many", header, total, f->size - header - total);
+    return 0;
+}
+
+/* A pair of files (read and unpacked) becomes the pictures and labels of one half of the set; f->bytes are taken over. */
+static int idx_pair(data_set *d, data_file *images, data_file *labels, int test)
+{
+    uint32_t is[3] = { 0 }, ls[3] = { 0 };
+    if (idx_header(d, images, is, 3) || idx_header(d, labels, ls, 1)) return -1;
+    if (is[0] != ls[0])
+        return fail(d, labels->path, "byte 4: %lu labels, but %lu pictures in %s", (unsigned long)ls[0], (unsigned long)is[0],
+                    images->path);
+    if (test && (is[1] != d->height || is[2] != d->width))
+        return fail(d, images->path, "byte 8: pictures of %lu x %lu, but the training pictures are %zu x %zu",
+                    (unsigned long)is[1], (unsigned long)is[2], d->height, d->width);
+    for (size_t i = 0; i < ls[0]; i++)
+        if (labels->bytes[8 + i] >= d->classes)
+            return fail(d, labels->path, "byte 8+%zu: label %d, expected 0 to %zu", i, labels->bytes[8 + i], d->classes - 1);
+    memmove(images->bytes, images->bytes + 16, images->size - 16);
+    memmove(labels->bytes, labels->bytes + 8, labels->size - 8);
+    d->channels = 1;
+    d->height = is[1];
+    d->width = is[2];
+    *(test ? &d->test : &d->train) = is[0];
+    *(test ? &d->test_x : &d->train_x) = images->bytes;
+    *(test ? &d->test_y : &d->train_y) = labels->bytes;
+    images->bytes = labels->bytes = NULL;
+    return 0;
+}
+
+/* The usual names: train-images-idx3-ubyte or train-images.idx3-ubyte, with or without .gz. 0 when one is there. */
+static int idx_find(char path[MAX_PATH], const char *folder, const char *what, int dims)
+{
+    for (int form = 0; form < 4; form++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%cidx%d-ubyte%s", what, form & 2 ? '.' : '-', dims, form & 1 ? "" : ".gz");
+        if (join(path, folder, strlen(folder), name) == 0 && exists(path)) return 0;
+    }
+    return -1;
+}
+
+static int idx_read(data_set *d, const char *folder)
+{
+    int status = 0;
+    for (int test = 0; test < 2 && status == 0; test++) {
+        data_file file[2] = { { "", NULL, 0 }, { "", NULL, 0 } };
+        for (int i = 0; i < 2 && status == 0; i++) {
+            const char *what = test ? i ? "t10k-labels" : "t10k-images" : i ? "train-labels" : "train-images";
+            if (idx_find(file[i].path, folder, what, i ? 1 : 3))
+                status = fail(d, folder, "no file %s-idx%d-ubyte, with or without .gz", what, i ? 1 : 3);
+            else if ((status = slurp(d, &file[i], MAX_FILE)) == 0 && strcmp(file[i].path + strlen(file[i].path) - 3, ".gz") == 0)
+                status = gunzip(d, &file[i], MAX_FILE);
+        }
+        if (status == 0) status = idx_pair(d, &file[0], &file[1], test);
+        free(file[0].bytes);
+        free(file[1].bytes);
+    }
+    return status;
+}
+
+/* ---- sheets ---- */
+/* Cuts one sheet into its tiles; x takes SHEET_TILES pictures. Width, height and kind stand at fixed bytes of a PNG file. */
+static int sheet_cut(data_set *d, const data_file *f, unsigned char *x, unsigned char *y)
+{
+    int width, height, channels, size = (int)f->size;
+    if (!stbi_info_from_memory(f->bytes, size, &width, &height, &channels))
+        return fail(d, f->path, "byte 0: not a PNG picture (%s)", stbi_failure_reason());
+    if (width != SHEET_PIXELS) return fail(d, f->path, "byte 16: %d pixels wide, expected %d", width, (int)SHEET_PIXELS);
+    if (height != SHEET_PIXELS) return fail(d, f->path, "byte 20: %d pixels high, expected %d", height, (int)SHEET_PIXELS);
+    if (channels != 1) return fail(d, f->path, "byte 25: %d channels, expected 1 (grey)", channels);
+    unsigned char *pixels = stbi_load_from_memory(f->bytes, size, &width, &height, &channels, 1);
+    if (!pixels) return fail(d, f->path, "byte 33: what follows the PNG header is broken or cut off (%s)", stbi_failure_reason());
+    for (size_t t = 0; t < SHEET_TILES; t++) {
+        const unsigned char *corner = pixels + (t / SHEET_ACROSS * SHEET_PIXELS + t % SHEET_ACROSS) * SHEET_SIDE;
+        for (size_t row = 0; row < SHEET_SIDE; row++)
+            memcpy(x + (t * SHEET_SIDE + row) * SHEET_SIDE, corner + row * SHEET_PIXELS, SHEET_SIDE);
+        y[t] = (unsigned char)(t % SHEET_CLASSES);
+    }
+    stbi_image_free(pixels);
+    return 0;
+}
+
+static int sheets_read(data_set *d, const char *folder)
+{
+    size_t tile = SHEET_SIDE * SHEET_SIDE;
+    d->channels = 1;
+    d->height = d->width = SHEET_SIDE;
+    d->train = SHEET_TRAIN * SHEET_TILES;
+    d->test = SHEET_TEST * SHEET_TILES;
+    d->train_x = (unsigned char *)malloc(d->train * tile);
+    d->train_y = (unsigned char *)malloc(d->train);
+    d->test_x = (unsigned char *)malloc(d->test * tile);
+    d->test_y = (unsigned char *)malloc(d->test);
+    if (!d->train_x || !d->train_y || !d->test_x || !d->test_y) return fail(d, folder, "out of memory");
+    for (size_t s = 0; s < SHEET_TRAIN + SHEET_TEST; s++) {
+        int test = s >= SHEET_TRAIN;
+        size_t n = test ? s - SHEET_TRAIN : s, first = n * SHEET_TILES;
+        char name[32];
+        data_file f;
+        snprintf(name, sizeof name, "%s_%u.png", test ? "test" : "train", (unsigned)n);
+        if (join(f.path, folder, strlen(folder), name)) return fail(d, folder, "the path is too long");
+        int status = slurp(d, &f, MAX_SHEET);
+        if (status == 0) status = test ? sheet_cut(d, &f, d->test_x + first * tile, d->test_y + first)
+                                       : sheet_cut(d, &f, d->train_x + first * tile, d->train_y + first);
+        free(f.bytes);
+        if (status) return status;
+    }
+    return 0;
+}
+
+static int has_sheets(const char *folder)
+{
+    char path[MAX_PATH];
+    return join(path, folder, strlen(folder), "train_0.png") == 0 && exists(path);
+}
+
+/* The folder pictures/ beside the program, in the current folder, or beside this source file. */
+static int sheets_find(char folder[MAX_PATH], const char *program)
+{
+    const char *near[3] = { program ? program : "", "", __FILE__ };
+    for (int i = 0; i < 3; i++) {
+        size_t length = strlen(near[i]);
+        while (length && near[i][length - 1] != '/' && near[i][length - 1] != '\\') length--;
+        if (length > 1) length--;
+        if (join(folder, near[i], length, "pictures") == 0 && has_sheets(folder)) return 0;
+    }
+    return -1;
+}
+
+/* ---- the set ---- */
+size_t data_size(const data_set *d) { return d->channels * d->height * d->width; }
+
+/* Sums of integers are exact in any order; what follows them is one rounding per step and an explicit fma, so that mean,
+   deviation and the table of floats have the same bits on every machine. */
+static void normalise(data_set *d)
+{
+    size_t plane = d->height * d->width;
+    for (size_t c = 0; c < d->channels; c++) {
+        uint64_t sum = 0, squares = 0;
+        for (size_t i = 0; i < d->train; i++)
+            for (size_t j = 0; j < plane; j++) {
+                unsigned v = d->train_x[(i * d->channels + c) * plane + j];
+                sum += v;
+                squares += v * v;
+            }
+        double n = (double)(d->train * plane), mean = (double)sum / n, variance = fma(-mean, mean, (double)squares / n);
+        d->mean[c] = mean;
+        d->deviation[c] = variance > 0 ? sqrt(variance) : 1;
+        for (int v = 0; v < 256; v++) d->value[c][v] = (float)((v - mean) / d->deviation[c]);
+    }
+}
+
+void data_floats(float *y, const unsigned char *x, const data_set *d, size_t pictures)
+{
+    size_t plane = d->height * d->width;
+    for (size_t i = 0; i < pictures * d->channels; i++)
+        for (size_t j = 0; j < plane; j++) *y++ = d->value[i % d->channels][*x++];
+}
+
+int data_read(data_set *d, const char *folder, const char *program)
+{
+    char found[MAX_PATH], file[MAX_PATH];
+    const char *real = getenv("LGELU_DATA");
+    int sheets = 0;
+    memset(d, 0, sizeof *d);
+    d->classes = 10;
+    if (folder) sheets = has_sheets(folder);
+    else if (real && join(found, real, strlen(real), "fashion-mnist") == 0 && idx_find(file, found, "train-images", 3) == 0)
+        folder = found;
+    else if (sheets_find(found, program) == 0) { folder = found; sheets = 1; }
+    else return fail(d, "pictures/train_0.png", "neither beside the program nor in the current folder: name a folder with data");
+
+    const char *name = folder;
+    for (const char *p = folder; *p; p++)
+        if ((*p == '/' || *p == '\\') && p[1]) name = p + 1;
+    int fashion = strstr(name, "fashion") != NULL;
+    snprintf(d->name, sizeof d->name, "%.63s", fashion ? "Fashion-MNIST" : name);
+    d->class_name = sheets ? data_sheet_class : fashion ? fashion_class : digit_class;
+    if (sheets ? sheets_read(d, folder) : idx_read(d, folder)) { data_free(d); return -1; }
+    normalise(d);
+    return 0;
+}
+
+/* The error text stays. */
+void data_free(data_set *d)
+{
+    free(d->train_x);
+    free(d->train_y);
+    free(d->test_x);
+    free(d->test_y);
+    d->train_x = d->train_y = d->test_x = d->test_y = NULL;
+    d->train = d->test = 0;
+}

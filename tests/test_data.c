@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_data: the readers of examples/data.c on small files made here, each broken in one way, and the committed sheets.
+
+       cc -O2 test_data.c -lm -o test_data && ./test_data
+
+   The sources are included, so that their private functions are in reach. */
+#define _POSIX_C_SOURCE 200809L
+#define DRAW_PICTURES_NO_MAIN
+#include "check.h"
+#include "../examples/draw_pictures.c"
+#include "../examples/data.c"
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64], text[2000];
+static data_set d;
+
+/* ---- making files ---- */
+typedef struct { unsigned char b[4096]; size_t n; } bytes;
+
+static void put(bytes *f, int v) { f->b[f->n++] = (unsigned char)v; }
+static void put_big(bytes *f, size_t v) { big32(f->b + f->n, v); f->n += 4; }
+static void put_little(bytes *f, uint32_t v) { for (int i = 0; i < 4; i++) put(f, (int)(v >> (8 * i) & 255)); }
+
+static bytes pictures(size_t n, size_t height, size_t width)
+{
+    bytes f = { { 0 }, 0 };
+    put_big(&f, 0x803);
+    put_big(&f, n);
+    put_big(&f, height);
+    put_big(&f, width);
+    for (size_t i = 0; i < n * height * width; i++) put(&f, (int)(i * 37 % 256));
+    return f;
+}
+
+static bytes labels(size_t n)
+{
+    bytes f = { { 0 }, 0 };
+    put_big(&f, 0x801);
+    put_big(&f, n);
+    for (size_t i = 0; i < n; i++) put(&f, (int)(9 - i % 10));
+    return f;
+}
+
+enum { STORED, PACKED };
+static bytes gzip(bytes in, int method, int flags)
+{
+    bytes f = { { 0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255 }, 10 };
+    f.b[3] = (unsigned char)flags;
+    if (flags & 4) { put(&f, 44); put(&f, 1); for (int i = 0; i < 300; i++) put(&f, 'x'); }   /* length 300, low byte first */
+    if (flags & 8) for (const char *p = "name"; ; p++) { put(&f, *p); if (!*p) break; }
+    if (flags & 16) for (const char *p = "a comment"; ; p++) { put(&f, *p); if (!*p) break; }
+    if (flags & 2) { put(&f, 0xAB); put(&f, 0xCD); }
+    if (method == STORED) {
+        int n = (int)in.n;
+        put(&f, 1); put(&f, n & 255); put(&f, n >> 8); put(&f, ~n & 255); put(&f, ~n >> 8 & 255);
+        memcpy(f.b + f.n, in.b, in.n);
+        f.n += in.n;
+    } else {                                                                    /* without the frame of zlib: 2 + 4 bytes */
+        int size;
+        unsigned char *z = stbi_zlib_compress(in.b, (int)in.n, &size, 8);
+        memcpy(f.b + f.n, z + 2, (size_t)size - 6);
+        f.n += (size_t)size - 6;
+        free(z);
+    }
+    put_little(&f, data_crc32(0, in.b, in.n));
+    put_little(&f, (uint32_t)in.n);
+    return f;
+}
+
+static const char *at(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void save(const char *name, const unsigned char *p, size_t n)
+{
+    FILE *f = fopen(at(name), "wb");
+    if (!f || fwrite(p, 1, n, f) != n || fclose(f)) { printf("FAIL set-up: %s: cannot write\n", at(name)); exit(1); }
+}
+
+static const char *const file_name[4] =
+    { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte" };
+
+static void clear(void)
+{
+    static const char *const other[] = { "train-images.idx3-ubyte", "train-labels.idx1-ubyte", "t10k-images.idx3-ubyte",
+        "t10k-labels.idx1-ubyte", "train_0.png", "train_1.png", "train_2.png", "train_3.png", "test_0.png" };
+    for (size_t i = 0; i < 9; i++) remove(at(other[i]));
+    for (int i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.gz", file_name[i]);
+        remove(at(name));
+        remove(at(file_name[i]));
+    }
+}
+
+/* A valid set, 12 pictures of 2 x 3 to train and 7 to test; file `which` (0 to 3) is replaced. */
+static void set_up(int which, const char *name, bytes replacement)
+{
+    bytes good[4] = { pictures(12, 2, 3), labels(12), pictures(7, 2, 3), labels(7) };
+    clear();
+    for (int i = 0; i < 4; i++) if (i != which) save(file_name[i], good[i].b, good[i].n);
+    if (name) save(name, replacement.b, replacement.n);
+}
+
+/* ---- what must come out ---- */
+static void expect_good(const char *name)
+{
+    bytes x = pictures(12, 2, 3), y = labels(12);
+    int status = data_read(&d, folder, NULL);
+    check(status == 0 && d.train == 12 && d.test == 7 && d.channels == 1 && d.height == 2 && d.width == 3 && d.classes == 10 &&
+          !memcmp(d.train_x, x.b + 16, 72) && !memcmp(d.test_x, x.b + 16, 42) && !memcmp(d.train_y, y.b + 8, 12) &&
+          !memcmp(d.test_y, y.b + 8, 7), name, "status %d, %s", status, d.error);
+    data_free(&d);
+}
+
+/* The whole line must be as expected; after "(" at its end, stb_image says why in words that differ between its versions. */
+static void expect(const char *name, const char *file, const char *why)
+{
+    int status = data_read(&d, folder, NULL), n = snprintf(text, sizeof text, "data: %s: %s", at(file), why);
+    int same = text[n - 1] == '(' ? !strncmp(d.error, text, (size_t)n) : !strcmp(d.error, text);
+    check(status == -1 && same && !d.train_x && !d.test_y, name, "expected \"%s\", found %d \"%s\"", text, status, d.error);
+    data_free(&d);
+}
+
+static void broken(const char *name, int which, bytes f, const char *why)
+{
+    set_up(which, file_name[which], f);
+    expect(name, file_name[which], why);
+}
+
+static void broken_gzip(const char *name, bytes f, const char *why)
+{
+    set_up(0, "train-images-idx3-ubyte.gz", f);
+    expect(name, "train-images-idx3-ubyte.gz", why);
+}
+
+static bytes with(bytes f, size_t place, int value) { f.b[place] = (unsigned char)value; return f; }
+static bytes cut(bytes f, size_t n) { f.n = n; return f; }
+
+static void test_idx(void)
+{
+    bytes none = { { 0 }, 0 }, x = pictures(12, 2, 3), y = labels(12);
+    char name[64], why[300];
+    set_up(-1, NULL, none);
+    expect_good("idx plain");
+    clear();
+    for (int i = 0; i < 4; i++) {
+        bytes f = i == 0 ? x : i == 1 ? y : i == 2 ? pictures(7, 2, 3) : labels(7);
+        snprintf(name, sizeof name, "%s", file_name[i]);
+        *strstr(name, "-idx") = '.';
+        save(name, f.b, f.n);
+    }
+    expect_good("idx names with a dot");
+
+    broken("idx empty file", 0, cut(x, 0), "byte 0: file ends, expected an IDX header of 16 bytes");
+    broken("idx short header", 0, cut(x, 15), "byte 15: file ends, expected an IDX header of 16 bytes");
+    broken("idx short label header", 1, cut(y, 7), "byte 7: file ends, expected an IDX header of 8 bytes");
+    broken("idx magic of pictures", 2, with(x, 3, 1), "byte 0: magic 00000801, expected 00000803");
+    broken("idx magic of labels", 3, with(y, 2, 9), "byte 0: magic 00000901, expected 00000801");
+    broken("idx short data", 0, cut(x, 16 + 71), "byte 16+71: file ends, expected 72 bytes after the header");
+    broken("idx short labels", 1, cut(y, 8 + 11), "byte 8+11: file ends, expected 12 bytes after the header");
+    broken("idx trailing bytes", 0, cut(x, 16 + 74), "byte 16+72: 2 bytes too many");
+    broken("idx trailing labels", 3, cut(labels(7), 8 + 8), "byte 8+7: 1 bytes too many");
+    broken("idx label 10", 1, with(y, 8 + 5, 10), "byte 8+5: label 10, expected 0 to 9");
+    broken("idx test label 255", 3, with(labels(7), 8 + 6, 255), "byte 8+6: label 255, expected 0 to 9");
+    broken("idx no pictures", 0, pictures(0, 2, 3), "byte 4: dimension 0 is 0, expected 1 to 268435456");
+    broken("idx no labels", 1, labels(0), "byte 4: dimension 0 is 0, expected 1 to 268435456");
+    broken("idx no rows", 0, pictures(12, 0, 3), "byte 8: dimension 1 is 0, expected 1 to 4096");
+    broken("idx no columns", 0, pictures(12, 2, 0), "byte 12: dimension 2 is 0, expected 1 to 4096");
+    broken("idx 4097 columns", 0, with(with(x, 14, 16), 15, 1), "byte 12: dimension 2 is 4097, expected 1 to 4096");
+    broken("idx absurd count", 0, with(x, 4, 255), "byte 4: dimension 0 is 4278190092, expected 1 to 268435456");
+    broken("idx absurd product", 0, with(with(x, 4, 15), 10, 15), "byte 8: dimension 1 makes more than 268435456 bytes in all");
+    snprintf(why, sizeof why, "byte 4: 11 labels, but 12 pictures in %s", at(file_name[0]));
+    broken("idx fewer labels", 1, labels(11), why);
+    snprintf(why, sizeof why, "byte 4: 8 labels, but 7 pictures in %s", at(file_name[2]));
+    broken("idx more labels", 3, labels(8), why);
+    broken("idx other size", 2, pictures(7, 3, 3), "byte 8: pictures of 3 x 3, but the training pictures are 2 x 3");
+
+    for (int i = 0; i < 4; i++) {
+        set_up(i, NULL, none);
+        snprintf(name, sizeof name, "idx without %s", file_name[i]);
+        snprintf(why, sizeof why, "no file %s, with or without .gz", file_name[i]);
+        data_read(&d, folder, NULL);
+        snprintf(text, sizeof text, "data: %s: %s", folder, why);
+        check(!strcmp(d.error, text), name, "found \"%s\"", d.error);
+        data_free(&d);
+    }
+    set_up(0, NULL, none);
+    mkdir(at(file_name[0]), 0700);
+    expect("idx a folder as a file", file_name[0], "byte 0: cannot read");
+    rmdir(at(file_name[0]));
+    check(data_read(&d, "/no/such/folder", NULL) == -1 &&
+          !strcmp(d.error, "data: /no/such/folder: no file train-images-idx3-ubyte, with or without .gz"),
+          "idx no folder", "%s", d.error);
+    memset(text, 'p', 1500);
+    text[1500] = 0;
+    check(data_read(&d, text, text) == -1 && !strncmp(d.error, "data: ppp", 9), "idx long path", "%s", d.error);
+}
+
+static void test_gzip(void)
+{
+    bytes x = pictures(12, 2, 3), good = gzip(x, PACKED, 0), stored = gzip(x, STORED, 0), none = { { 0 }, 0 };
+    size_t end = good.n;
+    char why[200], name[64];
+    check(data_crc32(0, (const unsigned char *)"123456789", 9) == 0xCBF43926u, "crc32", "wrong");
+    for (int flags = 0; flags < 32; flags++) {
+        snprintf(name, sizeof name, "gzip flags %02X", (unsigned)flags);
+        set_up(0, "train-images-idx3-ubyte.gz", gzip(x, flags % 3 ? PACKED : STORED, flags));
+        expect_good(name);
+    }
+    clear();
+    for (int i = 0; i < 4; i++) {
+        bytes f = gzip(i == 0 ? x : i == 1 ? labels(12) : i == 2 ? pictures(7, 2, 3) : labels(7), i % 2 ? STORED : PACKED, 8);
+        snprintf(name, sizeof name, "%s.gz", file_name[i]);
+        save(name, f.b, f.n);
+    }
+    expect_good("gzip all four");
+
+    broken_gzip("gzip first byte", with(good, 0, 0x50), "byte 0: 50 8B, expected 1F 8B (gzip)");
+    broken_gzip("gzip method", with(good, 2, 7), "byte 2: compression method 7, expected 8 (deflate)");
+    broken_gzip("gzip reserved flags", with(good, 3, 0x20), "byte 3: flags 20, the upper three bits should be 0");
+    broken_gzip("gzip too short", cut(good, 17), "byte 17: file ends, a gzip file has at least 18 bytes");
+    snprintf(why, sizeof why, "byte %zu: file ends within the gzip header", end);
+    broken_gzip("gzip extra field too long", with(with(good, 3, 4), 11, 200), why);
+    memset(good.b + 10, 'n', end - 10);
+    broken_gzip("gzip name without end", with(good, 3, 8), why);
+    good = gzip(x, PACKED, 0);
+
+    uint32_t crc = data_crc32(0, x.b, x.n);
+    snprintf(why, sizeof why, "byte %zu: CRC %08lX, but the unpacked bytes have %08lX", end - 8,
+             (unsigned long)(crc ^ 1), (unsigned long)crc);
+    broken_gzip("gzip CRC", with(good, end - 8, good.b[end - 8] ^ 1), why);
+    snprintf(why, sizeof why, "byte %zu: unpacked size 89, but 88 bytes came out", end - 4);
+    broken_gzip("gzip size + 1", with(good, end - 4, 89), why);
+    broken_gzip("gzip size - 1", with(good, end - 4, 87),
+                "byte 10: the packed data is broken, cut off or longer than the 87 bytes it should unpack to");
+    broken_gzip("gzip stored size - 1", with(stored, stored.n - 4, 87),
+                "byte 10: the packed data is broken, cut off or longer than the 87 bytes it should unpack to");
+    broken_gzip("gzip block kind 3", with(good, 10, 7),
+                "byte 10: the packed data is broken, cut off or longer than the 88 bytes it should unpack to");
+    snprintf(why, sizeof why, "byte %zu: unpacked size 4278190168, expected at most %zu (is the file cut off?)",
+             end - 4, 1032 * end);
+    broken_gzip("gzip absurd size", with(good, end - 1, 255), why);
+
+    /* a bomb: a megabyte of zeros in a few kilobytes that says it is 88 bytes long, and one that tells the truth */
+    int size;
+    unsigned char *zeros = (unsigned char *)calloc(1 << 20, 1), *z = stbi_zlib_compress(zeros, 1 << 20, &size, 8);
+    unsigned char *bomb = (unsigned char *)calloc((size_t)size + 12, 1);
+    memcpy(bomb, good.b, 10);
+    memcpy(bomb + 10, z + 2, (size_t)size - 6);
+    memcpy(bomb + size + 4, good.b + end - 8, 8);
+    set_up(0, NULL, none);
+    save("train-images-idx3-ubyte.gz", bomb, (size_t)size + 12);
+    expect("gzip bomb", "train-images-idx3-ubyte.gz",
+           "byte 10: the packed data is broken, cut off or longer than the 88 bytes it should unpack to");
+    data_file f = { "bomb", bomb, (size_t)size + 12 };
+    bomb[size + 8] = 0; bomb[size + 10] = 16;                                   /* 2^20, now above the cap of this call */
+    snprintf(why, sizeof why, "data: bomb: byte %d: unpacked size 1048576, expected at most 65536 (is the file cut off?)",
+             size + 8);
+    check(gunzip(&d, &f, 65536) == -1 && !strcmp(d.error, why), "gzip cap", "%s", d.error);
+    free(bomb); free(z); free(zeros);
+
+    /* cut at every byte: never read, always the file and a byte named */
+    int bad = 0;
+    for (int packed = 0; packed < 2; packed++) {
+        bytes whole = gzip(x, packed ? PACKED : STORED, 31);
+        set_up(0, NULL, none);
+        for (size_t n = 0; n < whole.n; n++) {
+            save("train-images-idx3-ubyte.gz", whole.b, n);
+            snprintf(text, sizeof text, "data: %s: byte ", at("train-images-idx3-ubyte.gz"));
+            if (data_read(&d, folder, NULL) == 0 || strncmp(d.error, text, strlen(text))) { bad++; break; }
+        }
+    }
+    check(bad == 0, "gzip cut at every byte", "%s", d.error);
+
+    /* each bit turned over: an error, or, in the bytes that carry no data (time, system, name), the same pictures */
+    bytes whole = gzip(x, PACKED, 8);
+    for (size_t bit = 0; bit < 8 * whole.n; bit++) {
+        bytes turned = with(whole, bit / 8, whole.b[bit / 8] ^ (1 << bit % 8));
+        f.bytes = (unsigned char *)malloc(turned.n);
+        f.size = turned.n;
+        memcpy(f.bytes, turned.b, turned.n);
+        if (gunzip(&d, &f, 65536) == 0 && (f.size != x.n || memcmp(f.bytes, x.b, x.n))) bad++;
+        free(f.bytes);
+    }
+    check(bad == 0, "gzip each bit turned over", "%d times other bytes came out", bad);
+}
+
+/* Mean and deviation of four bytes, worked out by hand: 0, 2, 4, 6 have mean 3 and deviation sqrt(5). */
+static void test_floats(void)
+{
+    bytes x = pictures(1, 2, 2), y = labels(1);
+    for (int i = 0; i < 4; i++) x.b[16 + i] = (unsigned char)(2 * i);
+    clear();
+    save(file_name[0], x.b, x.n); save(file_name[1], y.b, y.n);
+    save(file_name[2], x.b, x.n); save(file_name[3], y.b, y.n);
+    float v[4] = { 0, 0, 0, 0 };
+    int status = data_read(&d, folder, NULL), good = status == 0 && data_size(&d) == 4;
+    if (good) data_floats(v, d.test_x, &d, 1);
+    for (int i = 0; i < 4; i++) good = good && v[i] == (float)((2 * i - 3) / sqrt(5.0));
+    check(good && d.mean[0] == 3 && d.deviation[0] == sqrt(5.0), "floats", "mean %g, deviation %g", d.mean[0], d.deviation[0]);
+    data_free(&d);
+    memset(x.b + 16, 200, 4);
+    save(file_name[0], x.b, x.n);
+    check(data_read(&d, folder, NULL) == 0 && d.deviation[0] == 1 && d.value[0][200] == 0, "floats of a flat set", "%s", d.error);
+    data_free(&d);
+}
+
+/* A PNG whose every pixel byte is zero. */
+static void save_png(const char *name, size_t width, size_t height, int depth, int kind, size_t row_bytes, size_t cut_at)
+{
+    unsigned char header[13] = { 0 };
+    int size;
+    unsigned char *rows = (unsigned char *)calloc(height, row_bytes);
+    unsigned char *z = stbi_zlib_compress(rows, (int)(height * row_bytes), &size, 8);
+    FILE *f = fopen(at(name), "wb");
+    big32(header, width);
+    big32(header + 4, height);
+    header[8] = (unsigned char)depth;
+    header[9] = (unsigned char)kind;
+    fwrite("\x89PNG\r\n\x1a\n", 1, 8, f);
+    chunk(f, "IHDR", header, sizeof header);
+    chunk(f, "IDAT", z, cut_at ? cut_at : (size_t)size);
+    chunk(f, "IEND", header, 0);
+    fclose(f);
+    free(z);
+    free(rows);
+}
+
+static void test_png(void)
+{
+    clear();
+    save("train_0.png", (const unsigned char *)"no picture", 10);
+    expect("png unreadable", "train_0.png", "byte 0: not a PNG picture (");
+    save("train_0.png", (const unsigned char *)"", 0);
+    expect("png empty", "train_0.png", "byte 0: not a PNG picture (");
+    save_png("train_0.png", 1399, 1400, 2, 0, 351, 0);
+    expect("png width", "train_0.png", "byte 16: 1399 pixels wide, expected 1400");
+    save_png("train_0.png", 1400, 1401, 2, 0, 351, 0);
+    expect("png height", "train_0.png", "byte 20: 1401 pixels high, expected 1400");
+    save_png("train_0.png", 1400, 1400, 8, 2, 4201, 0);
+    expect("png in colour", "train_0.png", "byte 25: 3 channels, expected 1 (grey)");
+    save_png("train_0.png", 1400, 1400, 2, 0, 300, 0);
+    expect("png too few rows", "train_0.png", "byte 33: what follows the PNG header is broken or cut off (");
+    save_png("train_0.png", 1400, 1400, 2, 0, 351, 100);
+    expect("png data cut off", "train_0.png", "byte 33: what follows the PNG header is broken or cut off (");
+    save_png("train_0.png", 1400, 1400, 2, 0, 20000, 0);                        /* 28 MB of zeros */
+    expect("png bomb", "train_0.png", "byte 33: what follows the PNG header is broken or cut off (");
+    save_png("train_0.png", 1400, 1400, 2, 0, 351, 0);
+    expect("png missing", "train_1.png", "cannot open");
+    unsigned char *large = (unsigned char *)calloc(MAX_SHEET + 1, 1);
+    save("train_1.png", large, MAX_SHEET + 1);
+    free(large);
+    expect("png too large", "train_1.png", "byte 16777216: more than the 16777216 bytes such a file may have");
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void test_sheets(const char *program)
+{
+    static const uint32_t zero[4] = { 0 };
+    static data_set committed;
+    uint32_t word[4];
+    char home[MAX_PATH];
+    int written = 1;
+    size_t total = 0, wrong = 0;
+    philox_block(word, zero, zero);                     /* the authors' known answer */
+    check(word[0] == 0x6627E8D5u && word[1] == 0xE169C58Du && word[2] == 0xBC57AC4Cu && word[3] == 0x9B00DBD8u, "philox",
+          "first word %08lX", (unsigned long)word[0]);
+
+    if (!check(sheets_find(home, program) == 0 && data_read(&committed, home, NULL) == 0, "sheets", "%s", *committed.error ? committed.error : "not found")) return;
+    clear();
+    for (uint32_t s = 0; s < SHEET_TRAIN + SHEET_TEST; s++) {
+        char name[32];
+        uint32_t test = s >= SHEET_TRAIN, number = test ? s - SHEET_TRAIN : s;
+        snprintf(name, sizeof name, "%s_%u.png", test ? "test" : "train", (unsigned)number);
+        written = written && write_sheet(at(name), test, number) > 0;
+        data_file f;
+        if (join(f.path, home, strlen(home), name) == 0 && slurp(&d, &f, MAX_SHEET) == 0) total += f.size;
+        free(f.bytes);
+    }
+    written = written && data_read(&d, folder, NULL) == 0;
+    check(written && !memcmp(d.train_x, committed.train_x, d.train * data_size(&d)) && !memcmp(d.test_x, committed.test_x,
+          d.test * data_size(&d)), "sheets written again", "other pixels %s", d.error);
+    check(total > 0 && total < 1500000, "sheets size", "%zu bytes", total);
+    data_free(&d);
+
+    size_t seen[2][10] = { { 0 } }, n = committed.train + committed.test, size = data_size(&committed), twice = 0;
+    for (size_t i = 0; i < committed.train; i++) seen[0][committed.train_y[i]]++;
+    for (size_t i = 0; i < committed.test; i++) seen[1][committed.test_y[i]]++;
+    int even = committed.train == 10000 && committed.test == 2500;
+    for (int c = 0; c < 10; c++) even = even && seen[0][c] == 1000 && seen[1][c] == 250;
+    check(even && !strcmp(committed.class_name[0], "house") && !strcmp(committed.name, "pictures"), "sheets classes", "uneven");
+
+    uint32_t *print = (uint32_t *)malloc(n * sizeof *print);
+    for (size_t i = 0; i < n; i++) {
+        size_t test = i >= committed.train, index = test ? i - committed.train : i;
+        const unsigned char *x = (test ? committed.test_x : committed.train_x) + index * size;
+        unsigned char grey[SIDE * SIDE];
+        draw_picture(grey, (uint32_t)test, (uint32_t)index);
+        for (size_t j = 0; j < size; j++) wrong += x[j] != 85 * grey[j];
+        print[i] = data_crc32(0, x, size);
+    }
+    qsort(print, n, sizeof *print, by_value);
+    for (size_t i = 1; i < n; i++) twice += print[i] == print[i - 1];
+    check(wrong == 0, "sheets drawn again", "%zu pixels differ", wrong);
+    check(twice <= 2, "sheets distinct", "%zu pictures occur twice", twice);    /* about 0.02 chance hits of a 32-bit CRC */
+    free(print);
+    data_free(&committed);
+}
+
+static void test_choice(const char *program)
+{
+    char real[1000] = "";
+    if (getenv("LGELU_DATA")) snprintf(real, sizeof real, "%s", getenv("LGELU_DATA"));
+    snprintf(text, sizeof text, "%s/fashion-mnist/train-images-idx3-ubyte.gz", real);
+    if (!*real || !exists(text)) check_skip("fashion-mnist", "no $LGELU_DATA/fashion-mnist here");
+    else {
+        static const unsigned char train[10] = { 9, 0, 0, 3, 0, 2, 7, 2, 5, 5 }, test[10] = { 9, 2, 1, 1, 6, 1, 4, 6, 5, 7 };
+        int status = data_read(&d, NULL, program), even = status == 0 && d.train == 60000 && d.test == 10000;
+        size_t seen[2][10] = { { 0 } };
+        for (size_t i = 0; i < d.train; i++) seen[0][d.train_y[i]]++;
+        for (size_t i = 0; i < d.test; i++) seen[1][d.test_y[i]]++;
+        for (int c = 0; c < 10; c++) even = even && seen[0][c] == 6000 && seen[1][c] == 1000;
+        check(even && !memcmp(d.train_y, train, 10) && !memcmp(d.test_y, test, 10) && fabs(d.mean[0] - 72.9404) < 1e-4 &&
+              !strcmp(d.name, "Fashion-MNIST") && !strcmp(d.class_name[9], "ankle boot"), "fashion-mnist", "%s", d.error);
+        data_free(&d);
+    }
+    setenv("LGELU_DATA", folder, 1);
+    check(data_read(&d, NULL, program) == 0 && !strcmp(d.name, "pictures"), "sheets without fashion-mnist", "%s", d.error);
+    data_free(&d);
+    if (*real) setenv("LGELU_DATA", real, 1);
+    else unsetenv("LGELU_DATA");
+}
+
+int main(int argc, char **argv)
+{
+    snprintf(folder, sizeof folder, "/tmp/test_data.XXXXXX");
+    if (argc < 1 || !mkdtemp(folder)) { printf("FAIL set-up: no temporary folder\n"); return 1; }
+    test_idx();
+    test_gzip();
+    test_floats();
+    test_png();
+    test_sheets(argv[0]);
+    test_choice(argv[0]);
+    clear();
+    rmdir(folder);
+    return check_end();
+}
