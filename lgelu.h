@@ -366,6 +366,12 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__UNROLL
 #endif
 
+#ifdef __GNUC__                              /* into the second-level cache */
+#define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
+#else
+#define LGELU__FETCH(p) ((void)(p))
+#endif
+
 #define LGELU__PASTE2(a, b) a##b
 #define LGELU__PASTE(a, b)  LGELU__PASTE2(a, b)
 
@@ -527,6 +533,7 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
+enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384, LGELU__PACK_K = 96, LGELU__PACK_M = 64, LGELU__TURN = 64 };
 typedef struct lgelu__block {                /* one block of a matrix product, rows i.., columns j.. and k.. of it */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
@@ -536,6 +543,8 @@ typedef struct lgelu__block {                /* one block of a matrix product, r
     size_t b_panel, packed_from;             /* floats from panel to panel in b_pack, and the first panel that is in it */
     size_t slivers, panels, s_chunk, p_chunk;   /* rows and columns in units of tiles; how many of them make a task */
     size_t k_tasks;                          /* packing: so many tasks for B, then those for A */
+    size_t step;                             /* k runs in such steps */
+    int    turn;                             /* B is packed step by step, just before its only use */
 } lgelu__block;
 #endif
 typedef struct lgelu__kernels {
@@ -1022,13 +1031,12 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
 }
 
 /* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
-enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384, LGELU__PACK_K = 48, LGELU__PACK_M = 64 };
 
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts, whole units, of at most `most` */
+static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
-    size_t parts = (n + most - 1) / most;
-    return parts ? ((n + parts - 1) / parts + unit - 1) / unit * unit : unit;
+    size_t parts = n > most ? (n - 1) / most + 1 : 1;
+    return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 static size_t lgelu__odd16(size_t n) { return ((n + 15) / 16 | 1) * 16; }   /* a stride that spreads rows over the cache's sets */
 
@@ -1071,7 +1079,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
     pack_a = a->read || (a->row != 1 && a->col != 1)
           || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
-    p.job = job; p.isa = isa;
+    p.job = job; p.isa = isa; p.turn = pack_b && slivers == 1;
     p.b_pack = (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
     for (p.j = 0; p.j < n; p.j += most_n) for (p.k0 = 0; p.k0 < k || !p.k0; p.k0 += most_k) for (p.i = 0; p.i < m; p.i += most_m) {
         p.m = lgelu__least(m - p.i, most_m);
@@ -1080,14 +1088,15 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         p.slivers = (p.m + rows - 1) / rows;
         p.panels = (p.n + cols - 1) / cols;
         p.b_panel = (p.k + 1) * cols;
-        p.packed_from = pack_b ? 0 : p.n / cols;                      /* a last, narrow panel is packed in any case */
+        p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
+        p.step = p.turn ? LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
         p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
         p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
         p.a_col = pack_a ? 1 : a->col;
         p.k_tasks = p.i || p.packed_from == p.panels ? 0 : (p.k + LGELU__PACK_K - 1) / LGELU__PACK_K;
         lgelu__parallel(small ? NULL : threads, lgelu__multiply_pack, &p, p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0));
         p.s_chunk = p.slivers;
-        p.p_chunk = lgelu__even(p.panels, 256 / cols, 1);             /* about 256 columns of B stay in the second-level cache */
+        p.p_chunk = p.turn ? 1 : slivers == 1 ? p.panels : lgelu__even(p.panels, 256 / cols, 1);             /* about 256 columns of B stay in the second-level cache */
         for (;;) {                                                    /* at least 48 tasks, if that leaves 2^18 fma to each */
             tasks = ((p.slivers - 1) / p.s_chunk + 1) * ((p.panels - 1) / p.p_chunk + 1);
             if (!threads || small || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
@@ -3109,7 +3118,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, float *c, size_t c
     size_t i, v;
     LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
     LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(s + i * s_row + v * v_lanes);
+        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
     for (; k; k--, g[0] += a_col, g[1] += a_col, g[2] += a_col, b += b_row) {
         LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(b + v * v_lanes);
         LGELU__UNROLL for (i = 0; i < rows; i++) {
@@ -3133,47 +3142,6 @@ static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, float
     }
 #undef LGELU__CASE
 }
-static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
-{
-    static const float zero[2 * v_lanes] = { 0 };
-    const lgelu_product *job = p->job;
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q;
-    for (; s < s_end; s++) {
-        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
-        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (q = p_first; q < p_end; q++) {
-            size_t cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes, b_row = job->b.row, s_row = 0;
-            const float *b = job->b.x + p->k0 * b_row + col, *start = zero;
-            float *c = job->c + row * job->c_row + col;
-            if (q >= p->packed_from) { b = p->b_pack + (q - p->packed_from) * p->b_panel; b_row = 2 * v_lanes; }
-            if (p->k0 || job->accumulate) { start = c; s_row = job->c_row; }
-            else if (job->bias) start = job->bias + col;
-            if (cols >= 2 * v_lanes || cols == v_lanes)
-                LGELU__FN(any_tile)(rows, cols == v_lanes ? 1 : 2, c, job->c_row, start, s_row, a, p->a_row, p->a_col, b, b_row, p->k);
-            else {
-                float edge[v_rows * 2 * v_lanes];
-                size_t w = cols > v_lanes ? cols - v_lanes : 0;
-                if (start != zero) for (i = 0; i < rows; i++) {
-                    v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                    if (w) v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + v_lanes, w));
-                }
-                LGELU__FN(any_tile)(rows, w ? 2 : 1, edge, 2 * v_lanes, start != zero ? edge : zero, start != zero ? 2 * v_lanes : 0,
-                                    a, p->a_row, p->a_col, b, b_row, p->k);
-                for (i = 0; i < rows; i++) {
-                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
-                }
-            }
-        }
-        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
-            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
-            if (job->y) for (i = row; i < row + rows; i++)
-                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
-            if (job->finish) job->finish(job->with, row, rows, col, end - col);
-        }
-    }
-}
-
 /* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two vectors a jump of `step` */
 static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,
                                           size_t col, size_t cols)
@@ -3205,6 +3173,63 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             for (l = 0; l < 4; l++, o += out_row) v_store(o, t[l]);
         }
         for (; i < rows; i++, o += out_row) for (l = 0; l < v_lanes; l++) o[l] = l < w ? in[i * x->row + l * x->col] : 0;
+    }
+}
+
+/* a step of one panel of B, packed just before its only use, while the next panel is called into the second-level cache */
+static LGELU__TARGET void LGELU__FN(turn)(float *out, const lgelu__block *p, size_t l, size_t depth, size_t col, size_t cols)
+{
+    const lgelu_matrix *b = &p->job->b;
+    size_t i, q, next = col + 2 * v_lanes;
+    if (b->row == 1 && p->k) for (i = cols * l / p->k; i < cols * (l + depth) / p->k && next + i < p->job->n; i++)
+        for (q = 0; q < p->k; q += 16) LGELU__FETCH(b->x + p->k0 + q + (next + i) * b->col);
+    LGELU__FN(copy)(out, 2 * v_lanes, 2 * v_lanes, b, p->k0 + l, depth, col, cols);
+}
+static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
+{
+    const lgelu_product *job = p->job;
+    float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
+    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q, l;
+    for (; s < s_end; s++) {
+        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
+        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
+        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q++) {
+            size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes, b_row = job->b.row, s_row = 0, c_row = job->c_row;
+            size_t vectors = cols > v_lanes ? 2 : 1, cut = cols < 2 * v_lanes && cols != v_lanes, w = cols > v_lanes ? cols - v_lanes : 0;
+            const float *b = job->b.x + (p->k0 + l) * b_row + col, *start = NULL;
+            float *c = job->c + row * c_row + col, *to = c;
+            if (q >= p->packed_from) { b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes; b_row = 2 * v_lanes; }
+            if (p->turn) {
+                LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
+                b = turned;
+                b_row = 2 * v_lanes;
+            }
+            if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
+            else if (job->bias) start = job->bias + col;
+            if (cut) {
+                if (start) {
+                    for (i = 0; i < rows; i++) {
+                        v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
+                        v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                    }
+                    start = edge;
+                    s_row = 2 * v_lanes;
+                }
+                to = edge;
+                c_row = 2 * v_lanes;
+            }
+            LGELU__FN(any_tile)(rows, vectors, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, depth);
+            if (cut) for (i = 0; i < rows; i++) {
+                v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+                if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+            }
+        }
+        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
+            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
+            if (job->y) for (i = row; i < row + rows; i++)
+                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
+            if (job->finish) job->finish(job->with, row, rows, col, end - col);
+        }
     }
 }
 
