@@ -911,7 +911,7 @@ static double lgelu__rank(const float *a, size_t n, size_t i)         /* twice t
 {
     size_t j, below = 0, above = 0;
     for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
-    return (double)below - (double)above;
+    return a[i] != a[i] ? (double)NAN : (double)below - (double)above;
 }
 LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
