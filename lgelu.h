@@ -366,6 +366,12 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__UNROLL
 #endif
 
+#ifdef __GNUC__                              /* into the second-level cache */
+#define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
+#else
+#define LGELU__FETCH(p) ((void)(p))
+#endif
+
 #define LGELU__PASTE2(a, b) a##b
 #define LGELU__PASTE(a, b)  LGELU__PASTE2(a, b)
 
@@ -527,6 +533,7 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
+enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384, LGELU__PACK_K = 96, LGELU__PACK_M = 64, LGELU__TURN = 64 };
 typedef struct lgelu__block {                /* one block of a matrix product, rows i.., columns j.. and k.. of it */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
@@ -536,6 +543,8 @@ typedef struct lgelu__block {                /* one block of a matrix product, r
     size_t b_panel, packed_from;             /* floats from panel to panel in b_pack, and the first panel that is in it */
     size_t slivers, panels, s_chunk, p_chunk;   /* rows and columns in units of tiles; how many of them make a task */
     size_t k_tasks;                          /* packing: so many tasks for B, then those for A */
+    size_t step;                             /* k runs in such steps */
+    int    turn;                             /* B is packed step by step, just before its only use */
 } lgelu__block;
 #endif
 typedef struct lgelu__kernels {
@@ -1022,13 +1031,12 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
 }
 
 /* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
-enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384, LGELU__PACK_K = 48, LGELU__PACK_M = 64 };
 
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts, whole units, of at most `most` */
+static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
-    size_t parts = (n + most - 1) / most;
-    return parts ? ((n + parts - 1) / parts + unit - 1) / unit * unit : unit;
+    size_t parts = n > most ? (n - 1) / most + 1 : 1;
+    return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 static size_t lgelu__odd16(size_t n) { return ((n + 15) / 16 | 1) * 16; }   /* a stride that spreads rows over the cache's sets */
 
@@ -1071,7 +1079,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
     pack_a = a->read || (a->row != 1 && a->col != 1)
           || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
-    p.job = job; p.isa = isa;
+    p.job = job; p.isa = isa; p.turn = pack_b && slivers == 1;
     p.b_pack = (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
     for (p.j = 0; p.j < n; p.j += most_n) for (p.k0 = 0; p.k0 < k || !p.k0; p.k0 += most_k) for (p.i = 0; p.i < m; p.i += most_m) {
         p.m = lgelu__least(m - p.i, most_m);
@@ -1080,14 +1088,15 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         p.slivers = (p.m + rows - 1) / rows;
         p.panels = (p.n + cols - 1) / cols;
         p.b_panel = (p.k + 1) * cols;
-        p.packed_from = pack_b ? 0 : p.n / cols;                      /* a last, narrow panel is packed in any case */
+        p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
+        p.step = p.turn ? LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
         p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
         p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
         p.a_col = pack_a ? 1 : a->col;
         p.k_tasks = p.i || p.packed_from == p.panels ? 0 : (p.k + LGELU__PACK_K - 1) / LGELU__PACK_K;
         lgelu__parallel(small ? NULL : threads, lgelu__multiply_pack, &p, p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0));
         p.s_chunk = p.slivers;
-        p.p_chunk = lgelu__even(p.panels, 256 / cols, 1);             /* about 256 columns of B stay in the second-level cache */
+        p.p_chunk = p.turn ? 1 : slivers == 1 ? p.panels : lgelu__even(p.panels, 256 / cols, 1);             /* about 256 columns of B stay in the second-level cache */
         for (;;) {                                                    /* at least 48 tasks, if that leaves 2^18 fma to each */
             tasks = ((p.slivers - 1) / p.s_chunk + 1) * ((p.panels - 1) / p.p_chunk + 1);
             if (!threads || small || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
@@ -2302,26 +2311,27 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
-static const float lgelu__middle[8][8] = {  /* Q(z) in powers of 2z - k·STEP */
-    { 0.5f, 0.310515553f, 0.161385626f, 0.06901481f, 0.0239892881f, 0.00671895919f, 0.00150684931f, 0.000269359676f },
-    { -0.199471146f, -0.176524386f, -0.122342877f, -0.0664051771f, -0.0282276366f, -0.00939715467f, -0.00245000818f, -0.000500251015f },
-    { 1.7362575e-07f, 0.0218179245f, 0.030242458f, 0.0246225353f, 0.0139554441f, 0.00580732059f, 0.00181688752f, 0.000432807923f },
-    { 0.00830937643f, 0.00555730006f, 0.000113860173f, -0.00331966789f, -0.00342343445f, -0.00200101314f, -0.000796167471f, -0.000228795456f },
-    { 1.0233487e-05f, -0.00125223002f, -0.0012736452f, -0.000410653331f, 0.000264791655f, 0.000376315002f, 0.000219516398f, 8.09438498e-05f },
-    { -0.000340064347f, -0.000145655256f, 0.000120918128f, 0.000185340701f, 7.57866219e-05f, -1.79982144e-05f, -3.52464558e-05f, -1.94257045e-05f },
-    { 3.95841998e-05f, 4.66755664e-05f, 3.10616524e-05f, -8.62201068e-06f, -2.12157192e-05f, -8.82996392e-06f, 1.32611967e-06f, 2.88381648e-06f },
-    { -1.27128324e-05f, 9.59469162e-07f, -4.0339869e-06f, -4.49976733e-06f, 1.23173277e-06f, 2.08550136e-06f, 7.25657969e-07f, -1.49152001e-07f }
+static const float lgelu__middle[9][8] = {  /* minus the centre; Q(z) in powers of the distance from it */
+    { -0, -0.645751953f, -1.13745117f, -1.58666992f, -2.06201172f, -2.50415039f, -2.95947266f, -3.40917969f },
+    { 0.5f, 0.259220004f, 0.127674863f, 0.0562937111f, 0.0196033102f, 0.00613729237f, 0.00154083024f, 0.000325792731f },
+    { -0.398942292f, -0.323862463f, -0.208913267f, -0.11330191f, -0.0476018004f, -0.0173472185f, -0.00500069838f, -0.00119430409f },
+    { 4.24344705e-07f, 0.104567535f, 0.118814364f, 0.0898863524f, 0.0490777344f, 0.0217200201f, 0.00739971455f, 0.00203579827f },
+    { 0.0664845034f, 0.0314677134f, -0.0102293361f, -0.0286562797f, -0.0257993247f, -0.0152388168f, -0.00646627555f, -0.00211441657f },
+    { 4.03860358e-05f, -0.0225161649f, -0.016895948f, -0.00361366733f, 0.0051199384f, 0.00592016894f, 0.00355097558f, 0.00146284956f },
+    { -0.0101243602f, -0.00176233647f, 0.00536784623f, 0.00544336485f, 0.00175943633f, -0.00068085955f, -0.00113297312f, -0.000680348603f },
+    { 0.000302196073f, 0.00331239123f, 0.00126614154f, -0.00095108524f, -0.00128166552f, -0.000507913122f, 8.19644483e-05f, 0.000190054299f },
+    { 0.000915979501f, -0.000783733965f, -0.000727279461f, -0.000417424802f, 0.000144881778f, 0.000279582251f, 0.000114606417f, -9.62110062e-06f }
 };
-static const float lgelu__slope[9][8] = {  /* centre; (Q(z) - zφ(z))/exp(-z²/2) in powers of the distance from it */
-    { 0.977680664f, 2.50537109f, 4.0012207f, 5.99951172f, 9.00292969f, 12.9951172f, 0.398962402f, 0.751791537f },
-    { -0.125362769f, -0.858411729f, -1.50187147f, -2.32867455f, -3.54786444f, -5.15378094f, 0.214373365f, -6.93438551e-09f },
-    { -0.539116502f, -0.444409937f, -0.420230746f, -0.409210235f, -0.403692484f, -0.401263893f, -0.648857594f, -0.572406173f },
-    { 0.0638132691f, 0.0135866562f, 0.00460244995f, 0.00159076275f, 0.000509634847f, 0.000175597306f, 0.136914551f, 0.0847563669f },
-    { -0.0259121098f, -0.00380966975f, -0.0009578467f, -0.000241222166f, -5.40607434e-05f, -1.31997404e-05f, -0.0651000217f, -0.0365816504f },
-    { 0.0095428424f, 0.00101070909f, 0.000192201711f, 3.60140693e-05f, 5.6533604e-06f, 9.91458364e-07f, 0.0277469438f, 0.0143134417f },
-    { -0.00312177208f, -0.00025323921f, -3.73238254e-05f, -5.26736039e-06f, -5.99961822e-07f, -7.71401574e-08f, -0.0106264036f, -0.00516216177f },
-    { 0.000805387623f, 6.27961272e-05f, 7.5844946e-06f, 6.61527793e-07f, 6.81984105e-08f, 5.03976239e-09f, 0.00440550596f, 0.00175240252f },
-    { -0.000115809591f, -1.90221654e-05f, -1.45038075e-06f, -9.33540178e-08f, -5.1480078e-09f, 2.61447496e-11f, -0.00112223171f, -0.00057251926f }
+static const float lgelu__slope[9][8] = {  /* minus the centre; f'(-z) = Q(z) - zφ(z) in powers of the distance from it */
+    { -0.404296875f, -0.751791537f, -1.25f, -1.80078125f, -2.35473633f, -2.83666992f, -3.3605957f, -3.84619141f },
+    { 0.194363803f, -5.22731192e-09f, -0.122661583f, -0.10610345f, -0.0494563915f, -0.0179695431f, -0.00434211129f, -0.00088112714f },
+    { -0.67517662f, -0.431493998f, -0.0799089745f, 0.0979823843f, 0.0884026662f, 0.0431628712f, 0.013083362f, 0.00313032093f },
+    { 0.285119265f, 0.388284981f, 0.278254539f, 0.0537497438f, -0.0453581586f, -0.0409705155f, -0.0172529612f, -0.00507879816f },
+    { 0.176616684f, 0.0182031021f, -0.136867926f, -0.107535765f, -0.0169118177f, 0.0147792604f, 0.012315833f, 0.00486457068f },
+    { -0.100511767f, -0.114005879f, -0.0309606884f, 0.0423240215f, 0.029967675f, 0.00486169383f, -0.00420181034f, -0.00290588522f },
+    { -0.0307436511f, 0.0146403229f, 0.0402424447f, 0.00873357709f, -0.0117891813f, -0.00730498508f, -0.000496746798f, 0.00096594129f },
+    { 0.0222022459f, 0.0192594938f, -0.00293653761f, -0.0108955391f, -0.000938049809f, 0.00278837653f, 0.00122379872f, -1.07395626e-05f },
+    { 0.00678024115f, -0.00320422836f, -0.00581895327f, 0.00104555057f, 0.00258467975f, 0.000340841565f, -0.0005628168f, -0.00023098271f }
 };
 static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
@@ -2329,45 +2339,71 @@ static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first
 static const float lgelu__tail[6] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
     0.999984682f, -2.99570179f, 14.588047f, -85.7257462f, 425.529694f, -1105.82166f
 };
-/* λ = m·2^k, m in [1, 2), 2^-100 <= λ <= 2^100. Everything but the middle's step works on b = 2^k·abs(x), λx = m·b. */
+/* λ = m·2^k, m in [1, 2), 2^-100 <= λ <= 2^100. Beyond the middle the forward works on b = 2^k·abs(x), λx = m·b. */
 typedef struct {
-    float step, index, scale, m, k1, k2;   /* 2λ; 2λ/STEP; 2^k; m; k1 + k2 = -½log2(e)·m², error 2^-49 */
-    float w, c, cl;                 /* 1/m²; c·2^cl = 1/(m√(2π)) */
-    float last;                     /* the middle ends here: 3.6/λ */
-    int32_t most, low, shift;       /* the middle is low <= bits of abs(x) <= most; -k */
-    float cap, mark;                /* m·b <= 14.9, m·b < 12.9 in the backward */
-    double unit;                    /* 2^-2k/√(2π): x²φ = unit·b²·exp(-z²/2) */
+    float lambda, step, scale, k1, k2;  /* λ; λ/0.45; 2^k; k1 + k2 = -½log2(e)·m², error 2^-49 */
+    float w, c, cl, last;               /* 1/m²; c(1 + cl) = 1/(m√(2π)); the middle ends at 3.6/λ */
+    int32_t most, low, shift;           /* the middle is low <= bits of abs(x) <= most (both biased); -k */
 } lgelu__gate;
 
 static int lgelu__ordinary(float lambda) { return lambda >= 7.888609e-31f && lambda <= 1.2676506e30f; }
 
+/* c(1 + cl) = x */
+static float lgelu__split(double x, float *cl)
+{
+    float c = (float)x;
+    *cl = (float)((x - (double)c) / x);
+    return c;
+}
 static lgelu__gate lgelu__prepare(float lambda)
 {
     lgelu__gate g;
     int k = (int)(lgelu__bits(lambda) >> 23) - 127;
-    double m, c;
-    if (lambda > 1.2676506e30f) {   /* ReLU: every lane beyond the middle, e^-z²/2 = 0 */
-        lgelu__gate relu = { 0, 0, 1, 1, -1000, 0, 1, 1, 0, 1, INT32_MIN, 0, 0, 1, 0, 1 };
+    double m;
+    if (lambda > 1.2676506e30f) {       /* ReLU: every lane beyond the middle, e^-z²/2 = 0 */
+        lgelu__gate relu = { 0, 0, 1, -1000, 0, 1, 1, 0, 1, INT32_MIN, 0, 0 };
         return relu;
     }
-    g.step = 2 * lambda;
-    g.index = (float)(2.0226965403497266 * (double)lambda);
+    g.lambda = lambda;
+    g.step = lambda * 2.22222222f;
     g.scale = lgelu__float((uint32_t)(127 + k) << 23);
-    g.m = lgelu__float((lgelu__bits(lambda) & 0x7FFFFFu) | 0x3F800000u);
-    m = (double)g.m;
+    m = (double)lgelu__float((lgelu__bits(lambda) & 0x7FFFFFu) | 0x3F800000u);
     g.k1 = (float)(-0.72134752044448170368 * (m * m));
     g.k2 = (float)fma(-0.72134752044448170368, m * m, -(double)g.k1);
     g.w = (float)(1 / (m * m));
-    c = 0.39894228040143267794 / m;
-    g.c = (float)c;
-    g.cl = (float)((c - (double)g.c) / c * 1.4426950408889634);
-    g.last = (float)(3.6 / (double)lambda);
-    g.low = 0x0D800000;             /* 2^-100 */
+    g.c = lgelu__split(0.39894228040143267794 / m, &g.cl);
+    g.low = 0x0D800000;                 /* 2^-100 */
+    g.last = (float)(3.5999 / (double)lambda);
     g.most = (int32_t)(lgelu__bits(g.last) - (uint32_t)g.low) + INT32_MIN;
     g.shift = -k;
-    g.cap = (float)(14.9 / m);
-    g.mark = (float)(12.9 / m);
-    g.unit = 0.39894228040143267794 / ((double)g.scale * (double)g.scale);
+    return g;
+}
+
+/* the backward's: λ in [2^-14, 2^14), if need be after a power of two is taken out of λ and put into x */
+typedef struct {
+    float lambda, step, k1, k2, w, c, cl;   /* λ; 2λ; k1 + k2 = -½log2(e)·λ²; 1/λ²; c(1 + cl) = λ/√(2π) */
+    float last, cap;                        /* the table ends at 4/λ; f'(-z) = 0 from 14.9/λ on */
+    int32_t most;                           /* the fast road is 2^-40 <= abs(x) <= last, biased like this */
+    int k;                                  /* x was multiplied by 2^k */
+    double unit;                            /* x²φ = unit·x²·exp(-z²/2): 2^-2k/√(2π) */
+} lgelu__slope_gate;
+
+static lgelu__slope_gate lgelu__prepare_slope(float lambda)
+{
+    lgelu__slope_gate g;
+    double l;
+    g.k = lambda >= 6.1035156e-5f && lambda < 16384 ? 0 : (int)(lgelu__bits(lambda) >> 23) - 127;
+    g.lambda = g.k ? lgelu__float((lgelu__bits(lambda) & 0x7FFFFFu) | 0x3F800000u) : lambda;
+    l = (double)g.lambda;
+    g.step = 2 * g.lambda;
+    g.k1 = (float)(-0.72134752044448170368 * (l * l));
+    g.k2 = (float)fma(-0.72134752044448170368, l * l, -(double)g.k1);
+    g.w = (float)(1 / (l * l));
+    g.c = lgelu__split(0.39894228040143267794 * l, &g.cl);
+    g.last = (float)(3.9999 / l);
+    g.most = (int32_t)(lgelu__bits(g.last) - 0x2B800000u) + INT32_MIN;
+    g.cap = (float)(14.9 / l);
+    g.unit = ldexp(0.39894228040143267794, -2 * g.k);
     return g;
 }
 
@@ -2421,6 +2457,7 @@ static double lgelu__wide(float x)
 #define v_sqrt    LGELU__FN(v_sqrt)
 #define v_fma     LGELU__FN(v_fma)
 #define v_fnma    LGELU__FN(v_fnma)
+#define v_fms     LGELU__FN(v_fms)
 #define v_max     LGELU__FN(v_max)
 #define v_lt      LGELU__FN(v_lt)
 #define v_select  LGELU__FN(v_select)
@@ -2454,11 +2491,15 @@ static double lgelu__wide(float x)
 #define v_rows  14
 typedef __m512 V;
 typedef __mmask16 M;
-LGELU__WORD __mmask16 LGELU__FN(first)(size_t n) { return n < 16 ? (__mmask16)((1u << n) - 1u) : (__mmask16)0xFFFF; }
+LGELU__WORD __mmask16 LGELU__FN(first)(size_t n) { return (__mmask16)((1u << n) - 1u); }
 LGELU__WORD V    v_load   (const float *p)            { return _mm512_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p); }
+LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p); }
 LGELU__WORD void v_store  (float *p, V a)             { _mm512_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)   { _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a); }
+LGELU__WORD void v_store_n(float *p, V a, size_t n)
+{
+    if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a);
+    else _mm512_storeu_ps(p, a);
+}
 LGELU__WORD V    v_set    (float a)                   { return _mm512_set1_ps(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return _mm512_add_ps(a, b); }
 LGELU__WORD V    v_sub    (V a, V b)                  { return _mm512_sub_ps(a, b); }
@@ -2466,6 +2507,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return _mm512_mul_ps(a, 
 LGELU__WORD V    v_div    (V a, V b)                  { return _mm512_div_ps(a, b); }
 LGELU__WORD V    v_sqrt   (V a)                       { return _mm512_sqrt_ps(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return _mm512_fmadd_ps(a, b, c); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return _mm512_fmsub_ps(a, b, c); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return _mm512_fnmadd_ps(a, b, c); }
 LGELU__WORD V    v_max    (V a, V b)                  { return _mm512_max_ps(a, b); }
 LGELU__WORD M    v_lt     (V a, V b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
@@ -2519,12 +2561,16 @@ typedef __m256 V;
 typedef __m256 M;
 LGELU__WORD __m256i LGELU__FN(first)(size_t n)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n < 8 ? (int)n : 8), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 LGELU__WORD V    v_load   (const float *p)            { return _mm256_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return _mm256_maskload_ps(p, LGELU__FN(first)(n)); }
+LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p); }
 LGELU__WORD void v_store  (float *p, V a)             { _mm256_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)   { _mm256_maskstore_ps(p, LGELU__FN(first)(n), a); }
+LGELU__WORD void v_store_n(float *p, V a, size_t n)
+{
+    if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a);
+    else _mm256_storeu_ps(p, a);
+}
 LGELU__WORD V    v_set    (float a)                   { return _mm256_set1_ps(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return _mm256_add_ps(a, b); }
 LGELU__WORD V    v_sub    (V a, V b)                  { return _mm256_sub_ps(a, b); }
@@ -2532,6 +2578,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return _mm256_mul_ps(a, 
 LGELU__WORD V    v_div    (V a, V b)                  { return _mm256_div_ps(a, b); }
 LGELU__WORD V    v_sqrt   (V a)                       { return _mm256_sqrt_ps(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return _mm256_fmadd_ps(a, b, c); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return _mm256_fmsub_ps(a, b, c); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return _mm256_fnmadd_ps(a, b, c); }
 LGELU__WORD V    v_max    (V a, V b)                  { return _mm256_max_ps(a, b); }
 LGELU__WORD M    v_lt     (V a, V b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
@@ -2583,15 +2630,17 @@ LGELU__WORD V    v_load   (const float *p)            { return vld1q_f32(p); }
 LGELU__WORD V    v_load_n (const float *p, size_t n)
 {
     float t[4] = { 0, 0, 0, 0 };
-    memcpy(t, p, (n < 4 ? n : 4) * sizeof *t);
+    if (n >= 4) return vld1q_f32(p);
+    memcpy(t, p, n * sizeof *t);
     return vld1q_f32(t);
 }
 LGELU__WORD void v_store  (float *p, V a)             { vst1q_f32(p, a); }
 LGELU__WORD void v_store_n(float *p, V a, size_t n)
 {
     float t[4];
+    if (n >= 4) { vst1q_f32(p, a); return; }
     vst1q_f32(t, a);
-    memcpy(p, t, (n < 4 ? n : 4) * sizeof *t);
+    memcpy(p, t, n * sizeof *t);
 }
 LGELU__WORD V    v_set    (float a)                   { return vdupq_n_f32(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return vaddq_f32(a, b); }
@@ -2600,6 +2649,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return vmulq_f32(a, b); 
 LGELU__WORD V    v_div    (V a, V b)                  { return vdivq_f32(a, b); }
 LGELU__WORD V    v_sqrt   (V a)                       { return vsqrtq_f32(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return vfmaq_f32(c, a, b); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return vnegq_f32(vfmsq_f32(c, a, b)); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return vfmsq_f32(c, a, b); }
 LGELU__WORD V    v_max    (V a, V b)                  { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 LGELU__WORD M    v_lt     (V a, V b)                  { return vcltq_f32(a, b); }
@@ -2664,6 +2714,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return a * b; }
 LGELU__WORD V    v_div    (V a, V b)                  { return a / b; }
 LGELU__WORD V    v_sqrt   (V a)                       { return sqrtf(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return lgelu__fmaf(a, b, c); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return lgelu__fmaf(a, b, -c); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return lgelu__fmaf(-a, b, c); }
 LGELU__WORD V    v_max    (V a, V b)                  { return a > b ? a : b; }
 LGELU__WORD M    v_lt     (V a, V b)                  { return a < b; }
@@ -2698,36 +2749,38 @@ LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
 /* ---- the gate ---- */
 /* METHOD. With a = abs(x), z = λa and Q(z) = Φ(-z), y = max(x, 0) - aQ serves both signs without cancellation. λx is never
    rounded: each reduction is one fma on the factors. Errors below are in units of 2^-24 of the value.
-     middle   z < 3.6: eight intervals around kα/2, t = a·2λ/α rounds to k, d = 2λa - kα by fma, Q of degree 7 in d (0.2). α is
-              near 1 and such that Q(kα/2) is all but a float for all eight k (Gal).
-     beyond   aQ = 2^(k1 s)·(1 - wP(w))/(λ√(2π)), s = a² with its fma residue, k1 in two floats, w = 1/z², P of degree 5 (0.3),
+     middle   z < 3.6: eight intervals of 0.45, the number in the first bits of 8 + z/0.45, d = λa - centre by one fma, Q of degree
+              7 in d, the centre such that Q(centre) is all but a float (Gal) (0.1).
+     beyond   aQ = 2^(k1 a²)·(1 - wP(w))/(λ√(2π)), a² with its fma residue, k1 in two floats, w = 1/z², P of degree 5 (0.3),
               2^f - 1 of degree 6 (0.1); results below 2^-126 are rounded by an addition and put together in whole numbers.
-              Every lane beyond the middle takes this road, whoever its neighbours are: a branch only skips it when no lane does.
-     f'       of -z is E·slope(z), E = exp(-z²/2), slope = Q/E - z/√(2π), on eight intervals of 1 + z, two to an octave (0.1),
-              the centre of [0.5, 1) on the root 0.7517915, so that the value is relatively exact there; f'(z) = 1 - f'(-z).
-     x²φ      = s·E/√(2π), the constant applied to the sum in double.
+     f'       z < 4: f'(-z) on eight intervals of 0.5, degree 7 (0.3), one centre on the root 0.7517915, so that the value stays
+              relatively exact there; f'(z) = 1 - f'(-z). Beyond: -z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))).
+     x²φ      = x²·exp(-z²/2)/√(2π), the constant applied to the sum in double.
+   Every lane beyond a table takes the long road, whoever its neighbours are: a branch only skips it when no lane does.
    No intermediate is subnormal on the fast roads. Coefficients: tests/coefficients.py. */
 #define G LGELU__FN(G)
-typedef struct { V step, index, scale, m, k1, k2, w, c, cl, last, cap, mark; N most, low, shift; } G;
+typedef struct { V lambda, step, scale, k1, k2, w, c, cl, last; N most, low, shift; } G;
 
 LGELU__WORD G LGELU__FN(same)(const lgelu__gate *p)
 {
     G g;
-    g.step = v_set(p->step);   g.index = v_set(p->index);
-    g.scale = v_set(p->scale); g.m = v_set(p->m);     g.k1 = v_set(p->k1);
-    g.k2 = v_set(p->k2);       g.w = v_set(p->w);         g.c = v_set(p->c);     g.cl = v_set(p->cl);
-    g.last = v_set(p->last);   g.cap = v_set(p->cap);     g.mark = v_set(p->mark);
-    g.most = n_set(p->most);   g.low = n_set(p->low);     g.shift = n_set(p->shift);
+    g.lambda = v_set(p->lambda); g.step = v_set(p->step);
+    g.scale = v_set(p->scale);   g.k1 = v_set(p->k1);     g.k2 = v_set(p->k2);
+    g.w = v_set(p->w);
+    g.c = v_set(p->c);           g.cl = v_set(p->cl);     g.last = v_set(p->last);
+    g.most = n_set(p->most);   g.low = n_set(p->low);       g.shift = n_set(p->shift);
     return g;
 }
 
 /* 2^f - 1, abs(f) <= 1/2 */
 LGELU__WORD V LGELU__FN(exp2m1)(V f)
 {
-    V p = v_set(lgelu__exp2[5]);
-    int j;
-    for (j = 4; j > 0; j--) p = v_fma(f, p, v_set(lgelu__exp2[j]));
-    return v_fma(f, v_set(lgelu__exp2[0]), v_mul(f, v_mul(f, p)));
+    V p = v_fma(f, v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));
+    p = v_fma(f, p, v_set(lgelu__exp2[3]));
+    p = v_fma(f, p, v_set(lgelu__exp2[2]));
+    p = v_fma(f, p, v_set(lgelu__exp2[1]));
+    p = v_fma(f, p, v_set(lgelu__exp2[0]));
+    return v_mul(f, p);
 }
 
 /* r·2^e for r > 0, assembled in whole numbers: below 2^-126 the sum with 2^-26 rounds at 2^-149 */
@@ -2750,13 +2803,16 @@ LGELU__WORD V LGELU__FN(half)(V a)
 LGELU__WORD V LGELU__FN(forward_rest)(V x, V y, M out, const G *g)
 {
     const V magic = v_set(12582912.0f);
-    V a = v_abs(x), b = v_min(v_set(19), v_mul(v_max(a, g->last), g->scale)), s = v_mul(b, b), sl = v_fma(b, b, v_sub(v_set(0), s));
-    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p = v_set(lgelu__tail[5]), r;
+    V a = v_abs(x), b = v_min(v_set(19), v_mul(v_max(a, g->last), g->scale)), s = v_mul(b, b), sl = v_fms(b, b, s);
+    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p, r;
     M tiny = n_gt(g->low, v_bits(a)), minus = v_lt(x, v_set(0));
-    int j;
-    e = LGELU__FN(exp2m1)(v_add(f, v_fma(s, g->k2, v_fma(sl, g->k1, g->cl))));
-    for (j = 4; j >= 0; j--) p = v_fma(w, p, v_set(lgelu__tail[j]));
-    r = v_fnma(v_mul(w, p), v_add(e, v_set(1)), e);
+    e = LGELU__FN(exp2m1)(v_add(f, v_fma(sl, g->k1, v_mul(s, g->k2))));
+    p = v_fma(w, v_set(lgelu__tail[5]), v_set(lgelu__tail[4]));
+    p = v_fma(w, p, v_set(lgelu__tail[3]));
+    p = v_fma(w, p, v_set(lgelu__tail[2]));
+    p = v_fma(w, p, v_set(lgelu__tail[1]));
+    p = v_fma(w, p, v_set(lgelu__tail[0]));
+    r = v_fnma(v_fms(w, p, g->cl), v_add(e, v_set(1)), e);
     r = LGELU__FN(assemble)(v_fma(r, g->c, g->c), n_add(n_sub(v_bits(t), v_bits(magic)), g->shift));
     r = v_select(tiny, LGELU__FN(half)(a), r);
     e = v_sub(x, v_select(v_lt(r, v_set(7.888609e-31f)), v_set(0), r));
@@ -2767,14 +2823,17 @@ LGELU__WORD V LGELU__FN(forward_rest)(V x, V y, M out, const G *g)
 
 LGELU__WORD V LGELU__FN(forward_one)(V x, const G *g)
 {
-    const V magic = v_set(12582912.0f);
-    V a = v_abs(x), t = v_fma(a, g->index, magic);
-    V d = v_fma(a, g->step, v_fma(t, v_set(-0.988779067993164062f), v_set(12441720))), q;
-    I i = v_index(v_bits(t));
+    V a = v_abs(x), d, q;
+    I i = v_index(n_down(v_bits(v_fma(a, g->step, v_set(8))), 20));
     M out = n_gt(n_sub(v_bits(a), n_sub(g->low, n_set(INT32_MIN))), g->most);
-    int j;
-    q = v_table(lgelu__middle[7], i);
-    for (j = 6; j >= 0; j--) q = v_fma(d, q, v_table(lgelu__middle[j], i));
+    d = v_fma(a, g->lambda, v_table(lgelu__middle[0], i));
+    q = v_fma(d, v_table(lgelu__middle[8], i), v_table(lgelu__middle[7], i));
+    q = v_fma(d, q, v_table(lgelu__middle[6], i));
+    q = v_fma(d, q, v_table(lgelu__middle[5], i));
+    q = v_fma(d, q, v_table(lgelu__middle[4], i));
+    q = v_fma(d, q, v_table(lgelu__middle[3], i));
+    q = v_fma(d, q, v_table(lgelu__middle[2], i));
+    q = v_fma(d, q, v_table(lgelu__middle[1], i));
     q = v_fnma(a, q, v_max(v_set(0), x));
     return m_any(out) ? LGELU__FN(forward_rest)(x, q, out, g) : q;
 }
@@ -2800,53 +2859,66 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     if (i < n) v_store_n(y + i, LGELU__FN(forward_one)(v_load_n(x + i, n - i), &g), n - i);
 }
 
-/* f' and x²φ: E = exp(-z²/2) = (1 + e)·2^n for all z, f'(-z) = E·slope(z), x²φ = unit·b²E. What the fast road leaves
-   out (dx below 2^-126, b²E below 2^-100) comes from slope_rest; small holds terms times 2^100. */
-LGELU__WORD V LGELU__FN(slope_rest)(M out, V dx, V dy, V x, V b, V e, V r, V t, V slope, V *term, V *small, const G *g)
+/* f' and x²φ. g = f'(-z) from the table for z < 4, f'(z) = 1 - g; E = exp(-z²/2) = (1 + e)·2^n for all z. slope_rest mends the lanes
+   beyond: z > 4, where g = -z·E/√(2π)·(1 - w(1 - wP(w))); x²E below 2^-100, gathered times 2^100 in small; and tiny results. */
+#define H LGELU__FN(H)
+typedef struct { V lambda, step, k1, k2, w, c, cl, last, cap; N most; } H;
+
+LGELU__WORD V LGELU__FN(slope_rest)(M out, V dy, V x, V b, V s, V e, V t, V slope, V *term, V *small, const H *g)
 {
-    N u = v_bits(v_abs(dy)), n = n_sub(v_bits(t), v_bits(v_set(12583039.0f))), sign;
-    M tiny = n_gt(n_set(0x0D800000), u), minus = v_lt(x, v_set(0)), weak = m_and(out, v_lt(*term, v_set(7.888609e-31f)));
-    V c = v_mul(b, v_set(1125899906842624.0f)), s, p;                      /* 2^50 b */
-    s = v_min(g->cap, b);
-    s = v_mul(s, s);
+    const V zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f);
+    V a = v_abs(x), w = v_div(g->w, s), p, r, d, dx;
+    N u = v_bits(v_abs(dy)), n = n_sub(v_bits(t), v_bits(v_set(12582912.0f))), sign;
+    M minus = v_lt(x, zero), far = v_lt(g->last, a), faint = m_or(n_gt(n_set(-100), n), v_lt(a, floor)), tiny, deep;
+    p = v_fma(w, v_set(lgelu__tail[5]), v_set(lgelu__tail[4]));
+    p = v_fma(w, p, v_set(lgelu__tail[3]));
+    p = v_fma(w, p, v_set(lgelu__tail[2]));
+    p = v_fma(w, p, v_set(lgelu__tail[1]));
+    p = v_fma(w, p, v_set(lgelu__tail[0]));
+    p = v_fms(w, v_fnma(w, p, one), g->cl);
+    p = v_fnma(p, v_add(e, one), e);
+    r = v_fma(b, g->c, v_mul(p, v_mul(b, g->c)));                          /* -g = r·2^n */
+    p = v_select(faint, zero, v_float(n_add(v_bits(r), n_up(n, 23))));
+    slope = v_select(far, v_select(minus, v_sub(zero, p), v_add(one, p)), slope);
+    dx = v_mul(dy, slope);
+    p = v_select(faint, zero, *term);
+    *term = v_select(n_gt(v_bits(a), n_set(0x7F800000)), a, p);
+    deep = m_or(faint, n_gt(v_bits(v_set(7.888609e-31f)), v_bits(v_abs(dx))));
+    deep = m_and(m_and(deep, out), m_and(m_and(v_lt(zero, a), v_lt(a, g->cap)), m_and(n_gt(u, n_set(0)), n_gt(n_set(0x7F800000), u))));
+    if (!m_any(deep)) return dx;
+    faint = m_and(faint, deep);
     p = v_mul(v_fma(e, s, s), v_float(n_up(n_add(n_max(n, n_set(-226)), n_set(227)), 23)));
-    p = v_select(v_lt(b, v_set(9.094947e-13f)), v_mul(c, c), p);
-    *small = v_fma(v_select(weak, dy, v_set(0)), p, *small);
-    *term = v_select(weak, v_set(0), *term);
-    s = v_select(n_gt(n_set(0x00800000), u), v_mul(v_whole(u), v_set(1.7763568394002505e-15f)), v_float(n_add(u, n_set(100 << 23))));
-    p = v_select(minus, r, slope);
-    sign = n_and(v_bits(v_mul(v_select(n_gt(n_set(0), v_bits(dy)), v_set(-1), v_set(1)), p)), n_set(INT32_MIN));
-    p = v_mul(v_select(tiny, s, v_abs(dy)), v_abs(p));
-    n = n_add(n_select(minus, n, n_set(0)), n_select(tiny, n_set(-100), n_set(0)));
-    return v_select(out, v_float(n_or(v_bits(LGELU__FN(assemble)(p, n)), sign)), dx);
+    d = v_mul(v_max(a, v_set(7.7037198e-34f)), v_set(1125899906842624.0f));        /* 2^50 a */
+    p = v_select(v_lt(a, floor), v_mul(d, d), p);
+    *small = v_fma(v_select(faint, dy, zero), p, *small);
+    tiny = n_gt(v_bits(v_set(7.888609e-31f)), u);                           /* dy below 2^-100: times 2^100 */
+    d = v_select(n_gt(n_set(0x00800000), u), v_mul(v_whole(u), v_set(1.7763568394002505e-15f)), v_float(n_add(u, n_set(100 << 23))));
+    far = m_and(far, minus);
+    p = v_mul(v_select(tiny, d, v_abs(dy)), v_select(far, r, v_abs(slope)));
+    n = n_add(n_select(far, n, n_set(0)), n_select(tiny, n_set(-100), n_set(0)));
+    sign = n_and(n_sub(v_bits(dy), n_select(far, n_set(INT32_MIN), n_and(v_bits(slope), n_set(INT32_MIN)))), n_set(INT32_MIN));
+    return v_select(deep, v_float(n_or(v_bits(LGELU__FN(assemble)(p, n)), sign)), dx);
 }
 
-LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const G *g)
+LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const H *g)
 {
-    const V magic = v_set(12583039.0f), floor = v_set(9.094947e-13f), zero = v_set(0), one = v_set(1);
-    V a = v_abs(x), b0 = v_mul(a, g->scale), b = v_max(floor, v_min(g->cap, b0)), s = v_mul(b, b), sl = v_fma(b, b, v_sub(zero, s));
-    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, d, h, power, slope, term, dx;
-    I i = v_index(n_down(v_bits(v_fma(b, g->m, one)), 22));
-    M out;
-    int j;
-    e = LGELU__FN(exp2m1)(v_add(f, v_fma(sl, g->k1, v_mul(s, g->k2))));
-    d = v_fma(b, g->m, v_sub(zero, v_table(lgelu__slope[0], i)));
-    h = v_table(lgelu__slope[8], i);
-    for (j = 7; j > 2; j--) h = v_fma(d, h, v_table(lgelu__slope[j], i));
-    h = v_fma(d, v_table(lgelu__slope[2], i), v_fma(v_mul(d, d), h, v_table(lgelu__slope[1], i)));
-    h = v_fma(e, h, h);
-    power = v_select(v_lt(b0, g->mark), v_float(n_up(v_bits(t), 23)), zero);
-    d = v_mul(h, power);
-    slope = v_select(v_lt(x, zero), d, v_sub(one, d));
-    dx = v_mul(dy, slope);
-    term = v_mul(v_fma(e, s, s), power);
-    term = v_select(v_lt(b0, floor), zero, term);
-    out = m_or(v_lt(term, v_set(7.888609e-31f)), n_gt(n_set(0x00800000), v_bits(v_abs(dx))));
-    if (m_any(out)) {
-        N u = v_bits(v_abs(dy));
-        out = m_and(m_and(out, m_and(v_lt(zero, b0), v_lt(b0, g->cap))), m_and(n_gt(u, n_set(0)), n_gt(n_set(0x7F800000), u)));
-        if (m_any(out)) dx = LGELU__FN(slope_rest)(out, dx, dy, x, b0, e, h, t, slope, &term, small, g);
-    }
+    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1);
+    V a = v_abs(x), b = v_max(v_set(9.094947e-13f), v_min(g->cap, a)), s = v_mul(b, b), sl = v_fms(b, b, s);
+    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, d, q, slope, term, dx;
+    I i = v_index(n_down(v_bits(v_fma(b, g->step, v_set(8))), 20));
+    M out = m_or(n_gt(n_sub(v_bits(a), n_set(0x2B800000 + INT32_MIN)), g->most),                  /* below 2^-40 or beyond the table */
+                 n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(dy), 1), n_set(INT32_MAX))));   /* 0 < abs(dy) < 2^-80 */
+    d = v_fma(b, g->lambda, v_table(lgelu__slope[0], i));
+    q = v_fma(d, v_table(lgelu__slope[8], i), v_table(lgelu__slope[7], i));
+    e = LGELU__FN(exp2m1)(v_fma(sl, g->k1, v_fma(s, g->k2, f)));
+    q = v_fma(d, q, v_table(lgelu__slope[6], i));
+    q = v_fma(d, q, v_table(lgelu__slope[5], i));
+    q = v_fma(d, q, v_table(lgelu__slope[4], i));
+    q = v_fma(d, q, v_table(lgelu__slope[3], i));
+    q = v_fma(d, v_table(lgelu__slope[2], i), v_fma(v_mul(d, d), q, v_table(lgelu__slope[1], i)));
+    term = v_float(n_add(v_bits(v_fma(e, s, s)), n_up(v_bits(t), 23)));
+    slope = v_select(v_lt(x, zero), q, v_sub(one, q));
+    dx = m_any(out) ? LGELU__FN(slope_rest)(out, dy, x, b, s, e, t, slope, &term, small, g) : v_mul(dy, slope);
     *sum = v_fma(dy, term, *sum);
     return dx;
 }
@@ -2854,14 +2926,14 @@ LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const G *g)
 /* 16 virtual lanes in float for 256 elements, then in double */
 static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
-    lgelu__gate p;
-    G g;
+    lgelu__slope_gate p;
+    H g;
     double total[16] = { 0 };
-    float part[32];
-    size_t i, j, end;
+    float part[32], scaled[256];
+    size_t i, j, k;
     if (!lgelu__ordinary(lambda)) {
         double sum = 0;
-        if (lambda > FLT_MAX && n)
+        if (lambda > FLT_MAX)
             for (i = 0; dx && i < n; i += v_lanes) {
                 V a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);
                 v_store_n(dx + i, v_mul(v_load_n(dy + i, n - i), v_select(v_lt(zero, a), one, v_max(zero, a))), n - i);
@@ -2874,26 +2946,28 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             }
         return sum;
     }
-    p = lgelu__prepare(lambda);
-    g = LGELU__FN(same)(&p);
-    for (i = 0; i < n; i = end) {
-        V sum[16 / v_lanes], small[16 / v_lanes];
-        end = n - i < 256 ? n : i + 256;
-        for (j = 0; j < 16 / v_lanes; j++) sum[j] = small[j] = v_set(0);
-        for (; i + 16 <= end; i += 16)
-            for (j = 0; j < 16 / v_lanes; j++) {
-                size_t k = i + j * v_lanes;
-                V d = LGELU__FN(backward_one)(v_load(dy + k), v_load(x + k), &sum[j], &small[j], &g);
-                if (dx) v_store(dx + k, d);
-            }
-        for (j = 0; j < 16 / v_lanes && i + j * v_lanes < end; j++) {
-            size_t k = i + j * v_lanes;
-            V d = LGELU__FN(backward_one)(v_load_n(dy + k, n - k), v_load_n(x + k, n - k), &sum[j], &small[j], &g);
-            if (dx) v_store_n(dx + k, d, n - k);
+    p = lgelu__prepare_slope(lambda);
+    g.lambda = v_set(p.lambda); g.step = v_set(p.step); g.k1 = v_set(p.k1); g.k2 = v_set(p.k2);     g.w = v_set(p.w);
+    g.c = v_set(p.c);           g.cl = v_set(p.cl);     g.cap = v_set(p.cap); g.last = v_set(p.last); g.most = n_set(p.most);
+    for (i = 0; i < n; i += 256) {
+        size_t m = n - i < 256 ? n - i : 256;
+        const float *z = x + i;
+        if (p.k) {
+            for (j = 0; j < m; j += v_lanes) v_store_n(scaled + j, v_mul(v_load_n(z + j, m - j), v_set((float)ldexp(1, p.k))), m - j);
+            z = scaled;
         }
-        for (j = 0; j < 16 / v_lanes; j++) {
-            v_store(part + j * v_lanes, sum[j]);
-            v_store(part + 16 + j * v_lanes, small[j]);
+        for (j = 0; j < 16; j += v_lanes) {
+            V sum = v_set(0), small = v_set(0), d;
+            for (k = j; k + v_lanes <= m; k += 16) {
+                d = LGELU__FN(backward_one)(v_load(dy + i + k), v_load(z + k), &sum, &small, &g);
+                if (dx) v_store(dx + i + k, d);
+            }
+            if (k < m) {
+                d = LGELU__FN(backward_one)(v_load_n(dy + i + k, m - k), v_load_n(z + k, m - k), &sum, &small, &g);
+                if (dx) v_store_n(dx + i + k, d, m - k);
+            }
+            v_store(part + j, sum);
+            v_store(part + 16 + j, small);
         }
         for (j = 0; j < 16; j++) total[j] = fma((double)part[16 + j], 7.88860905221011805e-31, total[j] + (double)part[j]);
     }
@@ -2930,6 +3004,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
     }
 }
 #undef G
+#undef H
 
 /* ---- optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
@@ -3043,7 +3118,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, float *c, size_t c
     size_t i, v;
     LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
     LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(s + i * s_row + v * v_lanes);
+        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
     for (; k; k--, g[0] += a_col, g[1] += a_col, g[2] += a_col, b += b_row) {
         LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(b + v * v_lanes);
         LGELU__UNROLL for (i = 0; i < rows; i++) {
@@ -3067,47 +3142,6 @@ static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, float
     }
 #undef LGELU__CASE
 }
-static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
-{
-    static const float zero[2 * v_lanes] = { 0 };
-    const lgelu_product *job = p->job;
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q;
-    for (; s < s_end; s++) {
-        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
-        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (q = p_first; q < p_end; q++) {
-            size_t cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes, b_row = job->b.row, s_row = 0;
-            const float *b = job->b.x + p->k0 * b_row + col, *start = zero;
-            float *c = job->c + row * job->c_row + col;
-            if (q >= p->packed_from) { b = p->b_pack + (q - p->packed_from) * p->b_panel; b_row = 2 * v_lanes; }
-            if (p->k0 || job->accumulate) { start = c; s_row = job->c_row; }
-            else if (job->bias) start = job->bias + col;
-            if (cols >= 2 * v_lanes || cols == v_lanes)
-                LGELU__FN(any_tile)(rows, cols == v_lanes ? 1 : 2, c, job->c_row, start, s_row, a, p->a_row, p->a_col, b, b_row, p->k);
-            else {
-                float edge[v_rows * 2 * v_lanes];
-                size_t w = cols > v_lanes ? cols - v_lanes : 0;
-                if (start != zero) for (i = 0; i < rows; i++) {
-                    v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                    if (w) v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + v_lanes, w));
-                }
-                LGELU__FN(any_tile)(rows, w ? 2 : 1, edge, 2 * v_lanes, start != zero ? edge : zero, start != zero ? 2 * v_lanes : 0,
-                                    a, p->a_row, p->a_col, b, b_row, p->k);
-                for (i = 0; i < rows; i++) {
-                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
-                }
-            }
-        }
-        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
-            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
-            if (job->y) for (i = row; i < row + rows; i++)
-                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
-            if (job->finish) job->finish(job->with, row, rows, col, end - col);
-        }
-    }
-}
-
 /* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two vectors a jump of `step` */
 static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,
                                           size_t col, size_t cols)
@@ -3139,6 +3173,63 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             for (l = 0; l < 4; l++, o += out_row) v_store(o, t[l]);
         }
         for (; i < rows; i++, o += out_row) for (l = 0; l < v_lanes; l++) o[l] = l < w ? in[i * x->row + l * x->col] : 0;
+    }
+}
+
+/* a step of one panel of B, packed just before its only use, while the next panel is called into the second-level cache */
+static LGELU__TARGET void LGELU__FN(turn)(float *out, const lgelu__block *p, size_t l, size_t depth, size_t col, size_t cols)
+{
+    const lgelu_matrix *b = &p->job->b;
+    size_t i, q, next = col + 2 * v_lanes;
+    if (b->row == 1 && p->k) for (i = cols * l / p->k; i < cols * (l + depth) / p->k && next + i < p->job->n; i++)
+        for (q = 0; q < p->k; q += 16) LGELU__FETCH(b->x + p->k0 + q + (next + i) * b->col);
+    LGELU__FN(copy)(out, 2 * v_lanes, 2 * v_lanes, b, p->k0 + l, depth, col, cols);
+}
+static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
+{
+    const lgelu_product *job = p->job;
+    float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
+    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q, l;
+    for (; s < s_end; s++) {
+        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
+        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
+        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q++) {
+            size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes, b_row = job->b.row, s_row = 0, c_row = job->c_row;
+            size_t vectors = cols > v_lanes ? 2 : 1, cut = cols < 2 * v_lanes && cols != v_lanes, w = cols > v_lanes ? cols - v_lanes : 0;
+            const float *b = job->b.x + (p->k0 + l) * b_row + col, *start = NULL;
+            float *c = job->c + row * c_row + col, *to = c;
+            if (q >= p->packed_from) { b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes; b_row = 2 * v_lanes; }
+            if (p->turn) {
+                LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
+                b = turned;
+                b_row = 2 * v_lanes;
+            }
+            if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
+            else if (job->bias) start = job->bias + col;
+            if (cut) {
+                if (start) {
+                    for (i = 0; i < rows; i++) {
+                        v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
+                        v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                    }
+                    start = edge;
+                    s_row = 2 * v_lanes;
+                }
+                to = edge;
+                c_row = 2 * v_lanes;
+            }
+            LGELU__FN(any_tile)(rows, vectors, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, depth);
+            if (cut) for (i = 0; i < rows; i++) {
+                v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+                if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+            }
+        }
+        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
+            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
+            if (job->y) for (i = row; i < row + rows; i++)
+                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
+            if (job->finish) job->finish(job->with, row, rows, col, end - col);
+        }
     }
 }
 
@@ -3190,6 +3281,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_sqrt
 #undef v_fma
 #undef v_fnma
+#undef v_fms
 #undef v_max
 #undef v_lt
 #undef v_select
