@@ -594,9 +594,17 @@ static float lgelu__fold(float *s)
 #define LGELU__PASS 2
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)   /* g++ warns of its own _mm512_undefined_ps (bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #define LGELU__PASS 3
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 static int lgelu__detect(void)
@@ -1089,7 +1097,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         p.panels = (p.n + cols - 1) / cols;
         p.b_panel = (p.k + 1) * cols;
         p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
-        p.step = p.turn ? LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
+        p.step = p.turn ? (size_t)LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
         p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
         p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
         p.a_col = pack_a ? 1 : a->col;
