@@ -594,9 +594,17 @@ static float lgelu__fold(float *s)
 #define LGELU__PASS 2
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)   /* g++ warns of its own _mm512_undefined_ps (bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #define LGELU__PASS 3
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 static int lgelu__detect(void)
@@ -920,7 +928,7 @@ static double lgelu__rank(const float *a, size_t n, size_t i)         /* twice t
 {
     size_t j, below = 0, above = 0;
     for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
-    return (double)below - (double)above;
+    return a[i] != a[i] ? (double)NAN : (double)below - (double)above;
 }
 LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
@@ -1089,7 +1097,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         p.panels = (p.n + cols - 1) / cols;
         p.b_panel = (p.k + 1) * cols;
         p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
-        p.step = p.turn ? LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
+        p.step = p.turn ? (size_t)LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
         p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
         p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
         p.a_col = pack_a ? 1 : a->col;
