@@ -596,9 +596,17 @@ static float lgelu__fold(float *s)
 #define LGELU__PASS 2
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)   /* g++ warns of its own _mm512_undefined_ps (bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #define LGELU__PASS 3
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 static int lgelu__detect(void)
@@ -922,7 +930,7 @@ static double lgelu__rank(const float *a, size_t n, size_t i)         /* twice t
 {
     size_t j, below = 0, above = 0;
     for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
-    return (double)below - (double)above;
+    return a[i] != a[i] ? (double)NAN : (double)below - (double)above;
 }
 LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
@@ -2495,11 +2503,15 @@ static double lgelu__wide(float x)
 #define v_rows  14
 typedef __m512 V;
 typedef __mmask16 M;
-LGELU__WORD __mmask16 LGELU__FN(first)(size_t n) { return n < 16 ? (__mmask16)((1u << n) - 1u) : (__mmask16)0xFFFF; }
+LGELU__WORD __mmask16 LGELU__FN(first)(size_t n) { return (__mmask16)((1u << n) - 1u); }
 LGELU__WORD V    v_load   (const float *p)            { return _mm512_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p); }
+LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p); }
 LGELU__WORD void v_store  (float *p, V a)             { _mm512_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)   { _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a); }
+LGELU__WORD void v_store_n(float *p, V a, size_t n)
+{
+    if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a);
+    else _mm512_storeu_ps(p, a);
+}
 LGELU__WORD V    v_set    (float a)                   { return _mm512_set1_ps(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return _mm512_add_ps(a, b); }
 LGELU__WORD V    v_sub    (V a, V b)                  { return _mm512_sub_ps(a, b); }

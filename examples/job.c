@@ -70,7 +70,7 @@ static void common_options(job_option o[COMMON], job_config *c)
         { "seeds",       "N",     "how many seeds, each from its own first weights and order of pictures", JOB_WHOLE, &c->seeds, 1, 1000, 0, NULL },
         { "epochs",      "N",     "passes over the training pictures", JOB_WHOLE, &c->epochs, 1, 100000, 0, NULL },
         { "batch",       "N",     "pictures a step", JOB_WHOLE, &c->batch, 1, 65536, 0, NULL },
-        { "lr",          "RATE",  "peak learning rate of AdamW; it falls to 0 along a cosine", JOB_REAL, &c->lr, 0, 10, 1, NULL },
+        { "lr",          "RATE",  "peak learning rate of AdamW; it falls to 0 along a cosine", JOB_REAL, &c->lr, 0, 1e30, 1, NULL },
         { "weight-decay","W",     "of AdamW, on matrices only", JOB_REAL, &c->weight_decay, 0, 10, 0, NULL },
         { "c",           "C",     "learning-rate multiplier of s, from which λ is made", JOB_REAL, &c->c, 0, 1e6, 0, NULL },
         { "t",           "T",     "temperature of the map from s to λ", JOB_REAL, &c->t, 1e-4, 1e4, 0, NULL },
@@ -162,7 +162,8 @@ static int set_option(job *j, const job_option *o, const char *value)
     } else {
         double x = strtod(value, &end);
         if (end == value || *end || isspace((unsigned char)*value) || !(x >= o->least && x <= o->most) || (o->above && !(x > o->least)))
-            return job_fail(j, "--%s: '%s', expected a number %s %g and at most %g", o->name, value, o->above ? "above" : "from", o->least, o->most);
+            return job_fail(j, "--%s: '%s', expected a number %s %g %s %g", o->name, value, o->above ? "above" : "from", o->least,
+                            o->above ? "and at most" : "to", o->most);
         *(double *)o->value = x;
     }
     return 0;
@@ -246,6 +247,9 @@ static int check_file(job *j, const char *option, const char *path)
     if (!path) return 0;
     if (out_begin(&o, path)) return job_fail(j, "--%s: %s: cannot write there: %s", option, path, strerror(errno));
     out_drop(&o);
+    FILE *f = fopen(path, "rb+");                           /* nothing can be renamed onto a folder */
+    if (f) fclose(f);
+    else if (errno == EISDIR) return job_fail(j, "--%s: %s: is a folder, expected a file", option, path);
     return 0;
 }
 static int check_outputs(job *j)
@@ -350,8 +354,11 @@ static int prepare(job *j)
 /* ==== measuring ==================================================================================================== */
 static int network_failed(job *j, const lgelu_net *net, const char *when)
 {
-    return job_fail(j, "%s, seed %ld, %s step %ld: %s%s", job_arm_name[j->arm], j->config.seed + j->run, when, j->net.step > net->step ? j->net.step : net->step,
-                    net->message, net->status == LGELU_E_NONFINITE ? "; a smaller --lr may help" : "");
+    const char *arm = job_arm_name[j->arm];
+    long seed = j->config.seed + j->run;
+    if (net->status == LGELU_E_NONFINITE)
+        return job_fail(j, "%s, seed %ld, step %ld: the loss%s is not finite; a smaller --lr may help", arm, seed, net->step + 1, when);
+    return job_fail(j, "%s, seed %ld, step %ld: %s%s", arm, seed, net->step + 1, net->message, when);
 }
 
 /* The network's copy, with ReLU for its gates if asked, on every test picture. Returns the accuracy in percent. */
@@ -370,7 +377,7 @@ static double judge(job *j, const lgelu_net *net, int relu, float *logits, doubl
         *loss += t->loss * (double)n / (double)j->test;
         memcpy(logits + first * classes, lgelu_net_value(t, j->logits), n * classes * sizeof *logits);
     }
-    if (t->status) { t->step = net->step; network_failed(j, t, "on the test pictures after"); return 0; }
+    if (t->status) { t->step = net->step; network_failed(j, t, " on the test pictures"); return 0; }
     for (size_t i = 0; i < j->test; i++) {
         const float *p = logits + i * classes;
         size_t best = 0;
@@ -406,7 +413,7 @@ static void final_look(job *j, lgelu_net *net)
     data_floats(j->x, j->data.test_x, &j->data, samples);
     lgelu_net_bind(net, 0, j->x);
     lgelu_net_bind(net, 1, NULL);
-    if (lgelu_net_forward(net, samples)) { network_failed(j, net, "after"); return; }
+    if (lgelu_net_forward(net, samples)) { network_failed(j, net, ""); return; }
     r->dead = lgelu_dead_share(lgelu_net_value(net, j->gate_node[j->gates - 1]), samples * width);
     r->oui  = lgelu_oui_batch (lgelu_net_value(net, j->gate_node[j->gates - 1]), samples, width);
 }
@@ -496,7 +503,7 @@ static void json_array(FILE *f, const double *v, long n)
     fprintf(f, "]");
 }
 
-static void end_epoch(job *j, const lgelu_net *net)
+static void end_epoch(job *j, lgelu_net *net)
 {
     long epoch = net->step / j->epoch_steps - 1;
     job_result *r = result(j);
@@ -512,7 +519,7 @@ static void end_epoch(job *j, const lgelu_net *net)
         fprintf(f, ", \"test_loss\": ");
         json_number(f, r->test_loss[epoch]);
         fprintf(f, ", \"accuracy\": %.9g, \"gradient_norm\": ", r->accuracy[epoch]);
-        json_number(f, net->gradient_norm);
+        json_number(f, lgelu_net_clip(net, 0));             /* of the step just taken; nothing is clipped */
         fprintf(f, ", \"lambda\": ");
         json_array(f, r->lambda + (epoch + 1) * j->gates, j->gates);
         fprintf(f, ", \"seconds\": %.3f}\n", now() - j->started);
@@ -520,9 +527,9 @@ static void end_epoch(job *j, const lgelu_net *net)
     }
 }
 
-int job_go(job *j, const lgelu_net *net, long last)
+int job_go(job *j, lgelu_net *net, long last)
 {
-    if (net->status) { network_failed(j, net, "after"); return 0; }
+    if (net->status) { network_failed(j, net, ""); return 0; }
     if (net->step > j->at) {
         j->at = net->step;
         j->done++;
@@ -545,10 +552,11 @@ static int train(job *j, int arm, lgelu_net *net, float target, long last)
     plan.hardening.shape  = (lgelu_shape)j->config.shape;
     plan.hardening.h      = net->hardness;
     j->arm = arm;
-    if (target > 0) for (int k = 0; k < net->hardnesses && net->step == plan.hardening.begin; k++) {
-        net->lambda0[k] = net->lambda[k];                   /* the first driven step, as lgelu_net_step would have set it */
-        net->lambda[k] = lgelu_harden(net->lambda[k], &plan.hardening, net->step + 1);
-    }
+    if (target > 0 && net->step && net->step == plan.hardening.begin)
+        for (int k = 0; k < net->hardnesses; k++) {         /* a branch: the first driven λ, as lgelu_net_step would have left it */
+            net->lambda0[k] = net->lambda[k];
+            net->lambda[k] = lgelu_harden(net->lambda[k], &plan.hardening, net->step + 1);
+        }
     j->at = net->step;
     j->program->train(net, j, &plan, last);
     return j->error[0] || interrupted ? -1 : 0;
@@ -642,6 +650,7 @@ job_mean job_over_seeds(const job *j, double (*value)(const job_result *r, const
 static void cell(job_mean m, int width, const char *format)
 {
     char text[96] = "";
+    if (fabs(m.mean) < 0.005) m.mean = fabs(m.mean);        /* no -0.00 */
     add(text, sizeof text, format, m.mean);
     if (m.spread >= 0) { add(text, sizeof text, " ± "); add(text, sizeof text, format, m.spread); }
     printf("%*s%s", width > columns(text) ? width - columns(text) : 0, "", text);
