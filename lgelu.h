@@ -2538,9 +2538,8 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 8 * row), 2);
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 12 * row), 3);
     }
-    /* the zeroing forms: in C++ gcc 12 takes the plain ones' undefined operand for a mistake */
-    a = _mm512_maskz_unpacklo_ps(0xFFFF, x[0], x[1]); b = _mm512_maskz_unpackhi_ps(0xFFFF, x[0], x[1]);
-    c = _mm512_maskz_unpacklo_ps(0xFFFF, x[2], x[3]); d = _mm512_maskz_unpackhi_ps(0xFFFF, x[2], x[3]);
+    a = _mm512_unpacklo_ps(x[0], x[1]); b = _mm512_unpackhi_ps(x[0], x[1]);
+    c = _mm512_unpacklo_ps(x[2], x[3]); d = _mm512_unpackhi_ps(x[2], x[3]);
     t[0] = _mm512_shuffle_ps(a, c, 0x44); t[1] = _mm512_shuffle_ps(a, c, 0xEE);
     t[2] = _mm512_shuffle_ps(b, d, 0x44); t[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
@@ -2678,6 +2677,7 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
 /* whole numbers and tables */
 typedef int32x4_t N;
 typedef uint8x16_t I;
@@ -3124,31 +3124,35 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
    changes no bit. Where packing pays, A is copied as it stands, in rows, since its numbers go to all lanes, and B panel by
    panel; when B is read only once (one sliver), 64 rows of a panel at a time, just before use. On Zen 4 the tile alone
    reaches 99 % of the fma peak, whole products 92 to 98 % (bench/gemm.c). ---- */
-LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, float *c, size_t c_row, const float *s, size_t s_row,
-                                 const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t k)
+LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s, size_t s_row,
+                                 const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t b_next, size_t k)
 {
-    const float *g[3];                       /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
-    V sum[v_rows][2], t[2], x;
-    size_t i, v;
-    LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
-    LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
-    for (; k; k--, g[0] += a_col, g[1] += a_col, g[2] += a_col, b += b_row) {
-        LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(b + v * v_lanes);
-        LGELU__UNROLL for (i = 0; i < rows; i++) {
-            x = v_set(g[i / 5][i % 5 * a_row]);
-            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+    for (; run; run--, c += 2 * v_lanes, s = s ? s + 2 * v_lanes : s, b += b_next) {
+        const float *g[3], *h = b;           /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+        V sum[v_rows][2], t[2], x;
+        size_t i, v, l;
+        LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
+        LGELU__UNROLL for (i = 0; i < rows; i++)
+            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
+        for (l = k; l; l--, g[0] += a_col, g[1] += a_col, g[2] += a_col, h += b_row) {
+            LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(h + v * v_lanes);
+            LGELU__UNROLL for (i = 0; i < rows; i++) {
+                x = v_set(g[i / 5][i % 5 * a_row]);
+                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+            }
         }
+        LGELU__UNROLL for (i = 0; i < rows; i++)
+            LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
     }
-    LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
 }
-static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, float *c, size_t c_row, const float *s, size_t s_row,
-                                              const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t k)
+/* a sliver times `run` panels */
+static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s,
+                                              size_t s_row, const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row,
+                                              size_t b_next, size_t k)
 {
 #define LGELU__CASE(r) \
-    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, c, c_row, s, s_row, a, a_row, a_col, b, b_row, k); break; \
-    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, c, c_row, s, s_row, a, a_row, a_col, b, b_row, k); break;
+    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break; \
+    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break;
     switch (2 * rows + vectors - 1) {
     LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4)  LGELU__CASE(5)  LGELU__CASE(6)  LGELU__CASE(7)
     LGELU__CASE(8) LGELU__CASE(9) LGELU__CASE(10) LGELU__CASE(11) LGELU__CASE(12) LGELU__CASE(13) LGELU__CASE(14)
@@ -3203,19 +3207,19 @@ static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q, l;
+    size_t each = p->m / p->slivers, more = p->m % p->slivers, whole = p->n / (2 * v_lanes), run, i, q, l;
     for (; s < s_end; s++) {
         size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
         const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q++) {
+        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q += run) {
             size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
-            size_t b_row = 2 * v_lanes, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
+            size_t b_row = 2 * v_lanes, b_next = p->b_panel, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
             int cut = cols < 2 * v_lanes && cols != v_lanes;
             const float *b = turned, *start = NULL;
             float *c = job->c + row * c_row + col, *to = c;
             if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
             else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
-            else { b_row = job->b.row; b = job->b.x + (p->k0 + l) * b_row + col; }
+            else { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + (p->k0 + l) * b_row + col; }
             if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
             else if (job->bias) start = job->bias + col;
             if (cut) {
@@ -3230,7 +3234,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size
                 to = edge;
                 c_row = 2 * v_lanes;
             }
-            LGELU__FN(any_tile)(rows, w ? 2 : 1, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, depth);
+            run = p->turn || cols < 2 * v_lanes ? 1 : (p_end < whole ? p_end : whole) - q;
+            LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, b_next, depth);
             if (cut) for (i = 0; i < rows; i++) {
                 v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
                 if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
