@@ -88,6 +88,11 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);   /* x² φ(λx) 
 LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
 
+/* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result (relative also at the
+   root of dx; 3.5 there on the one float nearest to it), and in units of 2^-149 where that is below 2^-126. dlambda is one term with dy = 1; tanh_dx is relative but for x in
+   [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds the kernels to these very rows.       X(kernel, ulp, units of 2^-149) */
+#define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
+
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
 LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
                                        size_t outer, size_t channels, size_t inner);
@@ -2327,8 +2332,11 @@ static const float lgelu__slope[9][8] = {  /* minus the centre; f'(-z) = Q(z) - 
 static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
 };
-static const float lgelu__tail[6] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
-    0.999984682f, -2.99570179f, 14.588047f, -85.7257462f, 425.529694f, -1105.82166f
+static const float lgelu__tail[7] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
+    0.999996126f, -2.99866176f, 14.8402014f, -95.5385361f, 617.799194f, -2953.80103f, 6931.07324f
+};
+static const float lgelu__tanh[4] = {  /* -2√(2/π)·log2(e)·(1, 0.044715), each in two floats */
+    -2.30220819f, -1.29484024e-08f, -0.102943242f, 2.01619854e-09f
 };
 /* byte j: the j-th lane that is set; the place of lane j among those set */
 static const uint32_t lgelu__pack4[16] = {
@@ -2341,7 +2349,7 @@ static const uint32_t lgelu__unpack4[16] = {
 /* λ = m·2^k, m in [1, 2), 2^-100 <= λ <= 2^100. Beyond the middle the forward works on b = 2^k·abs(x), λx = m·b. */
 typedef struct {
     float lambda, step, scale, k1, k2;  /* λ; λ/0.45; 2^k; k1 + k2 = -½log2(e)·m², error 2^-49 */
-    float w, c, cl, last;               /* 1/m²; c(1 + cl) = 1/(m√(2π)); the middle ends at 3.6/λ */
+    float w, c, cl, last;               /* 1/m²; c(1 + cl) = 1/(m√(2π)); the middle ends at 3.5/λ */
     float left, right;                  /* f is -0 up to left and x from right on */
     int32_t most, low, shift;           /* the middle is low <= bits of abs(x) <= most (both biased); -k */
 } lgelu__gate;
@@ -2371,7 +2379,7 @@ static lgelu__gate lgelu__prepare(float lambda)
     g.left = (float)(-sqrt(1.3862943611198906 * (150 + (k < 0 ? -k : 0))) / (double)lambda);
     g.right = (float)(5.6 / (double)lambda);
     g.low = 0x0D800000;                 /* 2^-100 */
-    g.last = (float)(3.5999 / (double)lambda);
+    g.last = (float)(3.5 / (double)lambda);
     g.most = (int32_t)(lgelu__bits(g.last) - (uint32_t)g.low) + INT32_MIN;
     g.shift = -k;
     return g;
@@ -2397,7 +2405,7 @@ static lgelu__slope_gate lgelu__prepare_slope(float lambda)
     g.k1 = (float)(-0.72134752044448170368 * (l * l));
     g.k2 = (float)fma(-0.72134752044448170368, l * l, -(double)g.k1);
     g.w = (float)(1 / (l * l));
-    g.c = lgelu__split(0.39894228040143267794 * l, &g.cl);
+    g.c = lgelu__split(fma(0.39894228040143267794, l, 0.0), &g.cl);
     g.last = (float)(3.9999 / l);
     g.most = (int32_t)(lgelu__bits(g.last) - 0x2B800000u) + INT32_MIN;
     g.cap = (float)(14.9 / l);
@@ -2455,6 +2463,7 @@ static double lgelu__wide(float x)
 #define v_sqrt    LGELU__FN(v_sqrt)
 #define v_fma     LGELU__FN(v_fma)
 #define v_fnma    LGELU__FN(v_fnma)
+#define n_load    LGELU__FN(n_load)
 #define v_pack    LGELU__FN(v_pack)
 #define v_unpack  LGELU__FN(v_unpack)
 #define m_count   LGELU__FN(m_count)
@@ -2536,6 +2545,7 @@ LGELU__WORD V    v_min    (V a, V b)                  { return _mm512_min_ps(a, 
 LGELU__WORD N    v_bits   (V a)                       { return _mm512_castps_si512(a); }
 LGELU__WORD V    v_float  (N a)                       { return _mm512_castsi512_ps(a); }
 LGELU__WORD V    v_whole  (N a)                       { return _mm512_cvtepi32_ps(a); }
+LGELU__WORD N    n_load   (const int32_t *p)          { return _mm512_loadu_si512(p); }
 LGELU__WORD N    n_set    (int32_t a)                 { return _mm512_set1_epi32(a); }
 LGELU__WORD N    n_add    (N a, N b)                  { return _mm512_add_epi32(a, b); }
 LGELU__WORD N    n_sub    (N a, N b)                  { return _mm512_sub_epi32(a, b); }
@@ -2606,6 +2616,7 @@ LGELU__WORD V    v_min    (V a, V b)                  { return _mm256_min_ps(a, 
 LGELU__WORD N    v_bits   (V a)                       { return _mm256_castps_si256(a); }
 LGELU__WORD V    v_float  (N a)                       { return _mm256_castsi256_ps(a); }
 LGELU__WORD V    v_whole  (N a)                       { return _mm256_cvtepi32_ps(a); }
+LGELU__WORD N    n_load   (const int32_t *p)          { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
 LGELU__WORD N    n_set    (int32_t a)                 { return _mm256_set1_epi32(a); }
 LGELU__WORD N    n_add    (N a, N b)                  { return _mm256_add_epi32(a, b); }
 LGELU__WORD N    n_sub    (N a, N b)                  { return _mm256_sub_epi32(a, b); }
@@ -2689,6 +2700,7 @@ LGELU__WORD V    v_min    (V a, V b)                  { return vbslq_f32(vcltq_f
 LGELU__WORD N    v_bits   (V a)                       { return vreinterpretq_s32_f32(a); }
 LGELU__WORD V    v_float  (N a)                       { return vreinterpretq_f32_s32(a); }
 LGELU__WORD V    v_whole  (N a)                       { return vcvtq_f32_s32(a); }
+LGELU__WORD N    n_load   (const int32_t *p)          { return vld1q_s32(p); }
 LGELU__WORD N    n_set    (int32_t a)                 { return vdupq_n_s32(a); }
 LGELU__WORD N    n_add    (N a, N b)                  { return vaddq_s32(a, b); }
 LGELU__WORD N    n_sub    (N a, N b)                  { return vsubq_s32(a, b); }
@@ -2765,6 +2777,7 @@ LGELU__WORD V    v_min    (V a, V b)                  { return a < b ? a : b; }
 LGELU__WORD N    v_bits   (V a)                       { return (N)lgelu__bits(a); }
 LGELU__WORD V    v_float  (N a)                       { return lgelu__float((uint32_t)a); }
 LGELU__WORD V    v_whole  (N a)                       { return (float)a; }
+LGELU__WORD N    n_load   (const int32_t *p)          { return *p; }
 LGELU__WORD N    n_set    (int32_t a)                 { return a; }
 LGELU__WORD N    n_add    (N a, N b)                  { return (N)((uint32_t)a + (uint32_t)b); }
 LGELU__WORD N    n_sub    (N a, N b)                  { return (N)((uint32_t)a - (uint32_t)b); }
@@ -2788,11 +2801,11 @@ LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
 /* ---- the gate ---- */
 /* METHOD. With a = abs(x), z = λa and Q(z) = Φ(-z), y = max(x, 0) - aQ serves both signs without cancellation. λx is never
    rounded: each reduction is one fma on the factors. Errors below are in units of 2^-24 of the value.
-     middle   z < 3.6: eight intervals of 0.45, the number in the first bits of 8 + z/0.45, d = λa - centre by one fma, Q of degree
+     middle   z < 3.5: eight intervals of 0.45, the number in the first bits of 8 + z/0.45, d = λa - centre by one fma, Q of degree
               7 in d, the centre such that Q(centre) is all but a float (Gal) (0.1).
-     beyond   aQ = 2^(k1 a²)·(1 - wP(w))/(λ√(2π)), a² with its fma residue, k1 in two floats, w = 1/z², P of degree 5 (0.3),
+     beyond   aQ = 2^(k1 a²)·(1 - wP(w))/(λ√(2π)), a² with its fma residue, k1 in two floats, w = 1/z², P of degree 6 (0.1),
               2^f - 1 of degree 6 (0.1); results below 2^-126 are rounded by an addition and put together in whole numbers.
-     f'       z < 4: f'(-z) on eight intervals of 0.5, degree 7 (0.3), one centre on the root 0.7517915, so that the value stays
+     f'       z < 4: f'(-z) on eight intervals of 0.5, degree 7 (0.1), one centre on the root 0.7517915, so that the value stays
               relatively exact there; f'(z) = 1 - f'(-z). Beyond: -z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))).
      x²φ      = x²·exp(-z²/2)/√(2π), the constant applied to the sum in double.
    Every lane beyond a table takes the long road, whoever its neighbours are: a branch only skips it when no lane does.
@@ -2816,21 +2829,20 @@ LGELU__WORD G LGELU__FN(same)(const lgelu__gate *p)
    that waits for it finds the other's in the meantime. u is 0, then 1. */
 #define EACH(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
 
-/* f to 2^f - 1, abs(f) <= 1/2 */
+/* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
 LGELU__WORD void LGELU__FN(exp2m1)(V *e, const V *f)
 {
     EACH(e[u] = v_fma(f[u], v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));)
     EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[3]));)
     EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[2]));)
     EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[1]));)
-    EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
-    EACH(e[u] = v_mul(f[u], e[u]);)
 }
 
 /* P(w) */
 LGELU__WORD void LGELU__FN(tail)(V *p, const V *w)
 {
-    EACH(p[u] = v_fma(w[u], v_set(lgelu__tail[5]), v_set(lgelu__tail[4]));)
+    EACH(p[u] = v_fma(w[u], v_set(lgelu__tail[6]), v_set(lgelu__tail[5]));)
+    EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[4]));)
     EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[3]));)
     EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[2]));)
     EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[1]));)
@@ -2877,6 +2889,7 @@ LGELU__WORD void LGELU__FN(beyond)(V *x, const G *g)
     EACH(f[u] = v_add(f[u], b[u]);)
     LGELU__FN(exp2m1)(s, f);
     LGELU__FN(tail)(p, w);
+    EACH(s[u] = v_fma(f[u], v_set(lgelu__exp2[0]), v_mul(v_mul(f[u], f[u]), s[u]));)
     EACH(p[u] = v_fms(w[u], p[u], g->cl);)
     EACH(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
     EACH(r[u] = v_fma(r[u], g->c, g->c);)
@@ -3052,6 +3065,8 @@ LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[5], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[4], i[u]));)
     LGELU__FN(exp2m1)(e, l);
+    EACH(e[u] = v_fma(l[u], e[u], v_set(lgelu__exp2[0]));)
+    EACH(e[u] = v_fma(l[u], e[u], zero);)                   /* fma: no compiler may draw a later sum into the product */
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[3], i[u]));)
     EACH(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__slope[1], i[u]));)
     EACH(q[u] = v_fma(d[u], v_table(lgelu__slope[2], i[u]), q[u]);)
@@ -3065,13 +3080,15 @@ LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum
 }
 
 /* 16 virtual lanes in float for 256 elements, then in double */
-static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
+/* Σ dy·x²φ without its last factor, which is left in *unit */
+static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, const float *dy, const float *x, float lambda, size_t n)
 {
     lgelu__slope_gate p;
     H g;
     double total[16] = { 0 };
     float part[32], scaled[256];
     size_t i, j, k;
+    *unit = 1;
     if (!lgelu__ordinary(lambda)) {
         double sum = 0;
         if (lambda > FLT_MAX)
@@ -3123,35 +3140,220 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
         for (j = 0; j < 16; j++) total[j] = fma((double)part[16 + j], 7.88860905221011805e-31, total[j] + (double)part[j]);
     }
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) total[i] += total[i + j];
-    return total[0] * p.unit;
+    *unit = p.unit;
+    return total[0];
 }
+static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
+{
+    double unit, sum = LGELU__FN(backward_sum)(dx, &unit, dy, x, lambda, n);
+    return sum * unit;
+}
+/* one λ per channel. Where the channels are innermost, a vector holds as many of them, and the two vectors of a pair are two
+   rows; 64 channels are prepared at a time. Otherwise each stretch of one channel is a flat array. */
 static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, const float *lambda,
                                                       size_t outer, size_t channels, size_t inner)
 {
-    size_t i;
-    for (i = 0; i < outer * channels; i++) LGELU__FN(forward)(y + i * inner, x + i * inner, lambda[i % channels], inner);
+    size_t c, o, j, block;
+    if (inner != 1) {
+        for (c = 0; c < channels; c++)
+            for (o = 0; o < outer; o++)
+                LGELU__FN(forward)(y + (o * channels + c) * inner, x + (o * channels + c) * inner, lambda[c], inner);
+        return;
+    }
+    for (c = 0; c < channels; c += block) {
+        float t[11][64];
+        int32_t most[64], low[64], shift[64];
+        int odd = 0;
+        block = channels - c < 64 ? channels - c : 64;
+        for (j = 0; j < 64; j++) {
+            lgelu__gate g = lgelu__prepare(j < block && lgelu__ordinary(lambda[c + j]) ? lambda[c + j] : 1);
+            odd |= j < block && !lgelu__ordinary(lambda[c + j]);
+            t[0][j] = g.lambda; t[1][j] = g.step; t[2][j] = g.scale; t[3][j] = g.k1;    t[4][j] = g.k2; t[5][j] = g.w;
+            t[6][j] = g.c;      t[7][j] = g.cl;   t[8][j] = g.last;  t[9][j] = g.left;  t[10][j] = g.right;
+            most[j] = g.most;   low[j] = g.low;   shift[j] = g.shift;
+        }
+        for (o = 0; odd && o < outer; o++)
+            for (j = c; j < c + block; j++) LGELU__FN(forward)(y + o * channels + j, x + o * channels + j, lambda[j], 1);
+        for (j = 0; !odd && j < block; j += v_lanes) {
+            const size_t m = block - j;
+            G g;
+            g.lambda = v_load(t[0] + j); g.step = v_load(t[1] + j); g.scale = v_load(t[2] + j); g.k1 = v_load(t[3] + j);
+            g.k2 = v_load(t[4] + j);     g.w = v_load(t[5] + j);    g.c = v_load(t[6] + j);     g.cl = v_load(t[7] + j);
+            g.last = v_load(t[8] + j);   g.left = v_load(t[9] + j); g.right = v_load(t[10] + j);
+            g.most = n_load(most + j);   g.low = n_load(low + j);   g.shift = n_load(shift + j);
+            for (o = 0; o < outer; o += 2) {
+                const float *p = x + o * channels + c + j;
+                float *q = y + o * channels + c + j;
+                const int two = o + 1 < outer;
+                M out[2];
+                V a[2], b[2];
+                a[0] = v_load_n(p, m);
+                a[1] = two ? v_load_n(p + channels, m) : a[0];
+                LGELU__FN(middle)(b, a, out, &g);
+                if (m_any(m_or(out[0], out[1]))) {
+                    EACH(b[u] = v_select(out[u], v_max(v_set(-0.0f), a[u]), b[u]);)
+                    EACH(out[u] = m_and(m_and(out[u], v_lt(v_set(0), v_abs(a[u]))), m_and(v_lt(g.left, a[u]), v_lt(a[u], g.right)));)
+                    if (m_any(m_or(out[0], out[1]))) {
+                        LGELU__FN(beyond)(a, &g);
+                        EACH(b[u] = v_select(out[u], a[u], b[u]);)
+                    }
+                }
+                v_store_n(q, b[0], m);
+                if (two) v_store_n(q + channels, b[1], m);
+            }
+        }
+    }
 }
+
 static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambda, const float *dy, const float *x,
                                                        const float *lambda, size_t outer, size_t channels, size_t inner)
 {
-    size_t i;
-    for (i = 0; i < outer * channels; i++)
-        dlambda[i % channels] += LGELU__FN(backward)(dx ? dx + i * inner : dx, dy + i * inner, x + i * inner, lambda[i % channels], inner);
+    size_t c, o, j, k, block;
+    if (inner != 1) {
+        for (c = 0; c < channels; c++)
+            for (o = 0; o < outer; o++) {
+                const size_t at = (o * channels + c) * inner;
+                double unit, sum = LGELU__FN(backward_sum)(dx ? dx + at : dx, &unit, dy + at, x + at, lambda[c], inner);
+                dlambda[c] = fma(sum, unit, dlambda[c]);
+            }
+        return;
+    }
+    for (c = 0; c < channels; c += block) {
+        float t[10][64], part[32];
+        int32_t most[64];
+        double unit[64];
+        int odd = 0;
+        block = channels - c < 64 ? channels - c : 64;
+        for (j = 0; j < 64; j++) {
+            lgelu__slope_gate g = lgelu__prepare_slope(j < block && lgelu__ordinary(lambda[c + j]) ? lambda[c + j] : 1);
+            odd |= j < block && !lgelu__ordinary(lambda[c + j]);
+            t[0][j] = g.lambda; t[1][j] = g.step; t[2][j] = g.k1; t[3][j] = g.k2;   t[4][j] = g.w; t[5][j] = g.c;
+            t[6][j] = g.cl;     t[7][j] = g.last; t[8][j] = g.cap; t[9][j] = lgelu__float((uint32_t)(127 + g.k) << 23);
+            most[j] = g.most;   unit[j] = g.unit;
+        }
+        for (o = 0; odd && o < outer; o++)
+            for (j = c; j < c + block; j++) {
+                const size_t at = o * channels + j;
+                double last, sum = LGELU__FN(backward_sum)(dx ? dx + at : dx, &last, dy + at, x + at, lambda[j], 1);
+                dlambda[j] = fma(sum, last, dlambda[j]);
+            }
+        for (j = 0; !odd && j < block; j += v_lanes) {
+            const size_t m = block - j;
+            const V scale = v_load(t[9] + j);
+            double total[16] = { 0 };
+            H g;
+            g.lambda = v_load(t[0] + j); g.step = v_load(t[1] + j); g.k1 = v_load(t[2] + j); g.k2 = v_load(t[3] + j); g.w = v_load(t[4] + j);
+            g.c = v_load(t[5] + j);      g.cl = v_load(t[6] + j);   g.last = v_load(t[7] + j); g.cap = v_load(t[8] + j); g.most = n_load(most + j);
+            for (o = 0; o < outer;) {
+                V sum = v_set(0), small = v_set(0);
+                const size_t end = outer - o < 32 ? outer : o + 32;
+                for (; o < end; o += 2) {
+                    const size_t at = o * channels + c + j;
+                    const int two = o + 1 < outer;
+                    V a[2], b[2];
+                    a[0] = v_mul(v_load_n(x + at, m), scale);
+                    b[0] = v_load_n(dy + at, m);
+                    a[1] = two ? v_mul(v_load_n(x + at + channels, m), scale) : v_set(0);
+                    b[1] = two ? v_load_n(dy + at + channels, m) : v_set(0);
+                    LGELU__FN(slope_pair)(b, b, a, &sum, &small, &g);
+                    if (!dx) continue;
+                    v_store_n(dx + at, b[0], m);
+                    if (two) v_store_n(dx + at + channels, b[1], m);
+                }
+                v_store(part, sum);
+                v_store(part + 16, small);
+                for (k = 0; k < v_lanes; k++) total[k] = fma((double)part[16 + k], 7.88860905221011805e-31, total[k] + (double)part[k]);
+            }
+            for (k = 0; k < v_lanes && k < m; k++) dlambda[c + j + k] = fma(total[k], unit[j + k], dlambda[c + j + k]);
+        }
+    }
 }
+
+/* ---- the tanh approximation ---- */
+/* 2u·log2(e) = abs(x)·(A + B x²), A and B in two floats, x² with its residue: 2^-that = E = (1 + e)·2^n by three exact reductions
+   of one term each (1e-7). x σ(2u) is x/(1 + E) for x > 0 and x E/(1 + E) for x < 0, without cancellation: under 3 ulp.
+   f' = (1 + wDE/(1 + E))/(1 + E) at w = x > 0 and (1 - wD/(1 + E))·E/(1 + E) at -w, D = 2u'. */
+LGELU__WORD void LGELU__FN(sigmoid)(V *w, V *e, N *n, V *E)
+{
+    const V magic = v_set(12582912.0f), one = v_set(1);
+    const N bias = v_bits(magic);
+    V s[2], l[2], h[2], t[2], f[2];
+    EACH(w[u] = v_max(v_set(7.888609e-31f), v_min(v_set(11), w[u]));)
+    EACH(s[u] = v_mul(w[u], w[u]);)
+    EACH(l[u] = v_fms(w[u], w[u], s[u]);)
+    EACH(h[u] = v_mul(s[u], v_set(lgelu__tanh[2]));)
+    EACH(l[u] = v_fma(l[u], v_set(lgelu__tanh[2]), v_fma(s[u], v_set(lgelu__tanh[3]), v_fms(s[u], v_set(lgelu__tanh[2]), h[u])));)
+    EACH(l[u] = v_add(l[u], v_set(lgelu__tanh[1]));)
+    EACH(t[u] = v_fma(w[u], v_set(lgelu__tanh[0]), magic);)
+    EACH(n[u] = n_sub(v_bits(t[u]), bias);)
+    EACH(f[u] = v_fma(w[u], v_set(lgelu__tanh[0]), v_sub(magic, t[u]));)
+    EACH(t[u] = v_fma(w[u], h[u], magic);)
+    EACH(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
+    EACH(f[u] = v_add(f[u], v_fma(w[u], l[u], v_fma(w[u], h[u], v_sub(magic, t[u]))));)
+    EACH(t[u] = v_add(f[u], magic);)
+    EACH(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
+    EACH(f[u] = v_add(f[u], v_sub(magic, t[u]));)
+    LGELU__FN(exp2m1)(e, f);
+    EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
+    EACH(e[u] = v_fma(f[u], e[u], one);)
+    EACH(E[u] = v_select(v_lt(v_set(-100), v_whole(n[u])), v_float(n_add(v_bits(e[u]), n_up(n[u], 23))), v_set(0));)
+}
+
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
+    const V one = v_set(1), zero = v_set(0);
     size_t i;
-    for (i = 0; i < n; i++) {
-        double t = (double)x[i], u = 0.79788456080286536 * fma(0.044715 * t * t, t, t);
-        y[i] = (float)(t / (1 + lgelu__exp(-2 * u)));
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
+        V a[2], w[2], e[2], E[2], r[2];
+        N k[2];
+        a[0] = v_load_n(x + i, rest);
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
+        EACH(w[u] = v_abs(a[u]);)
+        LGELU__FN(sigmoid)(w, e, k, E);
+        EACH(r[u] = v_div(v_select(v_lt(a[u], zero), v_mul(w[u], e[u]), a[u]), v_add(one, E[u]));)
+        EACH(e[u] = v_select(v_lt(a[u], zero), r[u], one);)
+        LGELU__FN(assemble)(e, k);
+        EACH(e[u] = v_select(n_gt(n_set(0x0D800000), v_bits(v_abs(a[u]))), LGELU__FN(half)(v_abs(a[u])), e[u]);)
+        EACH(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(a[u]), n_set(INT32_MIN))));)
+        EACH(r[u] = v_select(v_lt(v_set(7.888609e-31f), a[u]), r[u], e[u]);)
+        EACH(r[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], r[u]);)
+        v_store_n(y + i, r[0], rest);
+        if (more) v_store_n(y + i + v_lanes, r[1], more);
     }
 }
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x, size_t n)
 {
+    const V one = v_set(1), zero = v_set(0), c = v_set(1.59576917f), c3 = v_set(0.214064449f);
     size_t i;
-    for (i = 0; i < n; i++) {
-        double t = (double)x[i], u = 0.79788456080286536 * fma(0.044715 * t * t, t, t), e = 1 / (1 + lgelu__exp(-2 * u));
-        dx[i] = dy[i] * (float)fma(2 * t * e * (1 - e), 0.79788456080286536 * fma(3 * 0.044715 * t, t, 1.0), e);
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
+        V a[2], b[2], w[2], e[2], E[2], q[2], d[2], r[2];
+        N k[2];
+        M minus[2], deep[2];
+        a[0] = v_load_n(x + i, rest);
+        b[0] = v_load_n(dy + i, rest);
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
+        b[1] = more ? v_load_n(dy + i + v_lanes, more) : zero;
+        EACH(w[u] = v_abs(a[u]);)
+        LGELU__FN(sigmoid)(w, e, k, E);
+        EACH(minus[u] = v_lt(a[u], zero);)
+        EACH(q[u] = v_div(one, v_add(one, E[u]));)
+        EACH(d[u] = v_mul(w[u], v_fma(v_mul(w[u], w[u]), c3, c));)
+        EACH(d[u] = v_select(minus[u], v_sub(zero, d[u]), v_mul(d[u], E[u]));)
+        EACH(r[u] = v_mul(q[u], v_fma(d[u], q[u], one));)                   /* without E for x < 0 */
+        EACH(d[u] = v_mul(b[u], v_select(minus[u], v_mul(r[u], E[u]), r[u]));)
+        EACH(deep[u] = m_and(minus[u], m_and(n_gt(n_set(-99), k[u]), v_lt(w[u], v_set(11))));)
+        if (m_any(m_or(deep[0], deep[1]))) {
+            EACH(r[u] = v_mul(b[u], v_mul(r[u], e[u]));)
+            EACH(e[u] = v_max(v_abs(r[u]), v_set(1e-37f));)
+            LGELU__FN(assemble)(e, k);
+            EACH(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(r[u]), n_set(INT32_MIN))));)
+            EACH(d[u] = v_select(deep[u], e[u], d[u]);)
+        }
+        EACH(d[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], d[u]);)
+        v_store_n(dx + i, d[0], rest);
+        if (more) v_store_n(dx + i + v_lanes, d[1], more);
     }
 }
 #undef G
@@ -3417,6 +3619,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_sqrt
 #undef v_fma
 #undef v_fnma
+#undef n_load
 #undef v_pack
 #undef v_unpack
 #undef m_count
