@@ -74,7 +74,8 @@ static void common_options(job_option o[COMMON], job_config *c)
         { "weight-decay","W",     "of AdamW, on matrices only", JOB_REAL, &c->weight_decay, 0, 10, 0, NULL },
         { "c",           "C",     "learning-rate multiplier of s, from which λ is made", JOB_REAL, &c->c, 0, 1e6, 0, NULL },
         { "t",           "T",     "temperature of the map from s to λ", JOB_REAL, &c->t, 1e-4, 1e4, 0, NULL },
-        { "map",         "MAP",   "softplus: λ = 1 + softplus(s/t), sigmoid: bounded by 256, direct: max(1, s)", JOB_CHOICE, &c->map, 0, 0, 0, "softplus|sigmoid|direct" },
+        { "map",         "MAP",   "softplus: λ = 1 + softplus(s/t), sigmoid: bounded by 256, direct: max(1, s)", JOB_CHOICE, &c->map,
+          0, 0, 0, "softplus|sigmoid|direct" },
         { "init",        "MODE",  "first λ: soft 1.05, neutral 1.693147, hard 3, or a number above 1", JOB_TEXT, &c->init, 0, 0, 0, NULL },
         { "harden-from", "SHARE", "share of the steps after which λ is driven, and GELU switched", JOB_REAL, &c->harden_from, 0, 0.9999, 0, NULL },
         { "shape",       "SHAPE", "of the way to the target", JOB_CHOICE, &c->shape, 0, 0, 0, "geometric|linear|linear-s|cosine" },
@@ -514,7 +515,8 @@ static void end_epoch(job *j, lgelu_net *net)
     j->loss_steps = 0;
     if (j->log_file) {
         FILE *f = j->log_file;
-        fprintf(f, "{\"arm\": \"%s\", \"seed\": %ld, \"epoch\": %ld, \"step\": %ld, \"loss\": ", job_arm_name[j->arm], j->config.seed + j->run, epoch + 1, net->step);
+        fprintf(f, "{\"arm\": \"%s\", \"seed\": %ld, \"epoch\": %ld, \"step\": %ld, \"loss\": ",
+                job_arm_name[j->arm], j->config.seed + j->run, epoch + 1, net->step);
         json_number(f, r->loss[epoch]);
         fprintf(f, ", \"test_loss\": ");
         json_number(f, r->test_loss[epoch]);
@@ -570,7 +572,7 @@ static int finish(job *j, lgelu_net *net)
     r->best = 0;
     for (long e = 0; e < j->config.epochs; e++) if (r->accuracy[e] > r->best) r->best = r->accuracy[e];
     r->drift = 0;
-    for (long i = 0; i < j->config.epochs * j->gates; i++) r->drift += fabs(r->lambda[i + j->gates] - r->lambda[i]) / (double)(j->config.epochs * j->gates);
+    for (long i = 0, n = j->config.epochs * j->gates; i < n; i++) r->drift += fabs(r->lambda[i + j->gates] - r->lambda[i]) / (double)n;
     if (!(r->drift >= 0)) r->drift = 0;                     /* ReLU's infinite λ stays where it is */
     if (!j->error[0]) show(j, net, 1);
     return j->error[0] ? -1 : 0;
@@ -697,6 +699,9 @@ static const char *choice(const char *choices, int i, char text[32])
     return text;
 }
 
+static const char *const curve_name[3] = { "accuracy", "loss", "test_loss" };
+static const double *curve(const job_result *r, int k) { return k == 0 ? r->accuracy : k == 1 ? r->loss : r->test_loss; }
+
 static int write_csv(job *j)
 {
     out_file o;
@@ -706,15 +711,15 @@ static int write_csv(job *j)
         const job_result *r = &j->result[i][a];
         long seed = j->config.seed + i;
         const struct { const char *name; double value; } one[] = {
-            { "before", r->before }, { "after", r->after }, { "drop", r->before - r->after }, { "flips", (double)r->flips }, { "max_dlogit", r->max_dlogit },
-            { "loss_before", r->loss_before }, { "loss_after", r->loss_after }, { "best", r->best }, { "drift", r->drift }, { "dead", r->dead },
+            { "before", r->before }, { "after", r->after }, { "drop", r->before - r->after }, { "flips", (double)r->flips },
+            { "max_dlogit", r->max_dlogit }, { "loss_before", r->loss_before }, { "loss_after", r->loss_after }, { "best", r->best }, { "drift", r->drift }, { "dead", r->dead },
             { "oui_batch", r->oui }, { "seconds", r->seconds }, { "switch_before", r->switch_before }, { "switch_after", r->switch_after },
             { "switch_flips", (double)r->switch_flips }, { "switch_max_dlogit", r->switch_dlogit } };
         for (size_t k = 0; k < COUNT(one) - (a == JOB_SWITCHED ? 0 : 4); k++)
             fprintf(o.f, "%s,%ld,,,%s,%.9g\n", job_arm_name[a], seed, one[k].name, one[k].value);
         for (long e = 0; e <= j->config.epochs; e++) {
-            if (e) fprintf(o.f, "%s,%ld,%ld,,accuracy,%.9g\n%s,%ld,%ld,,loss,%.9g\n%s,%ld,%ld,,test_loss,%.9g\n", job_arm_name[a], seed, e, r->accuracy[e - 1],
-                           job_arm_name[a], seed, e, r->loss[e - 1], job_arm_name[a], seed, e, r->test_loss[e - 1]);
+            for (int k = 0; k < 3 && e; k++)
+                fprintf(o.f, "%s,%ld,%ld,,%s,%.9g\n", job_arm_name[a], seed, e, curve_name[k], curve(r, k)[e - 1]);
             for (int g = 0; g < j->gates; g++)
                 fprintf(o.f, "%s,%ld,%ld,%s,lambda,%.9g\n", job_arm_name[a], seed, e, job_gate_name(j, g), r->lambda[e * j->gates + g]);
         }
@@ -790,7 +795,10 @@ static void json_arm(FILE *f, const job *j, int a)
         fprintf(f, "\"spearman\": [");
         for (long i = 0; i < seeds; i++) for (long k = i + 1; k < seeds; k++) {
             float p[JOB_GATES], q[JOB_GATES];
-            for (int l = 0; l < g; l++) { p[l] = (float)j->result[i][a].lambda[epochs * g + l]; q[l] = (float)j->result[k][a].lambda[epochs * g + l]; }
+            for (int l = 0; l < g; l++) {
+                p[l] = (float)j->result[i][a].lambda[epochs * g + l];
+                q[l] = (float)j->result[k][a].lambda[epochs * g + l];
+            }
             fprintf(f, "%s{\"seeds\": [%ld, %ld], \"rho\": ", i + k > 1 ? ", " : "", j->config.seed + i, j->config.seed + k);
             json_number(f, lgelu_spearman(p, q, (size_t)g));
             fprintf(f, "}");
@@ -802,12 +810,8 @@ static void json_arm(FILE *f, const job *j, int a)
                                              (unsigned long)(j->result[i][a].fingerprint & 0xFFFFFFFFu));
     fprintf(f, "],\n      \"curves\": {");
     for (int k = 0; k < 3; k++) {
-        fprintf(f, "\"%s\": [", k == 0 ? "accuracy" : k == 1 ? "loss" : "test_loss");
-        for (long i = 0; i < seeds; i++) {
-            const job_result *r = &j->result[i][a];
-            if (i) fprintf(f, ", ");
-            json_array(f, k == 0 ? r->accuracy : k == 1 ? r->loss : r->test_loss, epochs);
-        }
+        fprintf(f, "\"%s\": [", curve_name[k]);
+        for (long i = 0; i < seeds; i++) { if (i) fprintf(f, ", "); json_array(f, curve(&j->result[i][a], k), epochs); }
         fprintf(f, "],\n        ");
     }
     fprintf(f, "\"lambda\": [");
@@ -832,7 +836,8 @@ static int write_json(job *j)
             j->train, j->test, d->classes, d->channels, d->height, d->width);
     fprintf(o.f, "  \"config\": {\"network\": \"%s\", \"parameters\": %zu, \"gates\": [", j->network, j->net.parameters);
     for (int g = 0; g < j->gates; g++) { if (g) fprintf(o.f, ", "); json_text(o.f, job_gate_name(j, g)); }
-    fprintf(o.f, "],\n    \"seed\": %ld, \"seeds\": %ld, \"epochs\": %ld, \"batch\": %ld, \"optimizer\": \"adamw\", \"rate\": \"cosine\", \"lr\": %.9g, \"weight_decay\": %.9g,\n",
+    fprintf(o.f, "],\n    \"seed\": %ld, \"seeds\": %ld, \"epochs\": %ld, \"batch\": %ld, \"optimizer\": \"adamw\", "
+            "\"rate\": \"cosine\", \"lr\": %.9g, \"weight_decay\": %.9g,\n",
             c->seed, c->seeds, c->epochs, c->batch, c->lr, c->weight_decay);
     fprintf(o.f, "    \"map\": \"%s\", \"c\": %.9g, \"t\": %.9g, \"init\": ", choice("softplus|sigmoid|direct", c->map, word), c->c, c->t);
     json_text(o.f, c->init);
@@ -853,8 +858,8 @@ static int run(job *j)
     j->started = j->shown = now();
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
-    printf("%s: %zu training and %zu test pictures of %zu classes; %s, %zu parameters; %s, %ld thread%s\n", j->data.name, j->train, j->test, j->data.classes,
-           j->network, j->net.parameters, lgelu_isa_name(lgelu_isa()), j->config.threads, j->config.threads > 1 ? "s" : "");
+    printf("%s: %zu training and %zu test pictures of %zu classes; %s, %zu parameters; %s, %ld thread%s\n",
+           j->data.name, j->train, j->test, j->data.classes, j->network, j->net.parameters, lgelu_isa_name(lgelu_isa()), j->config.threads, j->config.threads > 1 ? "s" : "");
     fflush(stdout);
     for (j->run = 0; j->run < j->config.seeds; j->run++) {
         j->order_epoch = -1;
@@ -881,7 +886,8 @@ int job_main(const job_program *program, int argc, char **argv)
     fflush(stdout);
     if (j.error[0]) fprintf(stderr, "%s: %s\n", program->name, j.error);
     else if (interrupted) {
-        fprintf(stderr, "%s: stopped at %s, seed %ld, step %ld; no result was written\n", program->name, job_arm_name[j.arm], j.config.seed + j.run, j.at);
+        fprintf(stderr, "%s: stopped at %s, seed %ld, step %ld; no result was written\n", program->name,
+                job_arm_name[j.arm], j.config.seed + j.run, j.at);
         status = 130;
     }
     if (j.log_file) fclose(j.log_file);

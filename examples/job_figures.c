@@ -210,7 +210,8 @@ static int gate_figure(job *j)
     }
     lambda[1] = exp(lambda[1]);                                       /* geometric mean of the gates */
 
-    if (open_figure(j, &s, "gate", 440, "The gate f(x) = xΦ(λx) at its initial, learned and final hardness", "learned λ: geometric mean over gates and seeds")) return -1;
+    if (open_figure(j, &s, "gate", 440, "The gate f(x) = xΦ(λx) at its initial, learned and final hardness",
+                    "learned λ: geometric mean over gates and seeds")) return -1;
     svg_axes(&s, &p, "x", "f(x)", 6, 6);
     svg_axes(&s, &q, "|x| (log scale)", "distance to ReLU, |f(x) − max(x, 0)| (log scale)", 5, 8);
     svg_line(&s, &p, relu_x, relu_y, 3, "#BBBBBB", 6, NULL);
