@@ -208,7 +208,7 @@ typedef struct {                             /* zero what you don't need; C and 
     lgelu_matrix a, b;
     const float *bias; int accumulate;       /* the start: bias[j] (n numbers), or C's old value, which wins */
     float *y; size_t y_row; float lambda;    /* y = gate(C; λ), written while C is in the cache; NULL: none */
-    void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;   /* told of each final piece of C */
+    void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;   /* told once of each final piece of C, by the thread that made it */
 } lgelu_product;
 LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 4 MiB */
 LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);   /* NULL: this thread alone */
@@ -378,6 +378,12 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__UNROLL
 #endif
 
+#ifdef __GNUC__                              /* into the second-level cache */
+#define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
+#else
+#define LGELU__FETCH(p) ((void)(p))
+#endif
+
 #define LGELU__PASTE2(a, b) a##b
 #define LGELU__PASTE(a, b)  LGELU__PASTE2(a, b)
 
@@ -539,7 +545,10 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
-typedef struct lgelu__block {                /* one block of a matrix product, rows i.., columns j.. and k.. of it */
+enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384,              /* the largest block */
+       LGELU__PACK_K = 96, LGELU__PACK_M = 64,                        /* rows of B and of A that one task packs */
+       LGELU__TURN = 64 };                                            /* rows of B packed just in time */
+typedef struct lgelu__block {                /* one block of a matrix product: m rows from i, n columns from j, k terms from k0 */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
     size_t i, m, j, n, k0, k;
@@ -548,6 +557,8 @@ typedef struct lgelu__block {                /* one block of a matrix product, r
     size_t b_panel, packed_from;             /* floats from panel to panel in b_pack, and the first panel that is in it */
     size_t slivers, panels, s_chunk, p_chunk;   /* rows and columns in units of tiles; how many of them make a task */
     size_t k_tasks;                          /* packing: so many tasks for B, then those for A */
+    size_t step;                             /* k runs in such steps */
+    int    turn;                             /* B is packed step by step, just before its only use */
 } lgelu__block;
 #endif
 typedef struct lgelu__kernels {
@@ -597,9 +608,17 @@ static float lgelu__fold(float *s)
 #define LGELU__PASS 2
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)   /* g++ warns of its own _mm512_undefined_ps (bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #define LGELU__PASS 3
 #include LGELU__SELF
 #undef LGELU__PASS
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 static int lgelu__detect(void)
@@ -923,7 +942,7 @@ static double lgelu__rank(const float *a, size_t n, size_t i)         /* twice t
 {
     size_t j, below = 0, above = 0;
     for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
-    return (double)below - (double)above;
+    return a[i] != a[i] ? (double)NAN : (double)below - (double)above;
 }
 LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
@@ -1034,13 +1053,11 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
 }
 
 /* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
-enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384, LGELU__PACK_K = 48, LGELU__PACK_M = 64 };
-
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts, whole units, of at most `most` */
+static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
-    size_t parts = (n + most - 1) / most;
-    return parts ? ((n + parts - 1) / parts + unit - 1) / unit * unit : unit;
+    size_t parts = n > most ? (n - 1) / most + 1 : 1;
+    return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 static size_t lgelu__odd16(size_t n) { return ((n + 15) / 16 | 1) * 16; }   /* a stride that spreads rows over the cache's sets */
 
@@ -1077,13 +1094,14 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     size_t most_m = lgelu__even(m, LGELU__M, 1), most_n = lgelu__even(n, LGELU__N, cols), most_k = lgelu__even(k, LGELU__K, 16);
     /* Packing pays when what it copies is read often enough, or when rows a multiple of 4 KiB apart would fight for the same
        lines of the first-level cache. A tile two whole cache lines wide (`wide`) reads matrices in place nearly as fast. */
-    int wide = cols >= 32, small = (double)m * (double)n * (double)k < 1e6, pack_a, pack_b;
+    int wide = cols >= 32, pack_a, pack_b;
     lgelu__block p;
     if (!m || !n) return;
+    if ((double)m * (double)n * (double)k < 1e6) threads = NULL;      /* waking a thread costs more */
     pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
     pack_a = a->read || (a->row != 1 && a->col != 1)
           || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
-    p.job = job; p.isa = isa;
+    p.job = job; p.isa = isa; p.turn = pack_b && slivers == 1;
     p.b_pack = (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
     for (p.j = 0; p.j < n; p.j += most_n) for (p.k0 = 0; p.k0 < k || !p.k0; p.k0 += most_k) for (p.i = 0; p.i < m; p.i += most_m) {
         p.m = lgelu__least(m - p.i, most_m);
@@ -1092,21 +1110,24 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         p.slivers = (p.m + rows - 1) / rows;
         p.panels = (p.n + cols - 1) / cols;
         p.b_panel = (p.k + 1) * cols;
-        p.packed_from = pack_b ? 0 : p.n / cols;                      /* a last, narrow panel is packed in any case */
+        p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
+        p.step = p.turn ? (size_t)LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
         p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
         p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
         p.a_col = pack_a ? 1 : a->col;
         p.k_tasks = p.i || p.packed_from == p.panels ? 0 : (p.k + LGELU__PACK_K - 1) / LGELU__PACK_K;
-        lgelu__parallel(small ? NULL : threads, lgelu__multiply_pack, &p, p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0));
+        tasks = p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0);
+        lgelu__parallel(threads, lgelu__multiply_pack, &p, tasks);
         p.s_chunk = p.slivers;
-        p.p_chunk = lgelu__even(p.panels, 256 / cols, 1);             /* about 256 columns of B stay in the second-level cache */
+        /* about 256 columns of B stay in the second-level cache; a lone sliver has no use for them again */
+        p.p_chunk = p.turn ? 1 : slivers == 1 ? p.panels : lgelu__even(p.panels, 256 / cols, 1);
         for (;;) {                                                    /* at least 48 tasks, if that leaves 2^18 fma to each */
             tasks = ((p.slivers - 1) / p.s_chunk + 1) * ((p.panels - 1) / p.p_chunk + 1);
-            if (!threads || small || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
+            if (!threads || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
             if (p.p_chunk == 1 || (p.s_chunk > 1 && p.s_chunk * rows >= p.p_chunk * cols)) p.s_chunk = (p.s_chunk + 1) / 2;
             else p.p_chunk = (p.p_chunk + 1) / 2;
         }
-        lgelu__parallel(small ? NULL : threads, lgelu__multiply_tiles, &p, tasks);
+        lgelu__parallel(threads, lgelu__multiply_tiles, &p, tasks);
     }
 }
 
@@ -2509,11 +2530,15 @@ static double lgelu__wide(float x)
 #define v_rows  14
 typedef __m512 V;
 typedef __mmask16 M;
-LGELU__WORD __mmask16 LGELU__FN(first)(size_t n) { return n < 16 ? (__mmask16)((1u << n) - 1u) : (__mmask16)0xFFFF; }
+LGELU__WORD __mmask16 LGELU__FN(first)(size_t n) { return (__mmask16)((1u << n) - 1u); }
 LGELU__WORD V    v_load   (const float *p)            { return _mm512_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p); }
+LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p); }
 LGELU__WORD void v_store  (float *p, V a)             { _mm512_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)   { _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a); }
+LGELU__WORD void v_store_n(float *p, V a, size_t n)
+{
+    if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a);
+    else _mm512_storeu_ps(p, a);
+}
 LGELU__WORD V    v_set    (float a)                   { return _mm512_set1_ps(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return _mm512_add_ps(a, b); }
 LGELU__WORD V    v_sub    (V a, V b)                  { return _mm512_sub_ps(a, b); }
@@ -2540,8 +2565,9 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 8 * row), 2);
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 12 * row), 3);
     }
-    a = _mm512_unpacklo_ps(x[0], x[1]); b = _mm512_unpackhi_ps(x[0], x[1]);
-    c = _mm512_unpacklo_ps(x[2], x[3]); d = _mm512_unpackhi_ps(x[2], x[3]);
+    /* the zeroing forms: in C++ gcc 12 takes the plain ones' undefined operand for a mistake */
+    a = _mm512_maskz_unpacklo_ps(0xFFFF, x[0], x[1]); b = _mm512_maskz_unpackhi_ps(0xFFFF, x[0], x[1]);
+    c = _mm512_maskz_unpacklo_ps(0xFFFF, x[2], x[3]); d = _mm512_maskz_unpackhi_ps(0xFFFF, x[2], x[3]);
     t[0] = _mm512_shuffle_ps(a, c, 0x44); t[1] = _mm512_shuffle_ps(a, c, 0xEE);
     t[2] = _mm512_shuffle_ps(b, d, 0x44); t[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
@@ -3472,13 +3498,14 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
 }
 
 #ifdef LGELU_TRAINER
-/* ---- matrix product. METHOD: C is cut into tiles of v_rows × 2 vectors that live in registers while k runs; each step takes
-   two vectors of B's row and, for each row of A, one number for all lanes: 2·v_rows fma for v_rows + 2 loads. A tile that is
-   cut short at the lower edge has its own row count (the loops unroll for each), rows being shared out evenly over the slivers;
-   one cut short at the right works on a copy. Slivers are tile-high pieces of A, panels tile-wide pieces of B. The k
-   loop is cut at LGELU__K, so that a sliver stays in the first-level cache while the panels stream past it from the second;
-   the partial sums wait in C, which changes no bit. A is packed row by row (never turned: lanes share a number), B panel by
-   panel, both by the same copy, where it pays. Peak is 1 fma per pipe and cycle; the tile alone reaches 99 % of it. ---- */
+/* ---- matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
+   of a row of B and, for each row of A, one number for all lanes, v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high
+   pieces of A, panels tile-wide pieces of B. Slivers share the rows evenly, and the tile is unrolled for each row count, so
+   that the lower edge costs nothing; at the right edge a tile works on a copy. The k loop is cut (LGELU__K) so that a sliver
+   stays in the first-level cache while panels stream past it out of the second; between the cuts the sums wait in C, which
+   changes no bit. Where packing pays, A is copied as it stands, in rows, since its numbers go to all lanes, and B panel by
+   panel; when B is read only once (one sliver), 64 rows of a panel at a time, just before use. On Zen 4 the tile alone
+   reaches 99 % of the fma peak, whole products 92 to 98 % (bench/gemm.c). ---- */
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, float *c, size_t c_row, const float *s, size_t s_row,
                                  const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t k)
 {
@@ -3487,7 +3514,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, float *c, size_t c
     size_t i, v;
     LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
     LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(s + i * s_row + v * v_lanes);
+        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
     for (; k; k--, g[0] += a_col, g[1] += a_col, g[2] += a_col, b += b_row) {
         LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(b + v * v_lanes);
         LGELU__UNROLL for (i = 0; i < rows; i++) {
@@ -3511,47 +3538,6 @@ static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, float
     }
 #undef LGELU__CASE
 }
-static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
-{
-    static const float zero[2 * v_lanes] = { 0 };
-    const lgelu_product *job = p->job;
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q;
-    for (; s < s_end; s++) {
-        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
-        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (q = p_first; q < p_end; q++) {
-            size_t cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes, b_row = job->b.row, s_row = 0;
-            const float *b = job->b.x + p->k0 * b_row + col, *start = zero;
-            float *c = job->c + row * job->c_row + col;
-            if (q >= p->packed_from) { b = p->b_pack + (q - p->packed_from) * p->b_panel; b_row = 2 * v_lanes; }
-            if (p->k0 || job->accumulate) { start = c; s_row = job->c_row; }
-            else if (job->bias) start = job->bias + col;
-            if (cols >= 2 * v_lanes || cols == v_lanes)
-                LGELU__FN(any_tile)(rows, cols == v_lanes ? 1 : 2, c, job->c_row, start, s_row, a, p->a_row, p->a_col, b, b_row, p->k);
-            else {
-                float edge[v_rows * 2 * v_lanes];
-                size_t w = cols > v_lanes ? cols - v_lanes : 0;
-                if (start != zero) for (i = 0; i < rows; i++) {
-                    v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                    if (w) v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + v_lanes, w));
-                }
-                LGELU__FN(any_tile)(rows, w ? 2 : 1, edge, 2 * v_lanes, start != zero ? edge : zero, start != zero ? 2 * v_lanes : 0,
-                                    a, p->a_row, p->a_col, b, b_row, p->k);
-                for (i = 0; i < rows; i++) {
-                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
-                }
-            }
-        }
-        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
-            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
-            if (job->y) for (i = row; i < row + rows; i++)
-                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
-            if (job->finish) job->finish(job->with, row, rows, col, end - col);
-        }
-    }
-}
-
 /* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two vectors a jump of `step` */
 static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,
                                           size_t col, size_t cols)
@@ -3583,6 +3569,61 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             for (l = 0; l < 4; l++, o += out_row) v_store(o, t[l]);
         }
         for (; i < rows; i++, o += out_row) for (l = 0; l < v_lanes; l++) o[l] = l < w ? in[i * x->row + l * x->col] : 0;
+    }
+}
+
+/* a step of one panel of B, packed just before its only use, while the next panel is called into the second-level cache */
+static LGELU__TARGET void LGELU__FN(turn)(float *out, const lgelu__block *p, size_t l, size_t depth, size_t col, size_t cols)
+{
+    const lgelu_matrix *b = &p->job->b;
+    size_t i, q, next = col + 2 * v_lanes;
+    if (b->row == 1 && !b->read && p->k) for (i = cols * l / p->k; i < cols * (l + depth) / p->k && next + i < p->job->n; i++)
+        for (q = 0; q < p->k; q += 16) LGELU__FETCH(b->x + p->k0 + q + (next + i) * b->col);
+    LGELU__FN(copy)(out, 2 * v_lanes, 2 * v_lanes, b, p->k0 + l, depth, col, cols);
+}
+static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
+{
+    const lgelu_product *job = p->job;
+    float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
+    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q, l;
+    for (; s < s_end; s++) {
+        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
+        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
+        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q++) {
+            size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
+            size_t b_row = 2 * v_lanes, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
+            int cut = cols < 2 * v_lanes && cols != v_lanes;
+            const float *b = turned, *start = NULL;
+            float *c = job->c + row * c_row + col, *to = c;
+            if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
+            else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
+            else { b_row = job->b.row; b = job->b.x + (p->k0 + l) * b_row + col; }
+            if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
+            else if (job->bias) start = job->bias + col;
+            if (cut) {
+                if (start) {
+                    for (i = 0; i < rows; i++) {
+                        v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
+                        v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                    }
+                    start = edge;
+                    s_row = 2 * v_lanes;
+                }
+                to = edge;
+                c_row = 2 * v_lanes;
+            }
+            LGELU__FN(any_tile)(rows, w ? 2 : 1, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, depth);
+            if (cut) for (i = 0; i < rows; i++) {
+                v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+                if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+            }
+        }
+        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
+            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
+            if (job->y) for (i = row; i < row + rows; i++)
+                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
+            if (job->finish) job->finish(job->with, row, rows, col, end - col);
+        }
     }
 }
 
