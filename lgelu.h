@@ -347,7 +347,14 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
+#if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __GNUC__
 #include <cpuid.h>
 #else
@@ -2504,6 +2511,7 @@ static double lgelu__wide(float x)
 #define n_down    LGELU__FN(n_down)
 #define n_gt      LGELU__FN(n_gt)
 #define n_max     LGELU__FN(n_max)
+#define n_min     LGELU__FN(n_min)
 #define n_or      LGELU__FN(n_or)
 #define n_select  LGELU__FN(n_select)
 #define n_set     LGELU__FN(n_set)
@@ -2577,6 +2585,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return _mm512_sub_epi32(
 LGELU__WORD N    n_and    (N a, N b)                  { return _mm512_and_si512(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return _mm512_or_si512(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return _mm512_max_epi32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return _mm512_min_epi32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return _mm512_slli_epi32(a, (unsigned)k); }
 LGELU__WORD N    n_down   (N a, int k)                { return _mm512_srli_epi32(a, (unsigned)k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
@@ -2648,6 +2657,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return _mm256_sub_epi32(
 LGELU__WORD N    n_and    (N a, N b)                  { return _mm256_and_si256(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return _mm256_or_si256(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return _mm256_max_epi32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return _mm256_min_epi32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return _mm256_slli_epi32(a, k); }
 LGELU__WORD N    n_down   (N a, int k)                { return _mm256_srli_epi32(a, k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
@@ -2733,6 +2743,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return vsubq_s32(a, b); 
 LGELU__WORD N    n_and    (N a, N b)                  { return vandq_s32(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return vorrq_s32(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return vmaxq_s32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return vminq_s32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return vshlq_s32(a, vdupq_n_s32(k)); }
 LGELU__WORD N    n_down   (N a, int k)                { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return vcgtq_s32(a, b); }
@@ -2810,6 +2821,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return (N)((uint32_t)a -
 LGELU__WORD N    n_and    (N a, N b)                  { return a & b; }
 LGELU__WORD N    n_or     (N a, N b)                  { return a | b; }
 LGELU__WORD N    n_max    (N a, N b)                  { return a > b ? a : b; }
+LGELU__WORD N    n_min    (N a, N b)                  { return a < b ? a : b; }
 LGELU__WORD N    n_up     (N a, int k)                { return (N)((uint32_t)a << k); }
 LGELU__WORD N    n_down   (N a, int k)                { return (N)((uint32_t)a >> k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return a > b; }
@@ -3046,6 +3058,7 @@ LGELU__WORD void LGELU__FN(slope_rest)(V *dx, const M *out, const V *dy, const V
     EACH(r[u] = v_fma(b[u], g->c, p[u]);)                                  /* -g = r·2^n */
     EACH(p[u] = v_select(faint[u], zero, v_float(n_add(v_bits(r[u]), n_up(n[u], 23))));)
     EACH(slope[u] = v_select(far[u], v_select(minus[u], v_sub(zero, p[u]), v_add(one, p[u])), slope[u]);)
+    EACH(slope[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], slope[u]);)
     EACH(dx[u] = v_mul(dy[u], slope[u]);)
     EACH(p[u] = v_select(faint[u], zero, term[u]);)
     EACH(term[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], p[u]);)
@@ -3071,13 +3084,13 @@ LGELU__WORD void LGELU__FN(slope_rest)(V *dx, const M *out, const V *dy, const V
 /* dx, and dy·x²E added to sum: the first vector's before the second's */
 LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum, V *small, const H *g)
 {
-    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1);
+    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f);
     V a[2], b[2], s[2], l[2], t[2], e[2], d[2], q[2], dy[2], term[2];
     I i[2];
     M out[2];
     EACH(dy[u] = given[u];)
     EACH(a[u] = v_abs(x[u]);)
-    EACH(b[u] = v_max(v_set(9.094947e-13f), v_min(g->cap, a[u]));)
+    EACH(b[u] = v_float(n_max(v_bits(floor), n_min(v_bits(g->cap), v_bits(a[u]))));)    /* whole numbers: the adders are busy */
     EACH(i[u] = v_index(n_down(v_bits(v_fma(b[u], g->step, v_set(8))), 20));)
     EACH(s[u] = v_mul(b[u], b[u]);)
     EACH(t[u] = v_fma(s[u], g->k1, magic);)
@@ -3097,7 +3110,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum
     EACH(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__slope[1], i[u]));)
     EACH(q[u] = v_fma(d[u], v_table(lgelu__slope[2], i[u]), q[u]);)
     EACH(term[u] = v_float(n_add(v_bits(v_fma(e[u], s[u], s[u])), n_up(v_bits(t[u]), 23)));)
-    EACH(q[u] = v_select(v_lt(x[u], zero), q[u], v_sub(one, q[u]));)
+    EACH(q[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u]));)
     EACH(out[u] = m_or(n_gt(n_sub(v_bits(a[u]), n_set(0x2B800000 + INT32_MIN)), g->most),          /* below 2^-40 or beyond the table */
                        n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(dy[u]), 1), n_set(INT32_MAX))));)   /* 0 < abs(dy) < 2^-80 */
     EACH(dx[u] = v_mul(dy[u], q[u]);)
@@ -3136,6 +3149,7 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
     for (i = 0; i < n; i += 256) {
         size_t m = n - i < 256 ? n - i : 256;
         const float *z = x + i;
+        float *to = dx ? dx + i : dx;
         if (p.k) {
             for (j = 0; j < m; j += v_lanes) v_store_n(scaled + j, v_mul(v_load_n(z + j, m - j), v_set((float)ldexp(1, p.k))), m - j);
             z = scaled;
@@ -3151,13 +3165,13 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
                 a[1] = whole ? v_load(z + k + 16) : more ? v_load_n(z + k + 16, more) : v_set(0);
                 b[1] = whole ? v_load(dy + i + k + 16) : more ? v_load_n(dy + i + k + 16, more) : v_set(0);
                 LGELU__FN(slope_pair)(b, b, a, &sum, &small, &g);
-                if (!dx) continue;
+                if (!to) continue;
                 if (whole) {
-                    v_store(dx + i + k, b[0]);
-                    v_store(dx + i + k + 16, b[1]);
+                    v_store(to + k, b[0]);
+                    v_store(to + k + 16, b[1]);
                 } else {
-                    v_store_n(dx + i + k, b[0], rest);
-                    if (more) v_store_n(dx + i + k + 16, b[1], more);
+                    v_store_n(to + k, b[0], rest);
+                    if (more) v_store_n(to + k + 16, b[1], more);
                 }
             }
             v_store(part + j, sum);
@@ -3685,6 +3699,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef n_down
 #undef n_gt
 #undef n_max
+#undef n_min
 #undef n_or
 #undef n_select
 #undef n_set
