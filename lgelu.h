@@ -347,7 +347,14 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
+#if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __GNUC__
 #include <cpuid.h>
 #else
@@ -2718,6 +2725,7 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
 /* whole numbers and tables */
 typedef int32x4_t N;
 typedef uint8x16_t I;
