@@ -11,7 +11,7 @@ failed=0
 for configuration in "$@"; do
     sh same_bits.sh "$configuration" > $dir/bits.out 2>&1 || failed=1
     if grep -q '^skip ' $dir/bits.out; then grep '^skip ' $dir/bits.out
-    elif grep -q '^FAIL ' $dir/bits.out; then sed -n "s/^FAIL /FAIL same bits, $configuration: /p" $dir/bits.out
+    elif grep -q '^FAIL ' $dir/bits.out; then echo "FAIL same bits, $configuration: $(sed -n 's/^FAIL //p' $dir/bits.out | paste -sd';' | cut -c1-300)"
     elif grep -q '^ok ' $dir/bits.out; then echo "ok same bits, $configuration"
     else echo "FAIL same bits, $configuration: $(tail -n 1 $dir/bits.out)"; failed=1
     fi
@@ -38,7 +38,7 @@ run()
             echo "ok $name, $program ($(grep -c '^ok ' $dir/program.out) cases)"
         else
             failed=1
-            if grep -q '^FAIL ' $dir/program.out; then sed -n "s/^FAIL /FAIL $name, $program: /p" $dir/program.out | head -n 20
+            if grep -q '^FAIL ' $dir/program.out; then echo "FAIL $name, $program: $(sed -n 's/^FAIL //p' $dir/program.out | paste -sd';' | cut -c1-300)"
             else echo "FAIL $name, $program: status $status: $(grep -m1 -E 'ERROR|error|Invalid' $dir/program.out)"; fi
         fi
     done
