@@ -608,17 +608,9 @@ static float lgelu__fold(float *s)
 #define LGELU__PASS 2
 #include LGELU__SELF
 #undef LGELU__PASS
-#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)   /* g++ warns of its own _mm512_undefined_ps (bug 105593) */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 #define LGELU__PASS 3
 #include LGELU__SELF
 #undef LGELU__PASS
-#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 #endif
 
 static int lgelu__detect(void)
