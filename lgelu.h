@@ -2414,7 +2414,7 @@ static float lgelu__narrow(double x)
     double a = fabs(x), magic = 4503599627370496.0;
     if (!(a < 1.17549435082228751e-38)) return (float)x;
     memcpy(&b, &x, 8);
-    a *= 1.42724769270595988106e45;
+    a *= 7.13623846352979940529e44;
     return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
 }
 static double lgelu__wide(float x)
@@ -2665,6 +2665,7 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
 /* whole numbers and tables */
 typedef int32x4_t N;
 typedef uint8x16_t I;
@@ -2805,7 +2806,7 @@ LGELU__WORD V LGELU__FN(forward_rest)(V x, V y, M out, const G *g)
     const V magic = v_set(12582912.0f);
     V a = v_abs(x), b = v_min(v_set(19), v_mul(v_max(a, g->last), g->scale)), s = v_mul(b, b), sl = v_fms(b, b, s);
     V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p, r;
-    M tiny = n_gt(g->low, v_bits(a)), minus = v_lt(x, v_set(0));
+    M tiny = n_gt(g->low, v_bits(a)), minus = m_and(n_gt(n_set(0), v_bits(x)), n_gt(n_set(0x7F800001), v_bits(a)));
     e = LGELU__FN(exp2m1)(v_add(f, v_fma(sl, g->k1, v_mul(s, g->k2))));
     p = v_fma(w, v_set(lgelu__tail[5]), v_set(lgelu__tail[4]));
     p = v_fma(w, p, v_set(lgelu__tail[3]));
