@@ -2662,7 +2662,7 @@ LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
 LGELU__WORD N    s_wide   (S a)                       { return _mm512_cvtepu16_epi32(a); }
 LGELU__WORD S    s_narrow (N a)                       { return _mm512_cvtepi32_epi16(a); }
 LGELU__WORD V    v_from_f16(S a)                      { return _mm512_cvtph_ps(a); }
-LGELU__WORD S    v_to_f16 (V a)                       { return _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD S    v_to_f16 (V a)                       { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
 LGELU__WORD N    v_cut    (V a)                       { return _mm512_cvttps_epi32(a); }
 LGELU__WORD N    n_xor    (N a, N b)                  { return _mm512_xor_si512(a, b); }
 LGELU__WORD N    n_product(N *low, N a, N b)

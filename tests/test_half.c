@@ -257,7 +257,7 @@ static void statistics(void)
     int i, r;
     double worst_mean = 0, worst_variance = 0;
     for (j = 0; j < sizeof x / sizeof *x; j++) {
-        double p = 0.5 * erfc(-(double)x[j] * 2 * 0.70710678118654752440), n = (double)rounds * DRAWS, open = 0, mean, variance, v, z;
+        double p = 0.5 * erfc(-(double)x[j] * 2 * 0.70710678118654752440), n = (double)(rounds * DRAWS), open = 0, mean, variance, v, z;
         for (i = 0; i < DRAWS; i++) draw_x[i] = x[j];
         for (r = 0; r < rounds; r++) {
             lgelu_stochastic_forward(draw_y, draw_x, 2, DRAWS, 2024, j, (uint64_t)r * DRAWS);
