@@ -137,7 +137,7 @@ int main(int argc, char **argv)
     a = (float *)malloc(size * 4); b = (float *)malloc(size * 4); c = (float *)malloc(size * 4); y = (float *)malloc(size * 4);
     work = malloc(lgelu_multiply_bytes(size, size, size));
     if (!a || !b || !c || !y || !work) return 1;
-    for (i = 0; i < size; i++) { a[i] = (float)((int)(i * 7919 % 2001) - 1000) * 1e-3f; b[i] = (float)((int)(i * 104729 % 2003) - 1001) * 1e-3f; c[i] = y[i] = 0; }
+    for (i = 0; i < size; i++) { a[i] = (float)((int)(i * 7919 % 2001) - 1000) * 1.5e-4f; b[i] = (float)((int)(i * 104729 % 2003) - 1001) * 1e-3f; c[i] = y[i] = 0; }
 #ifdef _OPENMP
     most = omp_get_num_procs();
 #endif
