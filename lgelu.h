@@ -369,7 +369,14 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
+#if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __GNUC__
 #include <cpuid.h>
 #else
