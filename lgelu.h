@@ -3132,7 +3132,8 @@ LGELU__WORD void LGELU__FN(beyond)(V *x, const G *g)
     EACH(n[u] = n_add(n_sub(v_bits(t[u]), v_bits(magic)), g->shift);)
     LGELU__FN(assemble)(r, n);
     EACH(tiny[u] = n_gt(g->low, v_bits(v_abs(x[u])));)
-    if (m_any(m_or(tiny[0], tiny[1]))) { EACH(r[u] = v_select(tiny[u], LGELU__FN(half)(v_abs(x[u])), r[u]);) }
+    if (m_any(m_or(tiny[0], tiny[1])))       /* with its sign: under DAZ a subnormal is not below zero */
+        EACH(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
     EACH(p[u] = v_sub(x[u], v_select(v_lt(r[u], v_set(7.888609e-31f)), zero, r[u]));)
     EACH(x[u] = v_select(v_lt(x[u], zero), v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), v_select(tiny[u], r[u], p[u]));)
 }
