@@ -103,6 +103,28 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 LGELU_DEF void lgelu_tanh_forward (float *y, const float *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
+/* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5, 10). To the nearest, ties to
+   even; too large becomes ±inf (f16: from 65520 on), too small gradually ±0; a NaN keeps its sign and first bits and is quiet. ---- */
+LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n);
+LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n);
+/* the gate on them, computed in f32 and rounded once; λ stays f32, Σ dy·x²φ(λx) double; y may be x, dx may be dy or NULL */
+LGELU_DEF void   lgelu_forward_bf16 (uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF void   lgelu_forward_f16  (uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward_f16 (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
+
+/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] = [R < Φ·2^32] with
+   R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the sign of x (of dy).
+   λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B with the forward's seed,
+   stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Returns Σ dy·x²φ(λx), of the mean, in both cases. ---- */
+typedef enum { LGELU_STRAIGHT_THROUGH = 0, LGELU_MEAN } lgelu_estimate;
+LGELU_DEF void   lgelu_stochastic_forward (float *y, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first);
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how);
+
 /* ---- hardness: λ >= 1 from the free number s at temperature t [L, 3]; softplus is the paper's, sigmoid is ours ---- */
 typedef enum { LGELU_SOFTPLUS = 0, LGELU_SIGMOID, LGELU_DIRECT } lgelu_map;
 typedef struct { lgelu_map map; float t; float lambda_max; } lgelu_hardness;   /* {0}: softplus, t = 0.1, λmax = 256 */
@@ -576,6 +598,12 @@ typedef struct lgelu__kernels {
     float  (*sum_exp)         (const float *x, float shift, size_t n);                        /* Σ exp(x - shift) */
     void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
     void   (*add)             (float *y, const float *a, const float *b, size_t n);
+    void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
+    void   (*to16)            (uint16_t *y, const float *x, int format, size_t n);
+    void   (*forward16)       (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n);
+    double (*backward16)      (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n);
+    void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
+                               uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
     void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
@@ -583,6 +611,8 @@ typedef struct lgelu__kernels {
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
+
+enum { LGELU__F16, LGELU__BF16 };
 
 /* 16 virtual lanes folded in one order */
 static float lgelu__fold(float *s)
@@ -692,6 +722,38 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 }
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n) { lgelu__k()->tanh_backward(dx, dy, x, n); }
+
+LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__BF16, n); }
+LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__F16, n); }
+LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__BF16, n); }
+LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__F16, n); }
+LGELU_DEF void lgelu_forward_bf16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
+{
+    lgelu__k()->forward16(y, x, lambda, LGELU__BF16, n);
+}
+LGELU_DEF void lgelu_forward_f16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
+{
+    lgelu__k()->forward16(y, x, lambda, LGELU__F16, n);
+}
+LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
+{
+    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__BF16, n);
+}
+LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
+{
+    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__F16, n);
+}
+LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+{
+    lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
+}
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how)
+{
+    double sum = lgelu__k()->backward(how == LGELU_MEAN ? dx : NULL, dy, x, lambda, n);
+    if (dx && how != LGELU_MEAN) lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
+    return sum;
+}
 
 /* ==== [5] HARDNESS ================================================================================================= */
 static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 ? (double)h->t : 0.1; }
@@ -2440,7 +2502,7 @@ static float lgelu__narrow(double x)
     double a = fabs(x), magic = 4503599627370496.0;
     if (!(a < 1.17549435082228751e-38)) return (float)x;
     memcpy(&b, &x, 8);
-    a *= 1.42724769270595988106e45;
+    a *= 7.13623846352979940529e44;
     return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
 }
 static double lgelu__wide(float x)
@@ -2448,6 +2510,26 @@ static double lgelu__wide(float x)
     uint32_t b = lgelu__bits(x), a = b & 0x7FFFFFFFu;
     if (a >= 0x00800000u) return (double)x;
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
+}
+
+/* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
+static uint32_t lgelu__above(double t, double x, double lambda) { return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t; }
+
+/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; subnormal x: its bits·s1·s3 */
+typedef struct { float m, s1, s2, s3, cap; } lgelu__coin;
+
+static lgelu__coin lgelu__prepare_coin(float lambda)
+{
+    lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };                           /* λ = inf */
+    int k;
+    if (lambda > FLT_MAX) return c;
+    c.m = (float)(2 * frexp(lgelu__wide(lambda), &k));
+    k--;
+    c.s1 = (float)ldexp(1, k / 2);                                       /* no factor is subnormal */
+    c.s2 = (float)ldexp(1, k - k / 2);
+    c.s3 = k < 46 ? 0 : (float)ldexp(1, k - k / 2 - 149);
+    if (!(c.m > 0)) { c.m = 1; c.cap = 0; }                              /* λ = 0 */
+    return c;
 }
 #endif
 
@@ -2516,6 +2598,18 @@ static double lgelu__wide(float x)
 #define v_min     LGELU__FN(v_min)
 #define v_table   LGELU__FN(v_table)
 #define v_whole   LGELU__FN(v_whole)
+/* 16-bit numbers (S: v_lanes of them) and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
+   n_product returns the high halves of the unsigned products and keeps the low ones */
+#define v_cut     LGELU__FN(v_cut)
+#define n_product LGELU__FN(n_product)
+#define n_xor     LGELU__FN(n_xor)
+#define S         LGELU__FN(S)
+#define s_load    LGELU__FN(s_load)
+#define s_store   LGELU__FN(s_store)
+#define s_wide    LGELU__FN(s_wide)
+#define s_narrow  LGELU__FN(s_narrow)
+#define v_from_f16 LGELU__FN(v_from_f16)
+#define v_to_f16  LGELU__FN(v_to_f16)
 
 #if LGELU__PASS == 3
 #define v_lanes 16
@@ -2590,6 +2684,29 @@ LGELU__WORD size_t m_count(M k)                       { return (size_t)_mm_popcn
 LGELU__WORD size_t v_pack (float *p, V a, M k)        { _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a)); return m_count(k); }
 LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return _mm512_mask_expand_ps(a, k, _mm512_loadu_ps(p)); }
 LGELU__WORD V    v_table  (const float *t, I i)       { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
+/* 16-bit numbers, random numbers */
+typedef __m256i S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p);
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a);
+    else _mm256_storeu_si256((__m256i *)p, a);
+}
+LGELU__WORD N    s_wide   (S a)                       { return _mm512_cvtepu16_epi32(a); }
+LGELU__WORD S    s_narrow (N a)                       { return _mm512_cvtepi32_epi16(a); }
+LGELU__WORD V    v_from_f16(S a)                      { return _mm512_cvtph_ps(a); }
+LGELU__WORD S    v_to_f16 (V a)                       { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD N    v_cut    (V a)                       { return _mm512_cvttps_epi32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return _mm512_xor_si512(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    N even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+    return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
 #elif LGELU__PASS == 2
 #define v_lanes 8
 #define v_rows  6
@@ -2675,6 +2792,36 @@ LGELU__WORD V    v_unpack (V a, const float *p, M k)
     return v_select(k, _mm256_insertf128_ps(_mm256_castps128_ps256(l), h, 1), a);
 }
 LGELU__WORD V    v_table  (const float *t, I i)       { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
+/* 16-bit numbers, random numbers */
+typedef __m128i S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    uint16_t t[8] = { 0 };
+    if (n < 8) memcpy(t, p, n * sizeof *t);
+    return _mm_loadu_si128((const __m128i *)(n < 8 ? t : p));
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    uint16_t t[8];
+    _mm_storeu_si128((__m128i *)(n < 8 ? t : p), a);
+    if (n < 8) memcpy(p, t, n * sizeof *t);
+}
+LGELU__WORD N    s_wide   (S a)                       { return _mm256_cvtepu16_epi32(a); }
+LGELU__WORD S    s_narrow (N a)
+{
+    a = _mm256_and_si256(a, _mm256_set1_epi32(0xFFFF));
+    return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+}
+LGELU__WORD V    v_from_f16(S a)                      { return _mm256_cvtph_ps(a); }
+LGELU__WORD S    v_to_f16 (V a)                       { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD N    v_cut    (V a)                       { return _mm256_cvttps_epi32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return _mm256_xor_si256(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    N even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+}
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
@@ -2775,6 +2922,33 @@ LGELU__WORD V    v_table  (const float *t, I i)
     r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
     return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
 }
+/* 16-bit numbers, random numbers */
+typedef uint16x4_t S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    uint16_t t[4] = { 0, 0, 0, 0 };
+    if (n < 4) memcpy(t, p, n * sizeof *t);
+    return vld1_u16(n < 4 ? t : p);
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    uint16_t t[4];
+    vst1_u16(n < 4 ? t : p, a);
+    if (n < 4) memcpy(p, t, n * sizeof *t);
+}
+LGELU__WORD N    s_wide   (S a)                       { return vreinterpretq_s32_u32(vmovl_u16(a)); }
+LGELU__WORD S    s_narrow (N a)                       { return vmovn_u32(vreinterpretq_u32_s32(a)); }
+LGELU__WORD V    v_from_f16(S a)                      { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
+LGELU__WORD S    v_to_f16 (V a)                       { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
+LGELU__WORD N    v_cut    (V a)                       { return vcvtq_s32_f32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return veorq_s32(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    uint32x4_t u = vreinterpretq_u32_s32(a), v = vreinterpretq_u32_s32(b);
+    uint32x4_t p = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(u), vget_low_u32(v))), q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
+    *low = vreinterpretq_s32_u32(vuzp1q_u32(p, q));
+    return vreinterpretq_s32_u32(vuzp2q_u32(p, q));
+}
 #else
 #define v_lanes 1
 #define v_rows  4
@@ -2826,6 +3000,34 @@ LGELU__WORD size_t m_count(M k)                       { return (size_t)k; }
 LGELU__WORD size_t v_pack (float *p, V a, M k)        { *p = a; return (size_t)k; }
 LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return k ? *p : a; }
 LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
+/* 16-bit numbers, random numbers */
+typedef uint16_t S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)      { return n ? *p : (S)0; }
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)       { if (n) *p = a; }
+LGELU__WORD N    s_wide   (S a)                       { return a; }
+LGELU__WORD S    s_narrow (N a)                       { return (S)((uint32_t)a & 0xFFFFu); }
+LGELU__WORD V    v_from_f16(S h)
+{
+    uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
+    if (a < 0x0400) return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);       /* subnormal: units of 2^-24 */
+    return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23)) | (a > 0x7C00 ? 0x400000u : 0) | s);
+}
+LGELU__WORD S    v_to_f16 (V x)
+{
+    uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
+    if (a > 0x7F800000u) return (S)(s | 0x7E00 | (a >> 13 & 0x3FF));
+    if (a >= 0x477FF000u) return (S)(s | 0x7C00);                                                  /* 65520 */
+    if (a < 0x38800000u) return (S)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));    /* below 2^-14: units of 2^-24 */
+    return (S)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
+}
+LGELU__WORD N    v_cut    (V a)                       { return (N)a; }
+LGELU__WORD N    n_xor    (N a, N b)                  { return a ^ b; }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    uint64_t p = (uint64_t)(uint32_t)a * (uint32_t)b;
+    *low = (N)(uint32_t)p;
+    return (N)(uint32_t)(p >> 32);
+}
 #endif
 
 /* ---- the gate ---- */
@@ -2926,7 +3128,8 @@ LGELU__WORD void LGELU__FN(beyond)(V *x, const G *g)
     EACH(n[u] = n_add(n_sub(v_bits(t[u]), v_bits(magic)), g->shift);)
     LGELU__FN(assemble)(r, n);
     EACH(tiny[u] = n_gt(g->low, v_bits(v_abs(x[u])));)
-    if (m_any(m_or(tiny[0], tiny[1]))) { EACH(r[u] = v_select(tiny[u], LGELU__FN(half)(v_abs(x[u])), r[u]);) }
+    if (m_any(m_or(tiny[0], tiny[1])))       /* with its sign: under DAZ a subnormal is not below zero */
+        EACH(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
     EACH(p[u] = v_sub(x[u], v_select(v_lt(r[u], v_set(7.888609e-31f)), zero, r[u]));)
     EACH(x[u] = v_select(v_lt(x[u], zero), v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), v_select(tiny[u], r[u], p[u]));)
 }
@@ -3392,6 +3595,142 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 #undef H
 #undef EACH
 
+/* ---- 16-bit numbers ---- */
+LGELU__WORD V LGELU__FN(from_bf16)(S a)
+{
+    N b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
+    return v_float(n_select(n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000)), quiet, b));
+}
+/* in whole numbers, for the processor's own instruction flushes subnormals */
+LGELU__WORD S LGELU__FN(to_bf16)(V a)
+{
+    N b = v_bits(a), high = n_down(b, 16), r = n_add(n_add(b, n_set(0x7FFF)), n_and(high, n_set(1)));
+    M nan = n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000));
+    return s_narrow(n_select(nan, n_or(high, n_set(0x40)), n_down(r, 16)));
+}
+static LGELU__TARGET void LGELU__FN(from16)(float *y, const uint16_t *x, int format, size_t n)
+{
+    size_t i;
+    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_from_f16(s_load(x + i, n - i)), n - i);
+    else for (i = 0; i < n; i += v_lanes) v_store_n(y + i, LGELU__FN(from_bf16)(s_load(x + i, n - i)), n - i);
+}
+static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int format, size_t n)
+{
+    size_t i;
+    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) s_store(y + i, v_to_f16(v_load_n(x + i, n - i)), n - i);
+    else for (i = 0; i < n; i += v_lanes) s_store(y + i, LGELU__FN(to_bf16)(v_load_n(x + i, n - i)), n - i);
+}
+/* The results t for x that f32 rounds into the middle of two 16-bit numbers (one in 2^13 for f16, 2^16 for bf16, but every other
+   bf16 subnormal) take a step to the side of the exact f, which is never a middle. Those below f16's normal numbers may stay. */
+static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format, size_t n)
+{
+    const N low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
+    float a;
+    size_t i, j;
+    for (i = 0; i < n; i += v_lanes) {
+        if (!m_any(n_gt(one, n_xor(n_and(v_bits(v_load_n(t + i, n - i)), low), half)))) continue;
+        for (j = i; j < n && j < i + v_lanes; j++) {
+            uint32_t b = lgelu__bits(t[j]);
+            if ((b & (format == LGELU__F16 ? 0x1FFFu : 0xFFFFu)) != (format == LGELU__F16 ? 0x1000u : 0x8000u)) continue;
+            LGELU__FN(from16)(&a, x + j, format, 1);
+            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), (double)lambda) != b >> 31 ? b + 1 : b - 1);
+        }
+    }
+}
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)
+{
+    float t[1024];
+    size_t i, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        LGELU__FN(from16)(t, x + i, format, m);
+        LGELU__FN(forward)(t, t, lambda, m);
+        if (lambda > 0) LGELU__FN(settle)(t, x + i, lambda, format, m);
+        LGELU__FN(to16)(y + i, t, format, m);
+    }
+}
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)
+{
+    float t[1024], d[1024];
+    double sum = 0;
+    size_t i, m;
+    for (i = 0; i < n; i += m) {
+        volatile double part;                /* it ends in a product, which must not melt into the sum */
+        m = n - i < 1024 ? n - i : 1024;
+        LGELU__FN(from16)(t, x + i, format, m);
+        LGELU__FN(from16)(d, dy + i, format, m);
+        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        if (dx) LGELU__FN(to16)(dx + i, d, format, m);
+        sum += part;
+    }
+    return sum;
+}
+
+/* ---- the stochastic gate ---- */
+/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x, which leaves λx as it is), within
+   2^-22 of itself; T = Q·2^32 to the nearest whole number. The rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0:
+   closed), so B = [R < Φ·2^32] never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
+/* 4·v_lanes numbers of a stream, as lgelu_random counts them, from 4·block on */
+LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uint64_t block)
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    float t[4][v_lanes];
+    N a, b, c, d, p, q, low_p, low_q;
+    int i;
+    for (i = 0; i < v_lanes; i++) {
+        uint64_t count = (block + (uint64_t)i) & (UINT64_MAX >> 2);
+        t[0][i] = lgelu__float((uint32_t)count);
+        t[1][i] = lgelu__float((uint32_t)(count >> 32));
+    }
+    a = v_bits(v_load(t[0]));             b = v_bits(v_load(t[1]));
+    c = n_set((int32_t)(uint32_t)stream); d = n_set((int32_t)(uint32_t)(stream >> 32));
+    for (i = 0; i < 10; i++) {
+        p = n_product(&low_p, a, n_set((int32_t)0xD2511F53u));
+        q = n_product(&low_q, c, n_set((int32_t)0xCD9E8D57u));
+        a = n_xor(n_xor(q, b), n_set((int32_t)k0));
+        c = n_xor(n_xor(p, d), n_set((int32_t)k1));
+        b = low_q;
+        d = low_p;
+        k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;
+    }
+    v_store(t[0], v_float(a)); v_store(t[1], v_float(b)); v_store(t[2], v_float(c)); v_store(t[3], v_float(d));
+    for (i = 0; i < v_lanes; i++, r += 4) { r[0] = t[0][i]; r[1] = t[1][i]; r[2] = t[2][i]; r[3] = t[3][i]; }
+}
+static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const float *x, float lambda, size_t n,
+                                                uint64_t seed, uint64_t stream, uint64_t first)
+{
+    const V least = v_set(8.6736174e-19f), zero = v_set(0);               /* 2^-60: Q = 1/2 */
+    const N minus = n_set(INT32_MIN);
+    float r[512 + 4 * v_lanes], w[512], f[512];
+    lgelu__coin p;
+    size_t i, j, m, skip = (size_t)(first & 3);
+    if (!(lambda >= 0)) {
+        for (i = 0; i < n; i++) y[i] = NAN;
+        return;
+    }
+    p = lgelu__prepare_coin(lambda);
+    for (i = 0; i < n; i += m) {
+        m = n - i < 512 ? n - i : 512;
+        for (j = 0; j < skip + m; j += 4 * v_lanes) LGELU__FN(random)(r + j, seed, stream, (first >> 2) + (i + j) / 4);
+        for (j = 0; j < m; j += v_lanes) {
+            V a = v_abs(v_load_n(x + i + j, m - j));
+            M tiny = n_gt(n_set(0x00800000), v_bits(a));
+            a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)), v_select(tiny, v_set(p.s3), v_set(p.s2)));
+            v_store(w + j, v_sub(zero, v_max(v_min(a, v_set(p.cap)), least)));   /* 0·inf becomes cap */
+        }
+        LGELU__FN(forward)(f, w, p.m, j);
+        for (j = 0; j < m; j += v_lanes) {
+            V a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j), shut = v_float(n_and(v_bits(open), minus));
+            N t = v_cut(v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));   /* -T */
+            N s = n_add(v_bits(v_load(r + skip + j)), minus);                     /* signed order for unsigned */
+            M plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(0x7F800000));
+            rare = n_gt(n_sub(minus, t), n_select(plus, n_sub(n_set(-1), s), s));
+            open = v_select(rare, v_select(plus, shut, open), v_select(plus, open, shut));
+            v_store_n(y + i + j, v_select(nan, v_float(n_or(v_bits(a), n_set(0x00400000))), open), m - j);
+        }
+    }
+}
+
 /* ---- optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
@@ -3649,6 +3988,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
     LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
+    LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), v_rows, 2 * v_lanes
 #endif
@@ -3704,6 +4044,16 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_min
 #undef v_table
 #undef v_whole
+#undef v_cut
+#undef n_product
+#undef n_xor
+#undef S
+#undef s_load
+#undef s_store
+#undef s_wide
+#undef s_narrow
+#undef v_from_f16
+#undef v_to_f16
 #undef LGELU__WORD
 #undef LGELU__FN
 #undef LGELU__TARGET
