@@ -228,7 +228,7 @@ typedef struct {
     double *dlambda;
     size_t samples;                          /* of the last forward */
     long   step;                             /* steps taken */
-    double loss, gradient_norm;              /* of the last forward; of the last step, before clipping */
+    double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
     int    fresh;                            /* the next backward overwrites the gradients */
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
@@ -548,6 +548,8 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 }
 
 /* ==== [4] DISPATCH ================================================================================================= */
+/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
+typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 typedef struct lgelu__block {                /* one block of a matrix product, rows i.., columns j.. and k.. of it */
     const lgelu_product *job;
@@ -575,10 +577,9 @@ typedef struct lgelu__kernels {
                                size_t outer, size_t channels, size_t inner);
     void   (*tanh_forward)    (float *y, const float *x, size_t n);
     void   (*tanh_backward)   (float *dx, const float *dy, const float *x, size_t n);
-    /* w = w - (rate·m̂/(√v̂ + eps) + decay·w) on the gradient scale·g; k1 = 1 - β1, k2 = 1 - β2, root = 1/√(1 - β2^step) */
-    void   (*adamw)           (float *w, float *m, float *v, const float *g, float scale, float k1, float beta2, float k2,
-                               float rate, float root, float eps, float decay, size_t n);
-    void   (*sgd)             (float *w, float *m, const float *g, float scale, float lr, float momentum, float decay, size_t n);
+    void   (*adamw)           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);
+    void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
+    double (*square_sum)      (const float *x, size_t n);
     float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
     float  (*sum_exp)         (const float *x, float shift, size_t n);                        /* Σ exp(x - shift) */
     void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
@@ -799,23 +800,32 @@ LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr)
 
 /* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once per call. The decay enters as
    lr·decay, not as the factor 1 - lr·decay: in float that factor is off by up to 3e-8, 3 % of a decay of 1e-6, at every step. */
-static void lgelu__adamw(float *w, float *m, float *v, const float *g, float scale, const lgelu_adamw *o, long step, size_t n)
+static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long step)
 {
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
-    long k;
-    for (k = step; k > 0; k >>= 1, f1 *= f1, f2 *= f2) if (k & 1) { p1 *= f1; p2 *= f2; }
-    p1 = fma(p1, -1.0, 1.0);
-    p2 = fma(p2, -1.0, 1.0);
-    lgelu__k()->adamw(w, m, v, g, scale, (float)(1 - b1), o->beta2, (float)(1 - b2), (float)((double)o->lr / p1),
-                      (float)(1 / sqrt(p2)), o->eps, o->lr * o->weight_decay, n);
+    lgelu__rule r;
+    for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) if (step & 1) { p1 *= f1; p2 *= f2; }
+    r.scale = scale; r.k1 = (float)(1 - b1); r.beta2 = o->beta2; r.k2 = (float)(1 - b2); r.eps = o->eps; r.decay = o->lr * o->weight_decay;
+    r.rate = (float)((double)o->lr / fma(p1, -1.0, 1.0));
+    r.root = (float)(1 / sqrt(fma(p2, -1.0, 1.0)));
+    return r;
+}
+static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay, float scale)
+{
+    lgelu__rule r;
+    memset(&r, 0, sizeof r);
+    r.scale = scale; r.k1 = momentum; r.rate = lr; r.decay = weight_decay;
+    return r;
 }
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n)
 {
-    lgelu__adamw(w, m, v, g, 1, opt, step, n);
+    lgelu__rule r = lgelu__adamw_rule(opt, 1, step);
+    lgelu__k()->adamw(w, m, v, g, &r, n);
 }
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n)
 {
-    lgelu__k()->sgd(w, m, g, 1, lr, momentum, weight_decay, n);
+    lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
+    lgelu__k()->sgd(w, m, NULL, g, &r, n);
 }
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
                                    const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers)
@@ -826,7 +836,7 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, 
     o.weight_decay = 0;                       /* decay of s would pull λ to 1 + ln 2, not to 1 */
     for (i = 0; i < layers; i++) {
         float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
-        if (fabsf(s[i]) <= FLT_MAX) lgelu__adamw(s + i, m + i, v + i, &g, 1, &o, step, 1);    /* λ = 1 and λ = inf are ends: they stay */
+        if (fabsf(s[i]) <= FLT_MAX) lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);    /* λ = 1 and λ = inf are ends: they stay */
         lambda[i] = lgelu_lambda(h, s[i]);
     }
 }
@@ -1819,7 +1829,7 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
     node->learns = 1;
     return i;
 }
-static int lgelu__gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
+static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
     int i = lgelu__node(net, LGELU__GATE, name, x, -1);
     lgelu_node *node = net->nodes + i;
@@ -1837,11 +1847,11 @@ static int lgelu__gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind 
 }
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
 {
-    return lgelu__gate(net, name, x, kind, lambda, 0);
+    return lgelu__gate_node(net, name, x, kind, lambda, 0);
 }
 LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
 {
-    return lgelu__gate(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
+    return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 static int lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
 {
@@ -2134,6 +2144,7 @@ static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_
     *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
     return count ? p : NULL;
 }
+enum { LGELU__PIECE = 65536 };                                        /* parameters to a task */
 typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
 #define LGELU__ENTRIES(net) (16 * ((size_t)(net)->count + 1))
 
@@ -2185,6 +2196,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->s_m     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s_v     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
+    if (pack < net->parameters / LGELU__PIECE * sizeof(double) + 64) pack = net->parameters / LGELU__PIECE * sizeof(double) + 64;
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
     net->arena   = (unsigned char *)lgelu__carve(memory, &at, arena, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
@@ -2303,13 +2315,36 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->fresh = 0;
     return LGELU_OK;
 }
+/* what runs over all the parameters, in pieces of LGELU__PIECE: the sum of squares, the update */
+typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
+
+static size_t lgelu__sweep_piece(const lgelu__sweep *s, size_t index, size_t *first)
+{
+    *first = s->first + index * LGELU__PIECE;
+    return lgelu__least(s->n - index * LGELU__PIECE, LGELU__PIECE);
+}
+static void lgelu__square_piece(void *user, size_t index)
+{
+    const lgelu__sweep *s = (const lgelu__sweep *)user;
+    size_t first, n = lgelu__sweep_piece(s, index, &first);
+    ((double *)(void *)s->net->pack)[index] = lgelu__k()->square_sum(s->net->g + first, n);
+}
+static void lgelu__update_piece(void *user, size_t index)
+{
+    const lgelu__sweep *s = (const lgelu__sweep *)user;
+    const lgelu_net *net = s->net;
+    size_t first, n = lgelu__sweep_piece(s, index, &first);
+    (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + first, net->m + first, net->v + first, net->g + first, s->rule, n);
+}
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
 {
-    double sum[16] = { 0 }, norm;
-    size_t i, j;
-    for (i = 0; i < net->parameters; i++) sum[i & 15] += (double)net->g[i] * (double)net->g[i];   /* exact products */
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) sum[i] += sum[i + j];
-    norm = sqrt(sum[0]);
+    size_t pieces = (net->parameters + LGELU__PIECE - 1) / LGELU__PIECE, i;
+    double sum = 0, norm;
+    lgelu__sweep s;
+    s.net = net; s.rule = NULL; s.sgd = 0; s.first = 0; s.n = net->parameters;
+    lgelu__parallel(&net->threads, lgelu__square_piece, &s, pieces);
+    for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
+    norm = sqrt(sum);
     net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
     return norm;
 }
@@ -2335,9 +2370,11 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 /* one group of parameters, first..first + n */
 static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, size_t first, size_t n)
 {
-    float *w = net->w + first, *m = net->m + first, *v = net->v + first, *g = net->g + first;
-    if (plan->sgd) lgelu__k()->sgd(w, m, g, net->gradient_scale, o->lr, o->beta1, o->weight_decay, n);
-    else lgelu__adamw(w, m, v, g, net->gradient_scale, o, net->step, n);
+    lgelu__rule rule = plan->sgd ? lgelu__sgd_rule(o->lr, o->beta1, o->weight_decay, net->gradient_scale)
+                                 : lgelu__adamw_rule(o, net->gradient_scale, net->step);
+    lgelu__sweep s;
+    s.net = net; s.rule = &rule; s.sgd = plan->sgd; s.first = first; s.n = n;
+    lgelu__parallel(&net->threads, lgelu__update_piece, &s, (n + LGELU__PIECE - 1) / LGELU__PIECE);
 }
 static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
@@ -2369,7 +2406,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
         return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d", net->step + 1);
     o.lr = lgelu_training_rate(plan, ++net->step);
-    net->gradient_norm = lgelu_net_clip(net, plan->clip);
+    net->gradient_norm = plan->clip > 0 ? lgelu_net_clip(net, plan->clip) : 0;
     lgelu__update(net, plan, &o, 0, net->matrices);
     o.weight_decay = 0;                                               /* none for biases */
     lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
@@ -2899,6 +2936,94 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
+#if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
+static const float lgelu__middle[8][8] = {  /* Q(z) in powers of 2z - k·STEP */
+    { 0.5f, 0.310515553f, 0.161385626f, 0.06901481f, 0.0239892881f, 0.00671895919f, 0.00150684931f, 0.000269359676f },
+    { -0.199471146f, -0.176524386f, -0.122342877f, -0.0664051771f, -0.0282276366f, -0.00939715467f, -0.00245000818f, -0.000500251015f },
+    { 1.7362575e-07f, 0.0218179245f, 0.030242458f, 0.0246225353f, 0.0139554441f, 0.00580732059f, 0.00181688752f, 0.000432807923f },
+    { 0.00830937643f, 0.00555730006f, 0.000113860173f, -0.00331966789f, -0.00342343445f, -0.00200101314f, -0.000796167471f, -0.000228795456f },
+    { 1.0233487e-05f, -0.00125223002f, -0.0012736452f, -0.000410653331f, 0.000264791655f, 0.000376315002f, 0.000219516398f, 8.09438498e-05f },
+    { -0.000340064347f, -0.000145655256f, 0.000120918128f, 0.000185340701f, 7.57866219e-05f, -1.79982144e-05f, -3.52464558e-05f, -1.94257045e-05f },
+    { 3.95841998e-05f, 4.66755664e-05f, 3.10616524e-05f, -8.62201068e-06f, -2.12157192e-05f, -8.82996392e-06f, 1.32611967e-06f, 2.88381648e-06f },
+    { -1.27128324e-05f, 9.59469162e-07f, -4.0339869e-06f, -4.49976733e-06f, 1.23173277e-06f, 2.08550136e-06f, 7.25657969e-07f, -1.49152001e-07f }
+};
+static const float lgelu__slope[9][8] = {  /* centre; (Q(z) - zφ(z))/exp(-z²/2) in powers of the distance from it */
+    { 0.977680664f, 2.50537109f, 4.0012207f, 5.99951172f, 9.00292969f, 12.9951172f, 0.398962402f, 0.751791537f },
+    { -0.125362769f, -0.858411729f, -1.50187147f, -2.32867455f, -3.54786444f, -5.15378094f, 0.214373365f, -6.93438551e-09f },
+    { -0.539116502f, -0.444409937f, -0.420230746f, -0.409210235f, -0.403692484f, -0.401263893f, -0.648857594f, -0.572406173f },
+    { 0.0638132691f, 0.0135866562f, 0.00460244995f, 0.00159076275f, 0.000509634847f, 0.000175597306f, 0.136914551f, 0.0847563669f },
+    { -0.0259121098f, -0.00380966975f, -0.0009578467f, -0.000241222166f, -5.40607434e-05f, -1.31997404e-05f, -0.0651000217f, -0.0365816504f },
+    { 0.0095428424f, 0.00101070909f, 0.000192201711f, 3.60140693e-05f, 5.6533604e-06f, 9.91458364e-07f, 0.0277469438f, 0.0143134417f },
+    { -0.00312177208f, -0.00025323921f, -3.73238254e-05f, -5.26736039e-06f, -5.99961822e-07f, -7.71401574e-08f, -0.0106264036f, -0.00516216177f },
+    { 0.000805387623f, 6.27961272e-05f, 7.5844946e-06f, 6.61527793e-07f, 6.81984105e-08f, 5.03976239e-09f, 0.00440550596f, 0.00175240252f },
+    { -0.000115809591f, -1.90221654e-05f, -1.45038075e-06f, -9.33540178e-08f, -5.1480078e-09f, 2.61447496e-11f, -0.00112223171f, -0.00057251926f }
+};
+static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
+    0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
+};
+static const float lgelu__tail[6] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
+    0.999984682f, -2.99570179f, 14.588047f, -85.7257462f, 425.529694f, -1105.82166f
+};
+/* λ = m·2^k, m in [1, 2), 2^-100 <= λ <= 2^100. Everything but the middle's step works on b = 2^k·abs(x), λx = m·b. */
+typedef struct {
+    float step, index, scale, m, k1, k2;   /* 2λ; 2λ/STEP; 2^k; m; k1 + k2 = -½log2(e)·m², error 2^-49 */
+    float w, c, cl;                 /* 1/m²; c·2^cl = 1/(m√(2π)) */
+    float last;                     /* the middle ends here: 3.6/λ */
+    int32_t most, low, shift;       /* the middle is low <= bits of abs(x) <= most; -k */
+    float cap, mark;                /* m·b <= 14.9, m·b < 12.9 in the backward */
+    double unit;                    /* 2^-2k/√(2π): x²φ = unit·b²·exp(-z²/2) */
+} lgelu__gate;
+
+static int lgelu__ordinary(float lambda) { return lambda >= 7.888609e-31f && lambda <= 1.2676506e30f; }
+
+static lgelu__gate lgelu__prepare(float lambda)
+{
+    lgelu__gate g;
+    int k = (int)(lgelu__bits(lambda) >> 23) - 127;
+    double m, c;
+    if (lambda > 1.2676506e30f) {   /* ReLU: every lane beyond the middle, e^-z²/2 = 0 */
+        lgelu__gate relu = { 0, 0, 1, 1, -1000, 0, 1, 1, 0, 1, INT32_MIN, 0, 0, 1, 0, 1 };
+        return relu;
+    }
+    g.step = 2 * lambda;
+    g.index = (float)(2.0226965403497266 * (double)lambda);
+    g.scale = lgelu__float((uint32_t)(127 + k) << 23);
+    g.m = lgelu__float((lgelu__bits(lambda) & 0x7FFFFFu) | 0x3F800000u);
+    m = (double)g.m;
+    g.k1 = (float)(-0.72134752044448170368 * (m * m));
+    g.k2 = (float)fma(-0.72134752044448170368, m * m, -(double)g.k1);
+    g.w = (float)(1 / (m * m));
+    c = 0.39894228040143267794 / m;
+    g.c = (float)c;
+    g.cl = (float)((c - (double)g.c) / c * 1.4426950408889634);
+    g.last = (float)(3.6 / (double)lambda);
+    g.low = 0x0D800000;             /* 2^-100 */
+    g.most = (int32_t)(lgelu__bits(g.last) - (uint32_t)g.low) + INT32_MIN;
+    g.shift = -k;
+    g.cap = (float)(14.9 / m);
+    g.mark = (float)(12.9 / m);
+    g.unit = 0.39894228040143267794 / ((double)g.scale * (double)g.scale);
+    return g;
+}
+
+/* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing mode enters */
+static float lgelu__narrow(double x)
+{
+    uint64_t b;
+    double a = fabs(x), magic = 4503599627370496.0;
+    if (!(a < 1.17549435082228751e-38)) return (float)x;
+    memcpy(&b, &x, 8);
+    a *= 1.42724769270595988106e45;
+    return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
+}
+static double lgelu__wide(float x)
+{
+    uint32_t b = lgelu__bits(x), a = b & 0x7FFFFFFFu;
+    if (a >= 0x00800000u) return (double)x;
+    return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
+}
+#endif
+
 /* The vocabulary: V is a vector of v_lanes floats, M a mask. v_load_n and v_store_n touch the first n numbers only (n may
    exceed v_lanes; the rest of a load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127].
    v_turn reads four numbers of each of v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a
@@ -2936,6 +3061,28 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #define v_select  LGELU__FN(v_select)
 #define v_pow2    LGELU__FN(v_pow2)
 #define v_turn    LGELU__FN(v_turn)
+#define N         LGELU__FN(N)
+#define I         LGELU__FN(I)
+#define m_and     LGELU__FN(m_and)
+#define m_any     LGELU__FN(m_any)
+#define m_or      LGELU__FN(m_or)
+#define n_add     LGELU__FN(n_add)
+#define n_and     LGELU__FN(n_and)
+#define n_down    LGELU__FN(n_down)
+#define n_gt      LGELU__FN(n_gt)
+#define n_max     LGELU__FN(n_max)
+#define n_or      LGELU__FN(n_or)
+#define n_select  LGELU__FN(n_select)
+#define n_set     LGELU__FN(n_set)
+#define n_sub     LGELU__FN(n_sub)
+#define n_up      LGELU__FN(n_up)
+#define v_abs     LGELU__FN(v_abs)
+#define v_bits    LGELU__FN(v_bits)
+#define v_float   LGELU__FN(v_float)
+#define v_index   LGELU__FN(v_index)
+#define v_min     LGELU__FN(v_min)
+#define v_table   LGELU__FN(v_table)
+#define v_whole   LGELU__FN(v_whole)
 
 #if LGELU__PASS == 3
 #define v_lanes 16
@@ -2977,6 +3124,29 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[0] = _mm512_shuffle_ps(a, c, 0x44); t[1] = _mm512_shuffle_ps(a, c, 0xEE);
     t[2] = _mm512_shuffle_ps(b, d, 0x44); t[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
+/* whole numbers and tables */
+typedef __m512i N;
+typedef __m512i I;
+LGELU__WORD V    v_abs    (V a)                       { return _mm512_abs_ps(a); }
+LGELU__WORD V    v_min    (V a, V b)                  { return _mm512_min_ps(a, b); }
+LGELU__WORD N    v_bits   (V a)                       { return _mm512_castps_si512(a); }
+LGELU__WORD V    v_float  (N a)                       { return _mm512_castsi512_ps(a); }
+LGELU__WORD V    v_whole  (N a)                       { return _mm512_cvtepi32_ps(a); }
+LGELU__WORD N    n_set    (int32_t a)                 { return _mm512_set1_epi32(a); }
+LGELU__WORD N    n_add    (N a, N b)                  { return _mm512_add_epi32(a, b); }
+LGELU__WORD N    n_sub    (N a, N b)                  { return _mm512_sub_epi32(a, b); }
+LGELU__WORD N    n_and    (N a, N b)                  { return _mm512_and_si512(a, b); }
+LGELU__WORD N    n_or     (N a, N b)                  { return _mm512_or_si512(a, b); }
+LGELU__WORD N    n_max    (N a, N b)                  { return _mm512_max_epi32(a, b); }
+LGELU__WORD N    n_up     (N a, int k)                { return _mm512_slli_epi32(a, (unsigned)k); }
+LGELU__WORD N    n_down   (N a, int k)                { return _mm512_srli_epi32(a, (unsigned)k); }
+LGELU__WORD M    n_gt     (N a, N b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
+LGELU__WORD N    n_select (M k, N a, N b)             { return _mm512_mask_blend_epi32(k, b, a); }
+LGELU__WORD M    m_and    (M a, M b)                  { return (M)(a & b); }
+LGELU__WORD M    m_or     (M a, M b)                  { return (M)(a | b); }
+LGELU__WORD int  m_any    (M a)                       { return a != 0; }
+LGELU__WORD I    v_index  (N a)                       { return a; }
+LGELU__WORD V    v_table  (const float *t, I i)       { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
 #elif LGELU__PASS == 2
 #define v_lanes 8
 #define v_rows  6
@@ -3016,6 +3186,29 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[0] = _mm256_shuffle_ps(a, c, 0x44); t[1] = _mm256_shuffle_ps(a, c, 0xEE);
     t[2] = _mm256_shuffle_ps(b, d, 0x44); t[3] = _mm256_shuffle_ps(b, d, 0xEE);
 }
+/* whole numbers and tables */
+typedef __m256i N;
+typedef __m256i I;
+LGELU__WORD V    v_abs    (V a)                       { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+LGELU__WORD V    v_min    (V a, V b)                  { return _mm256_min_ps(a, b); }
+LGELU__WORD N    v_bits   (V a)                       { return _mm256_castps_si256(a); }
+LGELU__WORD V    v_float  (N a)                       { return _mm256_castsi256_ps(a); }
+LGELU__WORD V    v_whole  (N a)                       { return _mm256_cvtepi32_ps(a); }
+LGELU__WORD N    n_set    (int32_t a)                 { return _mm256_set1_epi32(a); }
+LGELU__WORD N    n_add    (N a, N b)                  { return _mm256_add_epi32(a, b); }
+LGELU__WORD N    n_sub    (N a, N b)                  { return _mm256_sub_epi32(a, b); }
+LGELU__WORD N    n_and    (N a, N b)                  { return _mm256_and_si256(a, b); }
+LGELU__WORD N    n_or     (N a, N b)                  { return _mm256_or_si256(a, b); }
+LGELU__WORD N    n_max    (N a, N b)                  { return _mm256_max_epi32(a, b); }
+LGELU__WORD N    n_up     (N a, int k)                { return _mm256_slli_epi32(a, k); }
+LGELU__WORD N    n_down   (N a, int k)                { return _mm256_srli_epi32(a, k); }
+LGELU__WORD M    n_gt     (N a, N b)                  { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
+LGELU__WORD N    n_select (M k, N a, N b)             { return _mm256_blendv_epi8(b, a, _mm256_castps_si256(k)); }
+LGELU__WORD M    m_and    (M a, M b)                  { return _mm256_and_ps(a, b); }
+LGELU__WORD M    m_or     (M a, M b)                  { return _mm256_or_ps(a, b); }
+LGELU__WORD int  m_any    (M a)                       { return _mm256_movemask_ps(a) != 0; }
+LGELU__WORD I    v_index  (N a)                       { return a; }
+LGELU__WORD V    v_table  (const float *t, I i)       { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
@@ -3057,6 +3250,38 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+/* whole numbers and tables */
+typedef int32x4_t N;
+typedef uint8x16_t I;
+LGELU__WORD V    v_abs    (V a)                       { return vabsq_f32(a); }
+LGELU__WORD V    v_min    (V a, V b)                  { return vbslq_f32(vcltq_f32(a, b), a, b); }
+LGELU__WORD N    v_bits   (V a)                       { return vreinterpretq_s32_f32(a); }
+LGELU__WORD V    v_float  (N a)                       { return vreinterpretq_f32_s32(a); }
+LGELU__WORD V    v_whole  (N a)                       { return vcvtq_f32_s32(a); }
+LGELU__WORD N    n_set    (int32_t a)                 { return vdupq_n_s32(a); }
+LGELU__WORD N    n_add    (N a, N b)                  { return vaddq_s32(a, b); }
+LGELU__WORD N    n_sub    (N a, N b)                  { return vsubq_s32(a, b); }
+LGELU__WORD N    n_and    (N a, N b)                  { return vandq_s32(a, b); }
+LGELU__WORD N    n_or     (N a, N b)                  { return vorrq_s32(a, b); }
+LGELU__WORD N    n_max    (N a, N b)                  { return vmaxq_s32(a, b); }
+LGELU__WORD N    n_up     (N a, int k)                { return vshlq_s32(a, vdupq_n_s32(k)); }
+LGELU__WORD N    n_down   (N a, int k)                { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
+LGELU__WORD M    n_gt     (N a, N b)                  { return vcgtq_s32(a, b); }
+LGELU__WORD N    n_select (M k, N a, N b)             { return vbslq_s32(k, a, b); }
+LGELU__WORD M    m_and    (M a, M b)                  { return vandq_u32(a, b); }
+LGELU__WORD M    m_or     (M a, M b)                  { return vorrq_u32(a, b); }
+LGELU__WORD int  m_any    (M a)                       { return vmaxvq_u32(a) != 0; }
+LGELU__WORD I    v_index  (N a)                       /* number 0..7 of a float to the numbers of its four bytes */
+{
+    N b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
+    return vreinterpretq_u8_s32(b);
+}
+LGELU__WORD V    v_table  (const float *t, I i)
+{
+    uint8x16x2_t r;
+    r.val[0] = vreinterpretq_u8_f32(vld1q_f32(t));
+    r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
+    return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
 }
 #else
 #define v_lanes 1
@@ -3080,25 +3305,235 @@ LGELU__WORD M    v_lt     (V a, V b)                  { return a < b; }
 LGELU__WORD V    v_select (M k, V a, V b)             { return k ? a : b; }
 LGELU__WORD V    v_pow2   (V n)                       { return lgelu__float((uint32_t)((int32_t)n + 127) << 23); }
 LGELU__WORD void v_turn   (V t[4], const float *p, size_t row) { (void)row; memcpy(t, p, 4 * sizeof *t); }
+/* whole numbers and tables */
+typedef int32_t N;
+typedef int32_t I;
+LGELU__WORD V    v_abs    (V a)                       { return lgelu__float(lgelu__bits(a) & 0x7FFFFFFFu); }
+LGELU__WORD V    v_min    (V a, V b)                  { return a < b ? a : b; }
+LGELU__WORD N    v_bits   (V a)                       { return (N)lgelu__bits(a); }
+LGELU__WORD V    v_float  (N a)                       { return lgelu__float((uint32_t)a); }
+LGELU__WORD V    v_whole  (N a)                       { return (float)a; }
+LGELU__WORD N    n_set    (int32_t a)                 { return a; }
+LGELU__WORD N    n_add    (N a, N b)                  { return (N)((uint32_t)a + (uint32_t)b); }
+LGELU__WORD N    n_sub    (N a, N b)                  { return (N)((uint32_t)a - (uint32_t)b); }
+LGELU__WORD N    n_and    (N a, N b)                  { return a & b; }
+LGELU__WORD N    n_or     (N a, N b)                  { return a | b; }
+LGELU__WORD N    n_max    (N a, N b)                  { return a > b ? a : b; }
+LGELU__WORD N    n_up     (N a, int k)                { return (N)((uint32_t)a << k); }
+LGELU__WORD N    n_down   (N a, int k)                { return (N)((uint32_t)a >> k); }
+LGELU__WORD M    n_gt     (N a, N b)                  { return a > b; }
+LGELU__WORD N    n_select (M k, N a, N b)             { return k ? a : b; }
+LGELU__WORD M    m_and    (M a, M b)                  { return a & b; }
+LGELU__WORD M    m_or     (M a, M b)                  { return a | b; }
+LGELU__WORD int  m_any    (M a)                       { return a; }
+LGELU__WORD I    v_index  (N a)                       { return a & 7; }
+LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
 #endif
 
 /* ---- the gate ---- */
+/* METHOD. With a = abs(x), z = λa and Q(z) = Φ(-z), y = max(x, 0) - aQ serves both signs without cancellation. λx is never
+   rounded: each reduction is one fma on the factors. Errors below are in units of 2^-24 of the value.
+     middle   z < 3.6: eight intervals around kα/2, t = a·2λ/α rounds to k, d = 2λa - kα by fma, Q of degree 7 in d (0.2). α is
+              near 1 and such that Q(kα/2) is all but a float for all eight k (Gal).
+     beyond   aQ = 2^(k1 s)·(1 - wP(w))/(λ√(2π)), s = a² with its fma residue, k1 in two floats, w = 1/z², P of degree 5 (0.3),
+              2^f - 1 of degree 6 (0.1); results below 2^-126 are rounded by an addition and put together in whole numbers.
+              Every lane beyond the middle takes this road, whoever its neighbours are: a branch only skips it when no lane does.
+     f'       of -z is E·slope(z), E = exp(-z²/2), slope = Q/E - z/√(2π), on eight intervals of 1 + z, two to an octave (0.1),
+              the centre of [0.5, 1) on the root 0.7517915, so that the value is relatively exact there; f'(z) = 1 - f'(-z).
+     x²φ      = s·E/√(2π), the constant applied to the sum in double.
+   No intermediate is subnormal on the fast roads. Coefficients: tests/coefficients.py. */
+#define G LGELU__FN(G)
+typedef struct { V step, index, scale, m, k1, k2, w, c, cl, last, cap, mark; N most, low, shift; } G;
+
+LGELU__WORD G LGELU__FN(same)(const lgelu__gate *p)
+{
+    G g;
+    g.step = v_set(p->step);   g.index = v_set(p->index);
+    g.scale = v_set(p->scale); g.m = v_set(p->m);     g.k1 = v_set(p->k1);
+    g.k2 = v_set(p->k2);       g.w = v_set(p->w);         g.c = v_set(p->c);     g.cl = v_set(p->cl);
+    g.last = v_set(p->last);   g.cap = v_set(p->cap);     g.mark = v_set(p->mark);
+    g.most = n_set(p->most);   g.low = n_set(p->low);     g.shift = n_set(p->shift);
+    return g;
+}
+
+/* 2^f - 1, abs(f) <= 1/2 */
+LGELU__WORD V LGELU__FN(exp2m1)(V f)
+{
+    V p = v_set(lgelu__exp2[5]);
+    int j;
+    for (j = 4; j > 0; j--) p = v_fma(f, p, v_set(lgelu__exp2[j]));
+    return v_fma(f, v_set(lgelu__exp2[0]), v_mul(f, v_mul(f, p)));
+}
+
+/* r·2^e for r > 0, assembled in whole numbers: below 2^-126 the sum with 2^-26 rounds at 2^-149 */
+LGELU__WORD V LGELU__FN(assemble)(V r, N e)
+{
+    N b = v_bits(r), big = v_bits(v_set(1.490116119384765625e-8f)), x = n_add(n_down(b, 23), e), s;
+    s = n_or(n_and(b, n_set(0x7FFFFF)), n_up(n_add(n_max(x, n_set(-40)), n_set(100)), 23));
+    s = n_sub(v_bits(v_add(v_float(s), v_float(big))), big);
+    return v_float(n_select(n_gt(x, n_set(0)), n_add(b, n_up(e, 23)), s));
+}
+
+/* a/2 for a >= 0, to nearest even, in whole numbers */
+LGELU__WORD V LGELU__FN(half)(V a)
+{
+    N b = v_bits(a), s = n_down(n_add(b, n_and(n_down(b, 1), n_set(1))), 1);
+    return v_float(n_select(n_gt(n_set(0x01000000), b), s, n_sub(b, n_set(0x00800000))));
+}
+
+/* beyond the middle: aQ = 2^(k1 b²)·(1 - w·P(w))/(λ√(2π)), w = 1/z²; below 2^-100: x/2 */
+LGELU__WORD V LGELU__FN(forward_rest)(V x, V y, M out, const G *g)
+{
+    const V magic = v_set(12582912.0f);
+    V a = v_abs(x), b = v_min(v_set(19), v_mul(v_max(a, g->last), g->scale)), s = v_mul(b, b), sl = v_fma(b, b, v_sub(v_set(0), s));
+    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p = v_set(lgelu__tail[5]), r;
+    M tiny = n_gt(g->low, v_bits(a)), minus = v_lt(x, v_set(0));
+    int j;
+    e = LGELU__FN(exp2m1)(v_add(f, v_fma(s, g->k2, v_fma(sl, g->k1, g->cl))));
+    for (j = 4; j >= 0; j--) p = v_fma(w, p, v_set(lgelu__tail[j]));
+    r = v_fnma(v_mul(w, p), v_add(e, v_set(1)), e);
+    r = LGELU__FN(assemble)(v_fma(r, g->c, g->c), n_add(n_sub(v_bits(t), v_bits(magic)), g->shift));
+    r = v_select(tiny, LGELU__FN(half)(a), r);
+    e = v_sub(x, v_select(v_lt(r, v_set(7.888609e-31f)), v_set(0), r));
+    e = v_select(tiny, r, e);
+    e = v_select(minus, v_float(n_or(v_bits(r), n_set(INT32_MIN))), e);
+    return v_select(out, v_select(n_gt(n_set(1), v_bits(a)), x, e), y);
+}
+
+LGELU__WORD V LGELU__FN(forward_one)(V x, const G *g)
+{
+    const V magic = v_set(12582912.0f);
+    V a = v_abs(x), t = v_fma(a, g->index, magic);
+    V d = v_fma(a, g->step, v_fma(t, v_set(-0.988779067993164062f), v_set(12441720))), q;
+    I i = v_index(v_bits(t));
+    M out = n_gt(n_sub(v_bits(a), n_sub(g->low, n_set(INT32_MIN))), g->most);
+    int j;
+    q = v_table(lgelu__middle[7], i);
+    for (j = 6; j >= 0; j--) q = v_fma(d, q, v_table(lgelu__middle[j], i));
+    q = v_fnma(a, q, v_max(v_set(0), x));
+    return m_any(out) ? LGELU__FN(forward_rest)(x, q, out, g) : q;
+}
+
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
 {
+    lgelu__gate p;
+    G g;
     size_t i;
-    for (i = 0; i < n; i++) y[i] = (float)lgelu_exact((double)x[i], (double)lambda);
+    if (!lgelu__ordinary(lambda)) {
+        if (lambda > FLT_MAX)
+            for (i = 0; i < n; i += v_lanes) {
+                V a = v_load_n(x + i, n - i);
+                v_store_n(y + i, v_float(n_or(v_bits(v_max(v_set(0), a)), n_and(v_bits(a), n_set(INT32_MIN)))), n - i);
+            }
+        else
+            for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), (double)lambda));
+        return;
+    }
+    p = lgelu__prepare(lambda);
+    g = LGELU__FN(same)(&p);
+    for (i = 0; i + v_lanes <= n; i += v_lanes) v_store(y + i, LGELU__FN(forward_one)(v_load(x + i), &g));
+    if (i < n) v_store_n(y + i, LGELU__FN(forward_one)(v_load_n(x + i, n - i), &g), n - i);
 }
+
+/* f' and x²φ: E = exp(-z²/2) = (1 + e)·2^n for all z, f'(-z) = E·slope(z), x²φ = unit·b²E. What the fast road leaves
+   out (dx below 2^-126, b²E below 2^-100) comes from slope_rest; small holds terms times 2^100. */
+LGELU__WORD V LGELU__FN(slope_rest)(M out, V dx, V dy, V x, V b, V e, V r, V t, V slope, V *term, V *small, const G *g)
+{
+    N u = v_bits(v_abs(dy)), n = n_sub(v_bits(t), v_bits(v_set(12583039.0f))), sign;
+    M tiny = n_gt(n_set(0x0D800000), u), minus = v_lt(x, v_set(0)), weak = m_and(out, v_lt(*term, v_set(7.888609e-31f)));
+    V c = v_mul(b, v_set(1125899906842624.0f)), s, p;                      /* 2^50 b */
+    s = v_min(g->cap, b);
+    s = v_mul(s, s);
+    p = v_mul(v_fma(e, s, s), v_float(n_up(n_add(n_max(n, n_set(-226)), n_set(227)), 23)));
+    p = v_select(v_lt(b, v_set(9.094947e-13f)), v_mul(c, c), p);
+    *small = v_fma(v_select(weak, dy, v_set(0)), p, *small);
+    *term = v_select(weak, v_set(0), *term);
+    s = v_select(n_gt(n_set(0x00800000), u), v_mul(v_whole(u), v_set(1.7763568394002505e-15f)), v_float(n_add(u, n_set(100 << 23))));
+    p = v_select(minus, r, slope);
+    sign = n_and(v_bits(v_mul(v_select(n_gt(n_set(0), v_bits(dy)), v_set(-1), v_set(1)), p)), n_set(INT32_MIN));
+    p = v_mul(v_select(tiny, s, v_abs(dy)), v_abs(p));
+    n = n_add(n_select(minus, n, n_set(0)), n_select(tiny, n_set(-100), n_set(0)));
+    return v_select(out, v_float(n_or(v_bits(LGELU__FN(assemble)(p, n)), sign)), dx);
+}
+
+LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const G *g)
+{
+    const V magic = v_set(12583039.0f), floor = v_set(9.094947e-13f), zero = v_set(0), one = v_set(1);
+    V a = v_abs(x), b0 = v_mul(a, g->scale), b = v_max(floor, v_min(g->cap, b0)), s = v_mul(b, b), sl = v_fma(b, b, v_sub(zero, s));
+    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, d, h, power, slope, term, dx;
+    I i = v_index(n_down(v_bits(v_fma(b, g->m, one)), 22));
+    M out;
+    int j;
+    e = LGELU__FN(exp2m1)(v_add(f, v_fma(sl, g->k1, v_mul(s, g->k2))));
+    d = v_fma(b, g->m, v_sub(zero, v_table(lgelu__slope[0], i)));
+    h = v_table(lgelu__slope[8], i);
+    for (j = 7; j > 2; j--) h = v_fma(d, h, v_table(lgelu__slope[j], i));
+    h = v_fma(d, v_table(lgelu__slope[2], i), v_fma(v_mul(d, d), h, v_table(lgelu__slope[1], i)));
+    h = v_fma(e, h, h);
+    power = v_select(v_lt(b0, g->mark), v_float(n_up(v_bits(t), 23)), zero);
+    d = v_mul(h, power);
+    slope = v_select(v_lt(x, zero), d, v_sub(one, d));
+    dx = v_mul(dy, slope);
+    term = v_mul(v_fma(e, s, s), power);
+    term = v_select(v_lt(b0, floor), zero, term);
+    out = m_or(v_lt(term, v_set(7.888609e-31f)), n_gt(n_set(0x00800000), v_bits(v_abs(dx))));
+    if (m_any(out)) {
+        N u = v_bits(v_abs(dy));
+        out = m_and(m_and(out, m_and(v_lt(zero, b0), v_lt(b0, g->cap))), m_and(n_gt(u, n_set(0)), n_gt(n_set(0x7F800000), u)));
+        if (m_any(out)) dx = LGELU__FN(slope_rest)(out, dx, dy, x, b0, e, h, t, slope, &term, small, g);
+    }
+    *sum = v_fma(dy, term, *sum);
+    return dx;
+}
+
+/* 16 virtual lanes in float for 256 elements, then in double */
 static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
-    double sum[16] = { 0 };
-    size_t i;
-    for (i = 0; i < n; i++) {
-        float d = dy[i];
-        sum[i & 15] += (double)d * (double)(float)lgelu_exact_dlambda((double)x[i], (double)lambda);
-        if (dx) dx[i] = d * (float)lgelu_exact_dx((double)x[i], (double)lambda);
+    lgelu__gate p;
+    G g;
+    double total[16] = { 0 };
+    float part[32];
+    size_t i, j, end;
+    if (!lgelu__ordinary(lambda)) {
+        double sum = 0;
+        if (lambda > FLT_MAX && n)
+            for (i = 0; dx && i < n; i += v_lanes) {
+                V a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);
+                v_store_n(dx + i, v_mul(v_load_n(dy + i, n - i), v_select(v_lt(zero, a), one, v_max(zero, a))), n - i);
+            }
+        else
+            for (i = 0; i < n; i++) {
+                double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]);
+                sum = fma(d, lgelu_exact_dlambda(a, (double)lambda), sum);
+                if (dx) dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, (double)lambda));
+            }
+        return sum;
     }
-    for (i = 1; i < 16; i++) sum[0] += sum[i];
-    return sum[0];
+    p = lgelu__prepare(lambda);
+    g = LGELU__FN(same)(&p);
+    for (i = 0; i < n; i = end) {
+        V sum[16 / v_lanes], small[16 / v_lanes];
+        end = n - i < 256 ? n : i + 256;
+        for (j = 0; j < 16 / v_lanes; j++) sum[j] = small[j] = v_set(0);
+        for (; i + 16 <= end; i += 16)
+            for (j = 0; j < 16 / v_lanes; j++) {
+                size_t k = i + j * v_lanes;
+                V d = LGELU__FN(backward_one)(v_load(dy + k), v_load(x + k), &sum[j], &small[j], &g);
+                if (dx) v_store(dx + k, d);
+            }
+        for (j = 0; j < 16 / v_lanes && i + j * v_lanes < end; j++) {
+            size_t k = i + j * v_lanes;
+            V d = LGELU__FN(backward_one)(v_load_n(dy + k, n - k), v_load_n(x + k, n - k), &sum[j], &small[j], &g);
+            if (dx) v_store_n(dx + k, d, n - k);
+        }
+        for (j = 0; j < 16 / v_lanes; j++) {
+            v_store(part + j * v_lanes, sum[j]);
+            v_store(part + 16 + j * v_lanes, small[j]);
+        }
+        for (j = 0; j < 16; j++) total[j] = fma((double)part[16 + j], 7.88860905221011805e-31, total[j] + (double)part[j]);
+    }
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) total[i] += total[i + j];
+    return total[0] * p.unit;
 }
 static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, const float *lambda,
                                                       size_t outer, size_t channels, size_t inner)
@@ -3129,35 +3564,45 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
         dx[i] = dy[i] * (float)fma(2 * t * e * (1 - e), 0.79788456080286536 * fma(3 * 0.044715 * t, t, 1.0), e);
     }
 }
+#undef G
 
 /* ---- optimiser ---- */
-static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, float scale, float k1, float beta2,
-                                           float k2, float rate, float root, float eps, float decay, size_t n)
+static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const V vs = v_set(scale), vk1 = v_set(k1), vb2 = v_set(beta2), vk2 = v_set(k2), vr = v_set(rate), vq = v_set(root),
-            ve = v_set(eps), vd = v_set(decay);
+    const V scale = v_set(o->scale), k1 = v_set(o->k1), k2 = v_set(o->k2), beta2 = v_set(o->beta2), rate = v_set(o->rate),
+            root = v_set(o->root), eps = v_set(o->eps), decay = v_set(o->decay);
     size_t i;
     for (i = 0; i < n; i += v_lanes) {
-        V a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, vs);
-        a = v_fnma(vk1, v_fnma(q, vs, a), a);
-        b = v_fma(v_mul(vk2, d), d, v_mul(vb2, b));
+        V a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, scale);
+        a = v_fnma(k1, v_fnma(q, scale, a), a);
+        b = v_fma(v_mul(k2, d), d, v_mul(beta2, b));
         v_store_n(mean + i, a, n - i);
         v_store_n(square + i, b, n - i);
         d = v_load_n(w + i, n - i);
-        v_store_n(w + i, v_sub(d, v_fma(vr, v_div(a, v_fma(v_sqrt(b), vq, ve)), v_mul(vd, d))), n - i);
+        v_store_n(w + i, v_sub(d, v_fma(rate, v_div(a, v_fma(v_sqrt(b), root, eps)), v_mul(decay, d))), n - i);
     }
 }
-
-static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, const float *g, float scale, float lr, float momentum, float decay, size_t n)
+static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const V vs = v_set(scale), vr = v_set(lr), vm = v_set(momentum), vd = v_set(decay);
+    const V scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->k1), decay = v_set(o->decay);
     size_t i;
+    (void)square;
     for (i = 0; i < n; i += v_lanes) {
-        V a = v_load_n(w + i, n - i), b = v_fma(v_load_n(g + i, n - i), vs, v_mul(vd, a));
-        b = v_fma(vm, v_load_n(mean + i, n - i), b);
+        V a = v_load_n(w + i, n - i), b = v_fma(v_load_n(g + i, n - i), scale, v_mul(decay, a));
+        b = v_fma(momentum, v_load_n(mean + i, n - i), b);
         v_store_n(mean + i, b, n - i);
-        v_store_n(w + i, v_fnma(vr, b, a), n - i);
+        v_store_n(w + i, v_fnma(rate, b, a), n - i);
     }
+}
+/* Σ x²: the products are exact in double, so contraction can't change a bit; the compiler makes vectors of the 16 lanes */
+static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
+{
+    double sum[16] = { 0 };
+    size_t i, j;
+    for (i = 0; i + 16 <= n; i += 16) for (j = 0; j < 16; j++) sum[j] += (double)x[i + j] * (double)x[i + j];
+    for (j = 0; i < n; i++, j++) sum[j] += (double)x[i] * (double)x[i];
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) sum[i] += sum[i + j];
+    return sum[0];
 }
 
 /* ---- softmax ---- */
@@ -3451,7 +3896,7 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
 
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
-    LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd),
+    LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
 #ifdef LGELU_TRAINER
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
@@ -3481,6 +3926,28 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_select
 #undef v_pow2
 #undef v_turn
+#undef N
+#undef I
+#undef m_and
+#undef m_any
+#undef m_or
+#undef n_add
+#undef n_and
+#undef n_down
+#undef n_gt
+#undef n_max
+#undef n_or
+#undef n_select
+#undef n_set
+#undef n_sub
+#undef n_up
+#undef v_abs
+#undef v_bits
+#undef v_float
+#undef v_index
+#undef v_min
+#undef v_table
+#undef v_whole
 #undef LGELU__WORD
 #undef LGELU__FN
 #undef LGELU__TARGET
