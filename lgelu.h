@@ -223,6 +223,7 @@ typedef struct {
     float *w, *g, *m, *v;                    /* weights, gradients, AdamW moments; the last three in training only */
     size_t states; float *state;             /* running means and variances: no gradient, no decay, saved with the weights */
     int    evaluate;                         /* 1: a network made to train behaves as at inference (running statistics) */
+    int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; set it before lgelu_net_bytes */
     int    hardnesses;
     float *lambda, *s, *s_m, *s_v, *lambda0; /* per hardness: λ, free number, its moments, λ where hardening begins */
     double *dlambda;
@@ -245,7 +246,8 @@ LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, floa
 LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
 /* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros around, k over
    the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0, 2, 3, 1). One chain of
-   fma over (i, j, k). groups = channels = outputs is depthwise, groups = 1 the usual. */
+   fma over (i, j, k); but a kernel of 3 with stride 1, in one group and from 16 channels on, goes by Winograd's F(2×2, 3×3), 2.25 times
+   fewer products and up to 4 times the rounding error, unless net.direct is set. groups = channels = outputs is depthwise. */
 LGELU_DEF int  lgelu_conv  (lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
                             size_t groups, int bias);
 /* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and under
@@ -594,6 +596,9 @@ typedef struct lgelu__kernels {
     void   (*affine)          (float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb, const float *cb,
                                size_t rows, size_t n);
     void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
+    void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
+    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t n, int flip);            /* 3×3 taps to 16 matrices */
+    void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
@@ -1321,6 +1326,96 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
     return node->groups > 1 && node->groups == node->shape[2] && node->groups == net->nodes[node->input[0]].shape[2];
 }
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
+/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
+   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), LGELU__TILES tiles at a time.
+   dx is the same with dy for x, the taps reversed and padding 2 - padding. */
+enum { LGELU__TILES = 128 };
+typedef struct {
+    const float *x, *w, *bias; float *y;
+    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
+    size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
+    float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
+} lgelu__winograd;
+
+static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
+{
+    return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
+        && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
+}
+static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536; }       /* products that are worth sharing out themselves */
+static size_t lgelu__winograd_bytes(size_t in, size_t out)
+{
+    size_t each = lgelu_multiply_bytes(LGELU__TILES, out, in);
+    return 64 * lgelu__plus(lgelu__times(in, out), LGELU__TILES * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
+}
+static void lgelu__winograd_taps(void *user, size_t o)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    lgelu__k()->winograd_kernel(p->kernel + o * p->taps_in, p->in * p->out, p->w + o * 9 * p->taps_in, p->taps_in, p->flip);
+}
+static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const float *d[16];
+    size_t t, k;
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        size_t tile = p->first + t, sample = tile / (p->across * p->down);
+        size_t row = 2 * (tile / p->across % p->down) - p->padding, column = 2 * (tile % p->across) - p->padding;      /* wrap below 0 */
+        for (k = 0; k < 16; k++)
+            d[k] = row + k / 4 < p->rows && column + k % 4 < p->columns ? p->x + ((sample * p->rows + row + k / 4) * p->columns + column + k % 4) * p->in : NULL;
+        lgelu__k()->winograd_in(p->u + t * p->in, LGELU__TILES * p->in, d, p->in);
+    }
+}
+static void lgelu__winograd_product(void *user, size_t k)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, p->m + k * LGELU__TILES * p->out, p->u + k * LGELU__TILES * p->in, p->kernel + k * p->in * p->out);
+    if (!p->flip) { job.b.row = 1; job.b.col = p->in; }
+    lgelu_multiply(&job, p->work + (p->threads ? 0 : k * p->work_bytes), p->threads);
+}
+static void lgelu__winograd_scatter(void *user, size_t task)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    float *y[4];
+    size_t t, k;
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        size_t tile = p->first + t, sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down), column = 2 * (tile % p->across);
+        for (k = 0; k < 4; k++)
+            y[k] = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns ? p->y + ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out : NULL;
+        lgelu__k()->winograd_out(y, p->m + t * p->out, LGELU__TILES * p->out, p->bias, p->add, p->out);
+    }
+}
+/* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out) */
+static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, int add)
+{
+    const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
+    size_t tiles, k, eights;
+    lgelu__winograd p;
+    p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
+    p.y = dx ? dx : lgelu__at(net, node, LGELU__VALUE);
+    p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
+    p.rows = a->shape[0]; p.columns = a->shape[1]; p.in = a->shape[2];
+    p.to_rows = b->shape[0]; p.to_columns = b->shape[1]; p.out = b->shape[2];
+    p.padding = dx ? 2 - node->padding : node->padding;
+    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2;
+    p.taps_in = from->shape[2]; p.flip = dx != NULL; p.add = add;
+    p.kernel = net->pack;
+    p.u = p.kernel + 16 * p.in * p.out;
+    p.m = p.u + 16 * LGELU__TILES * p.in;
+    p.work = (unsigned char *)(p.m + 16 * LGELU__TILES * p.out);
+    p.work_bytes = (lgelu_multiply_bytes(LGELU__TILES, p.out, p.in) + 63) & ~(size_t)63;
+    p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
+    lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
+    tiles = net->samples * p.across * p.down;
+    for (p.first = 0; p.first < tiles; p.first += p.count) {
+        p.count = lgelu__least(tiles - p.first, LGELU__TILES);
+        eights = (p.count + 7) / 8;
+        lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
+        if (p.threads) for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
+        else lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
+        lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
+    }
+}
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
     const size_t *x = net->nodes[node->input[0]].shape;
@@ -1331,6 +1426,7 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     use[0] = lgelu_multiply_bytes(rows, out, taps * in);
     use[1] = lgelu_multiply_bytes(out, taps * in, rows);
     use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
+    if (lgelu__fast(net, node)) { use[0] = lgelu__winograd_bytes(in, out); use[2] = lgelu__winograd_bytes(out, in); }
     for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
     return most;
 }
@@ -1403,6 +1499,7 @@ static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
         lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * node->shape[0]);
         return LGELU_OK;
     }
+    if (lgelu__fast(net, node)) { lgelu__winograd_run(net, node, NULL, 0); return LGELU_OK; }
     for (g = 0; g < node->groups; g++) {
         lgelu__patches patches = lgelu__conv_patches(net, node, g);
         lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, k, y + g * out, patches.x, net->w + node->weight + g * out * k);
@@ -1514,7 +1611,8 @@ static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
         p.accumulate = !net->fresh;
         lgelu_multiply(&p, net->pack, &net->threads);
     }
-    if (dx[0]) lgelu__conv_dx(net, node, dx[0], x->written);
+    if (dx[0] && lgelu__fast(net, node)) lgelu__winograd_run(net, node, dx[0], x->written);
+    else if (dx[0]) lgelu__conv_dx(net, node, dx[0], x->written);
 }
 
 /* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
@@ -3959,6 +4057,69 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
         v_store_n(y + i, sum, n - i);
     }
 }
+/* Bᵀ d B with Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); d NULL: zeros */
+LGELU__WORD void LGELU__FN(winograd_line)(V *y, V a, V b, V c, V d)
+{
+    y[0] = v_sub(a, c); y[1] = v_add(b, c); y[2] = v_sub(c, b); y[3] = v_sub(b, d);
+}
+static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *const *d, size_t n)
+{
+    size_t j, k, l;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[16], y[4];
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = d[k] ? v_load_n(d[k] + j, n - j) : v_set(0);
+        LGELU__UNROLL for (k = 0; k < 4; k++) LGELU__FN(winograd_line)(t + 4 * k, t[4 * k], t[4 * k + 1], t[4 * k + 2], t[4 * k + 3]);
+        LGELU__UNROLL for (k = 0; k < 4; k++) {
+            LGELU__FN(winograd_line)(y, t[k], t[4 + k], t[8 + k], t[12 + k]);
+            LGELU__UNROLL for (l = 0; l < 4; l++) v_store_n(u + (4 * l + k) * step + j, y[l], n - j);
+        }
+    }
+}
+/* G w Gᵀ with G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); reversed taps swap the first and the last of each four */
+LGELU__WORD void LGELU__FN(winograd_taps)(V *y, V a, V b, V c)
+{
+    V s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
+    y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
+}
+static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t n, int flip)
+{
+    size_t j, k, l;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[12], y[4];
+        LGELU__UNROLL for (k = 0; k < 3; k++)
+            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * n + j, n - j), v_load_n(w + (3 * k + 1) * n + j, n - j), v_load_n(w + (3 * k + 2) * n + j, n - j));
+        LGELU__UNROLL for (k = 0; k < 4; k++) {
+            LGELU__FN(winograd_taps)(y, t[k], t[4 + k], t[8 + k]);
+            LGELU__UNROLL for (l = 0; l < 4; l++) {
+                size_t row = flip && l % 3 == 0 ? 3 - l : l, column = flip && k % 3 == 0 ? 3 - k : k;
+                v_store_n(u + (4 * row + column) * step + j, y[l], n - j);
+            }
+        }
+    }
+}
+/* Aᵀ m A with Aᵀ = (1 1 1 0; 0 1 -1 -1); y NULL: no such pixel */
+static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *m, size_t step, const float *bias, int add, size_t n)
+{
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[8], z[4], a, b, c, d;
+        LGELU__UNROLL for (k = 0; k < 4; k++) {
+            a = v_load_n(m + k * step + j, n - j); b = v_load_n(m + (4 + k) * step + j, n - j);
+            c = v_load_n(m + (8 + k) * step + j, n - j); d = v_load_n(m + (12 + k) * step + j, n - j);
+            t[k] = v_add(v_add(a, b), c);
+            t[4 + k] = v_sub(v_sub(b, c), d);
+        }
+        LGELU__UNROLL for (k = 0; k < 2; k++) {
+            z[2 * k] = v_add(v_add(t[4 * k], t[4 * k + 1]), t[4 * k + 2]);
+            z[2 * k + 1] = v_sub(v_sub(t[4 * k + 1], t[4 * k + 2]), t[4 * k + 3]);
+        }
+        for (k = 0; k < 4; k++) if (y[k]) {
+            if (bias) z[k] = v_add(z[k], v_load_n(bias + j, n - j));
+            if (add) z[k] = v_add(z[k], v_load_n(y[k] + j, n - j));
+            v_store_n(y[k] + j, z[k], n - j);
+        }
+    }
+}
 /* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors (Knuth's TwoSum, an fma), which
    are summed apart; 48 bits, like double, on any instruction set */
 static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, const float *b, size_t rows, size_t n)
@@ -4010,7 +4171,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
 #ifdef LGELU_TRAINER
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
-    LGELU__FN(depthwise), v_rows, 2 * v_lanes
+    LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out), v_rows, 2 * v_lanes
 #endif
 };
 
