@@ -599,6 +599,8 @@ typedef struct lgelu__kernels {
     void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
     void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t n, int flip);            /* 3×3 taps to 16 matrices */
     void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
+    void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
+    void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
@@ -1328,13 +1330,14 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
    become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), LGELU__TILES tiles at a time.
-   dx is the same with dy for x, the taps reversed and padding 2 - padding. */
+   dx is the same with dy for x, the taps reversed and padding 2 - padding; dW runs the steps around the products backwards. */
 enum { LGELU__TILES = 128 };
 typedef struct {
     const float *x, *w, *bias; float *y;
     size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
     size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
     float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
+    float *dw; const float *dy;              /* dW wanted, from dy */
 } lgelu__winograd;
 
 static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
@@ -1343,9 +1346,10 @@ static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
         && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
 static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536; }       /* products that are worth sharing out themselves */
+static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__winograd_bytes(size_t in, size_t out)
 {
-    size_t each = lgelu_multiply_bytes(LGELU__TILES, out, in);
+    size_t each = lgelu__most(lgelu_multiply_bytes(LGELU__TILES, out, in), lgelu_multiply_bytes(out, in, LGELU__TILES));
     return 64 * lgelu__plus(lgelu__times(in, out), LGELU__TILES * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
 }
 static void lgelu__winograd_taps(void *user, size_t o)
@@ -1369,30 +1373,47 @@ static void lgelu__winograd_gather(void *user, size_t task)           /* eight t
 static void lgelu__winograd_product(void *user, size_t k)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, p->m + k * LGELU__TILES * p->out, p->u + k * LGELU__TILES * p->in, p->kernel + k * p->in * p->out);
-    if (!p->flip) { job.b.row = 1; job.b.col = p->in; }
+    float *u = p->u + k * LGELU__TILES * p->in, *m = p->m + k * LGELU__TILES * p->out, *kernel = p->kernel + k * p->in * p->out;
+    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
+    if (p->dw) {
+        job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
+        job.a.row = 1; job.a.col = p->out;
+        job.accumulate = p->first > 0;
+    } else if (!p->flip) { job.b.row = 1; job.b.col = p->in; }
     lgelu_multiply(&job, p->work + (p->threads ? 0 : k * p->work_bytes), p->threads);
 }
 static void lgelu__winograd_scatter(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     float *y[4];
+    const float *dy[4];
     size_t t, k;
     for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
         size_t tile = p->first + t, sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down), column = 2 * (tile % p->across);
-        for (k = 0; k < 4; k++)
-            y[k] = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns ? p->y + ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out : NULL;
-        lgelu__k()->winograd_out(y, p->m + t * p->out, LGELU__TILES * p->out, p->bias, p->add, p->out);
+        for (k = 0; k < 4; k++) {
+            size_t at = ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out;
+            int there = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns;
+            y[k] = there && p->y ? p->y + at : NULL;
+            dy[k] = there && p->dw ? p->dy + at : NULL;
+        }
+        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, LGELU__TILES * p->out, dy, p->out);
+        else lgelu__k()->winograd_out(y, p->m + t * p->out, LGELU__TILES * p->out, p->bias, p->add, p->out);
     }
 }
-/* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out) */
-static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, int add)
+static void lgelu__winograd_dtaps(void *user, size_t o)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, p->kernel + o * p->in, p->in * p->out, p->add, p->in);
+}
+/* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out), to dx, or to dw */
+static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
 {
     const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
     size_t tiles, k, eights;
     lgelu__winograd p;
     p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
-    p.y = dx ? dx : lgelu__at(net, node, LGELU__VALUE);
+    p.y = dw ? NULL : dx ? dx : lgelu__at(net, node, LGELU__VALUE);
+    p.dw = dw; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
     p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
     p.rows = a->shape[0]; p.columns = a->shape[1]; p.in = a->shape[2];
     p.to_rows = b->shape[0]; p.to_columns = b->shape[1]; p.out = b->shape[2];
@@ -1403,18 +1424,20 @@ static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *d
     p.u = p.kernel + 16 * p.in * p.out;
     p.m = p.u + 16 * LGELU__TILES * p.in;
     p.work = (unsigned char *)(p.m + 16 * LGELU__TILES * p.out);
-    p.work_bytes = (lgelu_multiply_bytes(LGELU__TILES, p.out, p.in) + 63) & ~(size_t)63;
+    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(LGELU__TILES, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, LGELU__TILES)) + 63) & ~(size_t)63;
     p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
-    lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
+    if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
     tiles = net->samples * p.across * p.down;
     for (p.first = 0; p.first < tiles; p.first += p.count) {
         p.count = lgelu__least(tiles - p.first, LGELU__TILES);
         eights = (p.count + 7) / 8;
         lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
+        if (dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
         if (p.threads) for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
         else lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
-        lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
+        if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
     }
+    if (dw) lgelu__parallel(&net->threads, lgelu__winograd_dtaps, &p, node->shape[2]);
 }
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
@@ -1499,7 +1522,7 @@ static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
         lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * node->shape[0]);
         return LGELU_OK;
     }
-    if (lgelu__fast(net, node)) { lgelu__winograd_run(net, node, NULL, 0); return LGELU_OK; }
+    if (lgelu__fast(net, node)) { lgelu__winograd_run(net, node, NULL, NULL, 0); return LGELU_OK; }
     for (g = 0; g < node->groups; g++) {
         lgelu__patches patches = lgelu__conv_patches(net, node, g);
         lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, k, y + g * out, patches.x, net->w + node->weight + g * out * k);
@@ -1602,6 +1625,11 @@ static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
         lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * x->shape[0]);
         return;
     }
+    if (lgelu__fast(net, node)) {
+        lgelu__winograd_run(net, node, NULL, net->g + node->weight, !net->fresh);
+        if (dx[0]) lgelu__winograd_run(net, node, dx[0], NULL, x->written);
+        return;
+    }
     for (g = 0; g < node->groups; g++) {
         lgelu__patches patches = lgelu__conv_patches(net, node, g);
         lgelu_product p = lgelu__linear_make(out, k, rows, net->g + node->weight + g * out * k, dy + g * out, patches.x);
@@ -1611,8 +1639,7 @@ static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
         p.accumulate = !net->fresh;
         lgelu_multiply(&p, net->pack, &net->threads);
     }
-    if (dx[0] && lgelu__fast(net, node)) lgelu__winograd_run(net, node, dx[0], x->written);
-    else if (dx[0]) lgelu__conv_dx(net, node, dx[0], x->written);
+    if (dx[0]) lgelu__conv_dx(net, node, dx[0], x->written);
 }
 
 /* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
@@ -4120,6 +4147,46 @@ static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *
         }
     }
 }
+static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *const *dy, size_t n)
+{
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[8], d[4], zero = v_set(0);
+        LGELU__UNROLL for (k = 0; k < 4; k++) d[k] = dy[k] ? v_load_n(dy[k] + j, n - j) : zero;
+        LGELU__UNROLL for (k = 0; k < 2; k++) {
+            t[k] = d[k]; t[2 + k] = v_add(d[k], d[2 + k]); t[4 + k] = v_sub(d[k], d[2 + k]); t[6 + k] = v_sub(zero, d[2 + k]);
+        }
+        LGELU__UNROLL for (k = 0; k < 4; k++, m += 4 * step) {
+            v_store_n(m + j, t[2 * k], n - j);
+            v_store_n(m + step + j, v_add(t[2 * k], t[2 * k + 1]), n - j);
+            v_store_n(m + 2 * step + j, v_sub(t[2 * k], t[2 * k + 1]), n - j);
+            v_store_n(m + 3 * step + j, v_sub(zero, t[2 * k + 1]), n - j);
+        }
+        m -= 16 * step;
+    }
+}
+LGELU__WORD void LGELU__FN(winograd_dtaps)(V *y, V a, V b, V c, V d)
+{
+    V s = v_mul(v_add(b, c), v_set(0.5f));
+    y[0] = v_add(a, s); y[1] = v_mul(v_sub(b, c), v_set(0.5f)); y[2] = v_add(s, d);
+}
+static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n)
+{
+    size_t j, k, l;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[12], y[3];
+        LGELU__UNROLL for (k = 0; k < 4; k++)
+            LGELU__FN(winograd_dtaps)(t + 3 * k, v_load_n(u + 4 * k * step + j, n - j), v_load_n(u + (4 * k + 1) * step + j, n - j),
+                                      v_load_n(u + (4 * k + 2) * step + j, n - j), v_load_n(u + (4 * k + 3) * step + j, n - j));
+        LGELU__UNROLL for (k = 0; k < 3; k++) {
+            LGELU__FN(winograd_dtaps)(y, t[k], t[3 + k], t[6 + k], t[9 + k]);
+            LGELU__UNROLL for (l = 0; l < 3; l++) {
+                float *to = dw + (3 * l + k) * n + j;
+                v_store_n(to, add ? v_add(v_load_n(to, n - j), y[l]) : y[l], n - j);
+            }
+        }
+    }
+}
 /* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors (Knuth's TwoSum, an fma), which
    are summed apart; 48 bits, like double, on any instruction set */
 static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, const float *b, size_t rows, size_t n)
@@ -4171,7 +4238,8 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
 #ifdef LGELU_TRAINER
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
-    LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out), v_rows, 2 * v_lanes
+    LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
+    LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), v_rows, 2 * v_lanes
 #endif
 };
 
