@@ -1214,7 +1214,8 @@ static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
 /* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
 typedef struct {
     lgelu_net *net; lgelu_node *node;
-    const float *x, *dy, *scale, *shift;     /* scale: x·scale + shift is what goes in */
+    const float *x, *dy, *scale, *shift, *b, *b_scale, *b_shift;
+    int made;                                /* what goes in is x·scale + shift [+ b·b_scale + b_shift], computed on the way */
     float *y; double *dlambda; size_t rows, piece;
 } lgelu__gate_job;
 
@@ -1230,10 +1231,18 @@ static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size
 }
 static lgelu__gate_job lgelu__gate_make(lgelu_net *net, lgelu_node *node)
 {
+    lgelu_node *x = net->nodes + node->input[0];
     lgelu__gate_job job;
     job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.dy = NULL; job.y = lgelu__at(net, node, LGELU__VALUE);
     job.dlambda = NULL; job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
+    job.b = job.b_scale = job.b_shift = NULL;
+    if (node->op == LGELU__GATE && x->op == LGELU__ADD && x->absorbed) {
+        node = x;
+        job.x = lgelu__in(net, node, 0);
+    }
+    if (node->op == LGELU__ADD) { job.b = lgelu__in(net, node, 1); job.b_scale = lgelu__scale(net, node, 1); job.b_shift = lgelu__shift(net, node, 1); }
     job.scale = lgelu__scale(net, node, 0); job.shift = lgelu__shift(net, node, 0);
+    job.made = job.scale || job.b;
     return job;
 }
 enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation and its gate */
@@ -1244,15 +1253,16 @@ static void lgelu__gate_forward_piece(void *user, size_t index)
     const lgelu_node *node = job->node;
     const float *lambda = job->net->lambda + node->hardness;
     size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    size_t step = job->scale ? LGELU__GATE_ROOM / c : rows;
-    const float *x = job->x + first * c;
+    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
+    const float *x = job->x + first * c, *b = job->b ? job->b + first * c : NULL;
     float *y = job->y + first * c;
     for (; rows; rows -= step, x += step * c, y += step * c) {
         if (step > rows) step = rows;
-        if (job->scale) lgelu__k()->affine(y, x, job->scale, job->shift, NULL, NULL, NULL, step, c);
-        if (node->gate == LGELU_GATE_TANH) lgelu_tanh_forward(y, job->scale ? y : x, step * c);
-        else if (node->hardnesses > 1) lgelu_forward_channels(y, job->scale ? y : x, lambda, step, c, 1);
-        else lgelu_forward(y, job->scale ? y : x, *lambda, step * c);
+        if (job->made) lgelu__k()->affine(y, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
+        if (node->gate == LGELU_GATE_TANH) lgelu_tanh_forward(y, job->made ? y : x, step * c);
+        else if (node->hardnesses > 1) lgelu_forward_channels(y, job->made ? y : x, lambda, step, c, 1);
+        else lgelu_forward(y, job->made ? y : x, *lambda, step * c);
+        if (b) b += step * c;
     }
 }
 static void lgelu__gate_backward_piece(void *user, size_t index)       /* the same pieces: dx = dy f'(x), dλ = Σ dy ∂f/∂λ */
@@ -1261,19 +1271,20 @@ static void lgelu__gate_backward_piece(void *user, size_t index)       /* the sa
     const lgelu_node *node = job->node;
     const float *lambda = job->net->lambda + node->hardness;
     size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    size_t step = job->scale ? LGELU__GATE_ROOM / c : rows;
-    const float *x = job->x + first * c, *dy = job->dy + first * c;
+    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
+    const float *x = job->x + first * c, *dy = job->dy + first * c, *b = job->b ? job->b + first * c : NULL;
     float *dx = job->y ? job->y + first * c : NULL, room[LGELU__GATE_ROOM];
     double *dlambda = job->dlambda + index * (size_t)node->hardnesses;
     memset(dlambda, 0, (size_t)node->hardnesses * sizeof *dlambda);
     for (; rows; rows -= step, x += step * c, dy += step * c) {
-        const float *in = job->scale ? room : x;
+        const float *in = job->made ? room : x;
         if (step > rows) step = rows;
-        if (job->scale) lgelu__k()->affine(room, x, job->scale, job->shift, NULL, NULL, NULL, step, c);
+        if (job->made) lgelu__k()->affine(room, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
         if (node->gate == LGELU_GATE_TANH) { if (dx) lgelu_tanh_backward(dx, dy, in, step * c); }
         else if (node->hardnesses > 1) lgelu_backward_channels(dx, dlambda, dy, in, lambda, step, c, 1);
         else *dlambda += lgelu_backward(dx, dy, in, *lambda, step * c);
         if (dx) dx += step * c;
+        if (b) b += step * c;
     }
 }
 static lgelu_status lgelu__gate_forward(lgelu_net *net, lgelu_node *node)
@@ -1293,19 +1304,19 @@ static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
     for (i = 0; i < pieces * n; i++) sum[i % n] += job.dlambda[i];
 }
 
-/* ---- residual sum, in the gate's pieces; the gradients of its inputs are its own, lent to them by the memory plan ---- */
+/* ---- residual sum, in the gate's pieces, where no gate absorbs it; the gradients of its inputs are its own, lent to them by the memory plan ---- */
 static void lgelu__add_piece(void *user, size_t index)
 {
     const lgelu__gate_job *job = (const lgelu__gate_job *)user;
     const lgelu_node *node = job->node;
     size_t first = index * job->piece, c = node->shape[2];
-    lgelu__k()->affine(job->y + first * c, job->x + first * c, job->scale, job->shift, job->dy + first * c, lgelu__scale(job->net, node, 1),
-                       lgelu__shift(job->net, node, 1), lgelu__least(job->rows - first, job->piece), c);
+    lgelu__k()->affine(job->y + first * c, job->x + first * c, job->scale, job->shift, job->b + first * c, job->b_scale, job->b_shift,
+                       lgelu__least(job->rows - first, job->piece), c);
 }
 static lgelu_status lgelu__add_forward(lgelu_net *net, lgelu_node *node)
 {
     lgelu__gate_job job = lgelu__gate_make(net, node);
-    job.dy = lgelu__in(net, node, 1);
+    if (node->absorbed) return LGELU_OK;
     lgelu__parallel(&net->threads, lgelu__add_piece, &job, lgelu__pieces(node, net->samples));
     return LGELU_OK;
 }
@@ -2179,6 +2190,11 @@ static int lgelu__lends(const lgelu_net *net, int i, int j, int below)
     if (!(lgelu__layers[to->op].traits & LGELU__PASSES) || to->lent != j || !to->buffer[LGELU__GRADIENT].bytes) return 0;
     return to->inputs < 2 || (other != i && other > below);
 }
+static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the value of node i */
+{
+    const lgelu_node *x = net->nodes + net->nodes[i].host;
+    return x->op == LGELU__INPUT || x->buffer[LGELU__VALUE].to >= until;
+}
 static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_mode mode)
 {
     int i = (int)(node - net->nodes), n = net->count, end = 2 * n, train = mode == LGELU_TRAIN, j, k;
@@ -2204,7 +2220,12 @@ static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_m
     x = node->inputs ? net->nodes[node->input[0]].host : i;
     node->absorbed = node->op == LGELU__BATCH_NORM && writers == 1 && (lgelu__layers[net->nodes[reader].op].traits & LGELU__ABSORBS)
                   && node->shape[2] <= LGELU__GATE_ROOM;
-    if (node->op == LGELU__VIEW || node->absorbed
+    /* a sum that a gate alone reads, of values that stay for the backward in any case, is computed there and again in the backward */
+    if (node->op == LGELU__ADD && train && writers == 1 && net->nodes[reader].op == LGELU__GATE && node->shape[2] <= LGELU__GATE_ROOM
+        && lgelu__stays(net, node->input[0], end - 1 - reader) && lgelu__stays(net, node->input[1], end - 1 - reader)) {
+        node->absorbed = 1;
+        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
+    } else if (node->op == LGELU__VIEW || node->absorbed
         || ((lgelu__layers[node->op].traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU__LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i)) {
         lgelu_buffer *b = &net->nodes[x].buffer[LGELU__VALUE];
         node->host = x;

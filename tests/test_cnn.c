@@ -160,13 +160,14 @@ static void judge_and_say(const char *name, graph *g, int x, int labels, size_t 
 /* ---- convolution ---- */
 /* a pointwise layer before it, so that its dx is seen, and a second reader of that layer, so that dx adds up */
 static int conv_case(size_t rows, size_t columns, size_t in, size_t out, size_t kernel, size_t stride, size_t padding, size_t groups, int bias,
-                     char *why, size_t room)
+                     int direct, char *why, size_t room)
 {
     graph g;
     double value = 0, gradient = 0;
     const char *where = "";
     int x, y, z, ok;
     begin(&g);
+    g.net.direct = direct;
     x = lgelu_input(&g.net, "x", rows, columns, 2);
     x = lgelu_linear(&g.net, "mix", x, in);
     y = lgelu_conv(&g.net, "conv", x, out, kernel, stride, padding, groups, bias);
@@ -188,9 +189,52 @@ static void convolutions(void)
         if (side[s][0] + 2 * padding < kernel || side[s][1] + 2 * padding < kernel) continue;
         if (kernel == 4 && stride == 1) continue;
         if (cases++ % 3 && c == 3) continue;
-        if (ok) ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1], kernel, stride, padding, channel[c][2], (int)(cases & 1), why, sizeof why);
+        if (ok) ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1], kernel, stride, padding, channel[c][2], (int)(cases & 1), 0, why, sizeof why);
+        if (ok && c == 3 && kernel == 3 && stride == 1)
+            ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1], kernel, stride, padding, channel[c][2], (int)(cases & 1), 1, why, sizeof why);
     }
     check(ok && cases > 300, "convolutions of every shape, stride, padding and group, values and gradients", "%s", why);
+}
+
+/* Winograd's convolution and the plain one against double: root mean square errors of the value and of dW */
+static void winograd(void)
+{
+    double error[2][2] = { { 0, 0 }, { 0, 0 } }, most = 0, size = 0;
+    for (int direct = 0; direct < 2; direct++) {
+        graph g;
+        reference_net r;
+        int x;
+        begin(&g);
+        g.net.direct = direct;
+        x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 13, 12, 48), 40, 3, 1, 1, 1, 1);
+        if (make(&g, x, 0, 4, 4, LGELU_TRAIN) || lgelu_net_forward(&g.net, 4)) { check(0, "Winograd", "%s", g.net.message); finish(&g); return; }
+        reference_begin(&r, &g.net);
+        reference_forward(&r);
+        for (size_t i = 0; i < 4 * 13 * 12 * 40; i++) {
+            double d = (double)lgelu_net_value(&g.net, x)[i] - r.value[x][i];
+            error[0][direct] += d * d;
+            size += r.value[x][i] * r.value[x][i];
+            if (!direct) most = fmax(most, fabs(d));
+        }
+        lgelu_net_backward(&g.net, 1);
+        for (size_t k = 0; k < 9 * 48 * 40; k += 37) {  /* dW by its definition, dy from the reference's values */
+            const size_t o = k / (9 * 48), tap = k / 48 % 9, in = k % 48;
+            double sum = 0;
+            for (size_t p = 0; p < 4 * 13 * 12; p++) {
+                const size_t u = p / 12 % 13 + tap / 3 - 1, v = p % 12 + tap % 3 - 1;
+                if (u < 13 && v < 12) sum += r.value[0][((p / 156 * 13 + u) * 12 + v) * 48 + in] * 2 * (r.value[x][p * 40 + o] - r.value[2][p * 40 + o]) / (4 * 13 * 12 * 40);
+            }
+            sum -= (double)g.net.g[k];
+            error[1][direct] += sum * sum;
+        }
+        reference_end(&r);
+        finish(&g);
+    }
+    for (int k = 0; k < 2; k++)
+        check(error[k][0] > error[k][1] / 100 && error[k][0] < 16 * error[k][1], k ? "Winograd's dW: at most 4 times the direct rounding error" :
+              "Winograd: at most 4 times the direct rounding error", "%.3g times", sqrt(error[k][0] / error[k][1]));
+    printf("# Winograd's errors: %.2f and %.2f times the direct ones, at most %.2g of the values' root mean square\n", sqrt(error[0][0] / error[0][1]),
+           sqrt(error[1][0] / error[1][1]), most / sqrt(size / (2 * 4 * 13 * 12 * 40)));
 }
 
 /* ---- layers and networks ---- */
@@ -256,6 +300,10 @@ static void networks(void)
     begin(&g);
     x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 8, 8, 3), 4, 3, 1, 5, LGELU_GATE_LAMBDA, 1.6931472f);
     judge_and_say("ResNet-8, narrow", &g, x, 1, 5, 4);
+
+    begin(&g);
+    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 7, 8, 3), 16, 2, 1, 5, LGELU_GATE_LAMBDA, 1.6931472f);
+    judge_and_say("a residual network by Winograd", &g, x, 1, 3, 2);
 
     begin(&g);
     x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 6, 6, 3), 3, 2, 2, 5, LGELU_GATE_LAMBDA, 3);
@@ -485,6 +533,7 @@ int main(void)
 {
     int isa = isa_from_environment();
     convolutions();
+    winograd();
     networks();
     statistics();
     folding();
