@@ -247,7 +247,7 @@ LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);    
 /* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros around, k over
    the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0, 2, 3, 1). One chain of
    fma over (i, j, k); but a kernel of 3 with stride 1, in one group and from 16 channels on, goes by Winograd's F(2×2, 3×3), 2.25 times
-   fewer products and up to 4 times the rounding error, unless net.direct is set. groups = channels = outputs is depthwise. */
+   fewer products at about the same rounding error, unless net.direct is set. groups = channels = outputs is depthwise. */
 LGELU_DEF int  lgelu_conv  (lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
                             size_t groups, int bias);
 /* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and under
