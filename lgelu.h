@@ -88,9 +88,10 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);   /* x² φ(λx) 
 LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
 
-/* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result (relative also at the
-   root of dx; 3.5 there on the one float nearest to it), and in units of 2^-149 where that is below 2^-126. dlambda is one term with dy = 1; tanh_dx is relative but for x in
-   [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds the kernels to these very rows.       X(kernel, ulp, units of 2^-149) */
+/* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result, and in units of
+   2^-149 where that is below 2^-126. dx is relative also at its root (3.5 ulp on the one float nearest to it). dlambda is one term
+   with dy = 1. tanh_dx is relative but for x in [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds
+   the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
 #define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
@@ -2462,7 +2463,10 @@ static double lgelu__wide(float x)
 /* The vocabulary: V is a vector of v_lanes floats, M a mask. v_load_n and v_store_n touch the first n numbers only (n may
    exceed v_lanes; the rest of a load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127].
    v_turn reads four numbers of each of v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a
-   tile of the matrix product, v_rows × two vectors, which fills the registers. */
+   tile of the matrix product, v_rows × two vectors, which fills the registers.
+   N is as many whole numbers of 32 bits, which wrap: v_bits and v_float look at the same bits, v_whole converts; n_up and n_down
+   shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask one
+   after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
