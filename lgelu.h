@@ -3986,7 +3986,7 @@ typedef struct { float x[512 + 32]; size_t count, vectors; uint16_t at[512 / v_l
 
 LGELU__WORD V LGELU__FN(defer)(LGELU__FN(later) *todo, V y, V x, M out, size_t i, const G *g)
 {
-    M near = m_and(m_and(out, v_lt(v_set(0), v_abs(x))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
+    M near = m_and(m_and(out, n_gt(v_bits(v_abs(x)), n_set(0))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
     todo->at[todo->vectors] = (uint16_t)i;
     todo->lanes[todo->vectors] = near;
     todo->count += v_pack(todo->x + todo->count, x, near);
