@@ -88,10 +88,11 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);   /* x² φ(λx) 
 LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
 
-/* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result (relative also at the
-   root of dx; 3.5 there on the one float nearest to it), and in units of 2^-149 where that is below 2^-126. dlambda is one term with dy = 1; tanh_dx is relative but for x in
-   [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds the kernels to these very rows.       X(kernel, ulp, units of 2^-149) */
-#define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
+/* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result, and in units of
+   2^-149 where that is below 2^-126. dx is relative also at its root (3.5 ulp on the one float nearest to it). dlambda is one term
+   with dy = 1. tanh_dx is relative but for x in [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds
+   the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
+#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
 LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
@@ -102,6 +103,28 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 /* the tanh approximation of GELU, 0.5x(1 + tanh(√(2/π)(x + 0.044715x³))), as in GPT-2 (arXiv 1606.08415) */
 LGELU_DEF void lgelu_tanh_forward (float *y, const float *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
+
+/* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5, 10). To the nearest, ties to
+   even; too large becomes ±inf (f16: from 65520 on), too small gradually ±0; a NaN keeps its sign and first bits and is quiet. ---- */
+LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n);
+LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n);
+/* the gate on them, computed in f32 and rounded once; λ stays f32, Σ dy·x²φ(λx) double; y may be x, dx may be dy or NULL */
+LGELU_DEF void   lgelu_forward_bf16 (uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF void   lgelu_forward_f16  (uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward_f16 (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
+
+/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] = [R < Φ·2^32] with
+   R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the sign of x (of dy).
+   λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B with the forward's seed,
+   stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Returns Σ dy·x²φ(λx), of the mean, in both cases. ---- */
+typedef enum { LGELU_STRAIGHT_THROUGH = 0, LGELU_MEAN } lgelu_estimate;
+LGELU_DEF void   lgelu_stochastic_forward (float *y, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first);
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how);
 
 /* ---- hardness: λ >= 1 from the free number s at temperature t [L, 3]; softplus is the paper's, sigmoid is ours ---- */
 typedef enum { LGELU_SOFTPLUS = 0, LGELU_SIGMOID, LGELU_DIRECT } lgelu_map;
@@ -373,7 +396,14 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
+#if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __GNUC__
 #include <cpuid.h>
 #else
@@ -602,6 +632,12 @@ typedef struct lgelu__kernels {
     float  (*sum_exp)         (const float *x, float shift, size_t n);                        /* Σ exp(x - shift) */
     void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
     void   (*add)             (float *y, const float *a, const float *b, size_t n);
+    void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
+    void   (*to16)            (uint16_t *y, const float *x, int format, size_t n);
+    void   (*forward16)       (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n);
+    double (*backward16)      (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n);
+    void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
+                               uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
     void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
@@ -620,6 +656,8 @@ typedef struct lgelu__kernels {
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
+
+enum { LGELU__F16, LGELU__BF16 };
 
 /* 16 virtual lanes folded in one order */
 static float lgelu__fold(float *s)
@@ -645,17 +683,9 @@ static float lgelu__fold(float *s)
 #define LGELU__PASS 2
 #include LGELU__SELF
 #undef LGELU__PASS
-#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)   /* g++ warns of its own _mm512_undefined_ps (bug 105593) */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 #define LGELU__PASS 3
 #include LGELU__SELF
 #undef LGELU__PASS
-#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 #endif
 
 static int lgelu__detect(void)
@@ -737,6 +767,38 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 }
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n) { lgelu__k()->tanh_backward(dx, dy, x, n); }
+
+LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__BF16, n); }
+LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__F16, n); }
+LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__BF16, n); }
+LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__F16, n); }
+LGELU_DEF void lgelu_forward_bf16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
+{
+    lgelu__k()->forward16(y, x, lambda, LGELU__BF16, n);
+}
+LGELU_DEF void lgelu_forward_f16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
+{
+    lgelu__k()->forward16(y, x, lambda, LGELU__F16, n);
+}
+LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
+{
+    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__BF16, n);
+}
+LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
+{
+    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__F16, n);
+}
+LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+{
+    lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
+}
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how)
+{
+    double sum = lgelu__k()->backward(how == LGELU_MEAN ? dx : NULL, dy, x, lambda, n);
+    if (dx && how != LGELU_MEAN) lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
+    return sum;
+}
 
 /* ==== [5] HARDNESS ================================================================================================= */
 static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 ? (double)h->t : 0.1; }
@@ -3160,16 +3222,15 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
-static const float lgelu__middle[9][8] = {  /* minus the centre; Q(z) in powers of the distance from it */
+static const float lgelu__middle[8][8] = {  /* minus the centre; Q(z) in powers of the distance from it */
     { -0, -0.645751953f, -1.13745117f, -1.58666992f, -2.06201172f, -2.50415039f, -2.95947266f, -3.40917969f },
     { 0.5f, 0.259220004f, 0.127674863f, 0.0562937111f, 0.0196033102f, 0.00613729237f, 0.00154083024f, 0.000325792731f },
-    { -0.398942292f, -0.323862463f, -0.208913267f, -0.11330191f, -0.0476018004f, -0.0173472185f, -0.00500069838f, -0.00119430409f },
-    { 4.24344705e-07f, 0.104567535f, 0.118814364f, 0.0898863524f, 0.0490777344f, 0.0217200201f, 0.00739971455f, 0.00203579827f },
-    { 0.0664845034f, 0.0314677134f, -0.0102293361f, -0.0286562797f, -0.0257993247f, -0.0152388168f, -0.00646627555f, -0.00211441657f },
-    { 4.03860358e-05f, -0.0225161649f, -0.016895948f, -0.00361366733f, 0.0051199384f, 0.00592016894f, 0.00355097558f, 0.00146284956f },
-    { -0.0101243602f, -0.00176233647f, 0.00536784623f, 0.00544336485f, 0.00175943633f, -0.00068085955f, -0.00113297312f, -0.000680348603f },
-    { 0.000302196073f, 0.00331239123f, 0.00126614154f, -0.00095108524f, -0.00128166552f, -0.000507913122f, 8.19644483e-05f, 0.000190054299f },
-    { 0.000915979501f, -0.000783733965f, -0.000727279461f, -0.000417424802f, 0.000144881778f, 0.000279582251f, 0.000114606417f, -9.62110062e-06f }
+    { -0.398942351f, -0.323862463f, -0.208913282f, -0.113301918f, -0.0476018004f, -0.0173472147f, -0.00500069698f, -0.0011943042f },
+    { 3.11981012e-06f, 0.104567416f, 0.118814386f, 0.0898863599f, 0.0490777157f, 0.0217200015f, 0.00739970431f, 0.00203579874f },
+    { 0.0664451718f, 0.0314683095f, -0.0102274474f, -0.0286552534f, -0.0257994477f, -0.0152393905f, -0.00646649068f, -0.00211439747f },
+    { 0.000301384542f, -0.0225056596f, -0.0168976802f, -0.00361448596f, 0.00512162689f, 0.00592192449f, 0.00355190807f, 0.00146279612f },
+    { -0.0109961173f, -0.00180621911f, 0.00530020054f, 0.005405284f, 0.00176781148f, -0.000657816709f, -0.00112407224f, -0.000681130507f },
+    { 0.00173181389f, 0.00311564584f, 0.00129648985f, -0.000934882322f, -0.00131472864f, -0.000541543646f, 6.4165004e-05f, 0.000191176718f }
 };
 static const float lgelu__slope[9][8] = {  /* minus the centre; f'(-z) = Q(z) - zφ(z) in powers of the distance from it */
     { -0.404296875f, -0.751791537f, -1.25f, -1.80078125f, -2.35473633f, -2.83666992f, -3.3605957f, -3.84619141f },
@@ -3273,7 +3334,7 @@ static float lgelu__narrow(double x)
     double a = fabs(x), magic = 4503599627370496.0;
     if (!(a < 1.17549435082228751e-38)) return (float)x;
     memcpy(&b, &x, 8);
-    a *= 1.42724769270595988106e45;
+    a *= 7.13623846352979940529e44;
     return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
 }
 static double lgelu__wide(float x)
@@ -3282,12 +3343,35 @@ static double lgelu__wide(float x)
     if (a >= 0x00800000u) return (double)x;
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
+
+/* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
+static uint32_t lgelu__above(double t, double x, double lambda) { return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t; }
+
+/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; subnormal x: its bits·s1·s3 */
+typedef struct { float m, s1, s2, s3, cap; } lgelu__coin;
+
+static lgelu__coin lgelu__prepare_coin(float lambda)
+{
+    lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };                           /* λ = inf */
+    int k;
+    if (lambda > FLT_MAX) return c;
+    c.m = (float)(2 * frexp(lgelu__wide(lambda), &k));
+    k--;
+    c.s1 = (float)ldexp(1, k / 2);                                       /* no factor is subnormal */
+    c.s2 = (float)ldexp(1, k - k / 2);
+    c.s3 = k < 46 ? 0 : (float)ldexp(1, k - k / 2 - 149);
+    if (!(c.m > 0)) { c.m = 1; c.cap = 0; }                              /* λ = 0 */
+    return c;
+}
 #endif
 
 /* The vocabulary: V is a vector of v_lanes floats, M a mask. v_load_n and v_store_n touch the first n numbers only (n may
    exceed v_lanes; the rest of a load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127].
    v_turn reads four numbers of each of v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a
-   tile of the matrix product, v_rows × two vectors, which fills the registers. */
+   tile of the matrix product, v_rows × two vectors, which fills the registers.
+   N is as many whole numbers of 32 bits, which wrap: v_bits and v_float look at the same bits, v_whole converts; n_up and n_down
+   shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask one
+   after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
@@ -3336,6 +3420,7 @@ static double lgelu__wide(float x)
 #define n_down    LGELU__FN(n_down)
 #define n_gt      LGELU__FN(n_gt)
 #define n_max     LGELU__FN(n_max)
+#define n_min     LGELU__FN(n_min)
 #define n_or      LGELU__FN(n_or)
 #define n_select  LGELU__FN(n_select)
 #define n_set     LGELU__FN(n_set)
@@ -3348,6 +3433,18 @@ static double lgelu__wide(float x)
 #define v_min     LGELU__FN(v_min)
 #define v_table   LGELU__FN(v_table)
 #define v_whole   LGELU__FN(v_whole)
+/* 16-bit numbers (S: v_lanes of them) and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
+   n_product returns the high halves of the unsigned products and keeps the low ones */
+#define v_cut     LGELU__FN(v_cut)
+#define n_product LGELU__FN(n_product)
+#define n_xor     LGELU__FN(n_xor)
+#define S         LGELU__FN(S)
+#define s_load    LGELU__FN(s_load)
+#define s_store   LGELU__FN(s_store)
+#define s_wide    LGELU__FN(s_wide)
+#define s_narrow  LGELU__FN(s_narrow)
+#define v_from_f16 LGELU__FN(v_from_f16)
+#define v_to_f16  LGELU__FN(v_to_f16)
 
 #if LGELU__PASS == 3
 #define v_lanes 16
@@ -3389,9 +3486,8 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 8 * row), 2);
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 12 * row), 3);
     }
-    /* the zeroing forms: in C++ gcc 12 takes the plain ones' undefined operand for a mistake */
-    a = _mm512_maskz_unpacklo_ps(0xFFFF, x[0], x[1]); b = _mm512_maskz_unpackhi_ps(0xFFFF, x[0], x[1]);
-    c = _mm512_maskz_unpacklo_ps(0xFFFF, x[2], x[3]); d = _mm512_maskz_unpackhi_ps(0xFFFF, x[2], x[3]);
+    a = _mm512_unpacklo_ps(x[0], x[1]); b = _mm512_unpackhi_ps(x[0], x[1]);
+    c = _mm512_unpacklo_ps(x[2], x[3]); d = _mm512_unpackhi_ps(x[2], x[3]);
     t[0] = _mm512_shuffle_ps(a, c, 0x44); t[1] = _mm512_shuffle_ps(a, c, 0xEE);
     t[2] = _mm512_shuffle_ps(b, d, 0x44); t[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
@@ -3410,6 +3506,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return _mm512_sub_epi32(
 LGELU__WORD N    n_and    (N a, N b)                  { return _mm512_and_si512(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return _mm512_or_si512(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return _mm512_max_epi32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return _mm512_min_epi32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return _mm512_slli_epi32(a, (unsigned)k); }
 LGELU__WORD N    n_down   (N a, int k)                { return _mm512_srli_epi32(a, (unsigned)k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
@@ -3422,6 +3519,29 @@ LGELU__WORD size_t m_count(M k)                       { return (size_t)_mm_popcn
 LGELU__WORD size_t v_pack (float *p, V a, M k)        { _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a)); return m_count(k); }
 LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return _mm512_mask_expand_ps(a, k, _mm512_loadu_ps(p)); }
 LGELU__WORD V    v_table  (const float *t, I i)       { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
+/* 16-bit numbers, random numbers */
+typedef __m256i S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p);
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a);
+    else _mm256_storeu_si256((__m256i *)p, a);
+}
+LGELU__WORD N    s_wide   (S a)                       { return _mm512_cvtepu16_epi32(a); }
+LGELU__WORD S    s_narrow (N a)                       { return _mm512_cvtepi32_epi16(a); }
+LGELU__WORD V    v_from_f16(S a)                      { return _mm512_cvtph_ps(a); }
+LGELU__WORD S    v_to_f16 (V a)                       { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD N    v_cut    (V a)                       { return _mm512_cvttps_epi32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return _mm512_xor_si512(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    N even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+    return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
 #elif LGELU__PASS == 2
 #define v_lanes 8
 #define v_rows  6
@@ -3481,6 +3601,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return _mm256_sub_epi32(
 LGELU__WORD N    n_and    (N a, N b)                  { return _mm256_and_si256(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return _mm256_or_si256(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return _mm256_max_epi32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return _mm256_min_epi32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return _mm256_slli_epi32(a, k); }
 LGELU__WORD N    n_down   (N a, int k)                { return _mm256_srli_epi32(a, k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
@@ -3506,6 +3627,36 @@ LGELU__WORD V    v_unpack (V a, const float *p, M k)
     return v_select(k, _mm256_insertf128_ps(_mm256_castps128_ps256(l), h, 1), a);
 }
 LGELU__WORD V    v_table  (const float *t, I i)       { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
+/* 16-bit numbers, random numbers */
+typedef __m128i S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    uint16_t t[8] = { 0 };
+    if (n < 8) memcpy(t, p, n * sizeof *t);
+    return _mm_loadu_si128((const __m128i *)(n < 8 ? t : p));
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    uint16_t t[8];
+    _mm_storeu_si128((__m128i *)(n < 8 ? t : p), a);
+    if (n < 8) memcpy(p, t, n * sizeof *t);
+}
+LGELU__WORD N    s_wide   (S a)                       { return _mm256_cvtepu16_epi32(a); }
+LGELU__WORD S    s_narrow (N a)
+{
+    a = _mm256_and_si256(a, _mm256_set1_epi32(0xFFFF));
+    return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+}
+LGELU__WORD V    v_from_f16(S a)                      { return _mm256_cvtph_ps(a); }
+LGELU__WORD S    v_to_f16 (V a)                       { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD N    v_cut    (V a)                       { return _mm256_cvttps_epi32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return _mm256_xor_si256(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    N even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+}
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
@@ -3550,6 +3701,7 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
 /* whole numbers and tables */
 typedef int32x4_t N;
 typedef uint8x16_t I;
@@ -3565,6 +3717,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return vsubq_s32(a, b); 
 LGELU__WORD N    n_and    (N a, N b)                  { return vandq_s32(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return vorrq_s32(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return vmaxq_s32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return vminq_s32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return vshlq_s32(a, vdupq_n_s32(k)); }
 LGELU__WORD N    n_down   (N a, int k)                { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return vcgtq_s32(a, b); }
@@ -3604,6 +3757,33 @@ LGELU__WORD V    v_table  (const float *t, I i)
     r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
     return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
 }
+/* 16-bit numbers, random numbers */
+typedef uint16x4_t S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    uint16_t t[4] = { 0, 0, 0, 0 };
+    if (n < 4) memcpy(t, p, n * sizeof *t);
+    return vld1_u16(n < 4 ? t : p);
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    uint16_t t[4];
+    vst1_u16(n < 4 ? t : p, a);
+    if (n < 4) memcpy(p, t, n * sizeof *t);
+}
+LGELU__WORD N    s_wide   (S a)                       { return vreinterpretq_s32_u32(vmovl_u16(a)); }
+LGELU__WORD S    s_narrow (N a)                       { return vmovn_u32(vreinterpretq_u32_s32(a)); }
+LGELU__WORD V    v_from_f16(S a)                      { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
+LGELU__WORD S    v_to_f16 (V a)                       { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
+LGELU__WORD N    v_cut    (V a)                       { return vcvtq_s32_f32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return veorq_s32(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    uint32x4_t u = vreinterpretq_u32_s32(a), v = vreinterpretq_u32_s32(b);
+    uint32x4_t p = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(u), vget_low_u32(v))), q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
+    *low = vreinterpretq_s32_u32(vuzp1q_u32(p, q));
+    return vreinterpretq_s32_u32(vuzp2q_u32(p, q));
+}
 #else
 #define v_lanes 1
 #define v_rows  4
@@ -3642,6 +3822,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return (N)((uint32_t)a -
 LGELU__WORD N    n_and    (N a, N b)                  { return a & b; }
 LGELU__WORD N    n_or     (N a, N b)                  { return a | b; }
 LGELU__WORD N    n_max    (N a, N b)                  { return a > b ? a : b; }
+LGELU__WORD N    n_min    (N a, N b)                  { return a < b ? a : b; }
 LGELU__WORD N    n_up     (N a, int k)                { return (N)((uint32_t)a << k); }
 LGELU__WORD N    n_down   (N a, int k)                { return (N)((uint32_t)a >> k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return a > b; }
@@ -3654,13 +3835,41 @@ LGELU__WORD size_t m_count(M k)                       { return (size_t)k; }
 LGELU__WORD size_t v_pack (float *p, V a, M k)        { *p = a; return (size_t)k; }
 LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return k ? *p : a; }
 LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
+/* 16-bit numbers, random numbers */
+typedef uint16_t S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)      { return n ? *p : (S)0; }
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)       { if (n) *p = a; }
+LGELU__WORD N    s_wide   (S a)                       { return a; }
+LGELU__WORD S    s_narrow (N a)                       { return (S)((uint32_t)a & 0xFFFFu); }
+LGELU__WORD V    v_from_f16(S h)
+{
+    uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
+    if (a < 0x0400) return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);       /* subnormal: units of 2^-24 */
+    return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23)) | (a > 0x7C00 ? 0x400000u : 0) | s);
+}
+LGELU__WORD S    v_to_f16 (V x)
+{
+    uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
+    if (a > 0x7F800000u) return (S)(s | 0x7E00 | (a >> 13 & 0x3FF));
+    if (a >= 0x477FF000u) return (S)(s | 0x7C00);                                                  /* 65520 */
+    if (a < 0x38800000u) return (S)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));    /* below 2^-14: units of 2^-24 */
+    return (S)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
+}
+LGELU__WORD N    v_cut    (V a)                       { return (N)a; }
+LGELU__WORD N    n_xor    (N a, N b)                  { return a ^ b; }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    uint64_t p = (uint64_t)(uint32_t)a * (uint32_t)b;
+    *low = (N)(uint32_t)p;
+    return (N)(uint32_t)(p >> 32);
+}
 #endif
 
 /* ---- the gate ---- */
 /* METHOD. With a = abs(x), z = λa and Q(z) = Φ(-z), y = max(x, 0) - aQ serves both signs without cancellation. λx is never
    rounded: each reduction is one fma on the factors. Errors below are in units of 2^-24 of the value.
      middle   z < 3.5: eight intervals of 0.45, the number in the first bits of 8 + z/0.45, d = λa - centre by one fma, Q of degree
-              7 in d, the centre such that Q(centre) is all but a float (Gal) (0.1).
+              6 in d (0.7), the centre such that Q(centre) is all but a float (Gal), the rounding of Q made good.
      beyond   aQ = 2^(k1 a²)·(1 - wP(w))/(λ√(2π)), a² with its fma residue, k1 in two floats, w = 1/z², P of degree 6 (0.1),
               2^f - 1 of degree 6 (0.1); results below 2^-126 are rounded by an addition and put together in whole numbers.
      f'       z < 4: f'(-z) on eight intervals of 0.5, degree 7 (0.1), one centre on the root 0.7517915, so that the value stays
@@ -3754,27 +3963,29 @@ LGELU__WORD void LGELU__FN(beyond)(V *x, const G *g)
     EACH(n[u] = n_add(n_sub(v_bits(t[u]), v_bits(magic)), g->shift);)
     LGELU__FN(assemble)(r, n);
     EACH(tiny[u] = n_gt(g->low, v_bits(v_abs(x[u])));)
-    if (m_any(m_or(tiny[0], tiny[1]))) { EACH(r[u] = v_select(tiny[u], LGELU__FN(half)(v_abs(x[u])), r[u]);) }
+    if (m_any(m_or(tiny[0], tiny[1])))       /* with its sign: under DAZ a subnormal is not below zero */
+        EACH(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
     EACH(p[u] = v_sub(x[u], v_select(v_lt(r[u], v_set(7.888609e-31f)), zero, r[u]));)
     EACH(x[u] = v_select(v_lt(x[u], zero), v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), v_select(tiny[u], r[u], p[u]));)
 }
 
 LGELU__WORD void LGELU__FN(middle)(V *y, const V *x, M *out, const G *g)
 {
-    V a[2], d[2], q[2];
+    V a[2], d[2], q[2], c[2], e[2];
     I i[2];
     EACH(a[u] = v_abs(x[u]);)
     EACH(i[u] = v_index(n_down(v_bits(v_fma(a[u], g->step, v_set(8))), 20));)
     EACH(d[u] = v_fma(a[u], g->lambda, v_table(lgelu__middle[0], i[u]));)
-    EACH(q[u] = v_fma(d[u], v_table(lgelu__middle[8], i[u]), v_table(lgelu__middle[7], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[6], i[u]));)
+    EACH(q[u] = v_fma(d[u], v_table(lgelu__middle[7], i[u]), v_table(lgelu__middle[6], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[5], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[4], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[3], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[2], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[1], i[u]));)
+    EACH(c[u] = v_table(lgelu__middle[1], i[u]);)
+    EACH(e[u] = v_fma(d[u], q[u], c[u]);)
+    EACH(q[u] = v_fma(d[u], q[u], v_sub(c[u], e[u]));)                     /* what the rounding of Q lost */
     EACH(out[u] = n_gt(n_sub(v_bits(a[u]), n_sub(g->low, n_set(INT32_MIN))), g->most);)
-    EACH(y[u] = v_fnma(a[u], q[u], v_max(v_set(0), x[u]));)
+    EACH(y[u] = v_fnma(a[u], e[u], v_fnma(a[u], q[u], v_max(v_set(0), x[u])));)
 }
 
 /* what is still to do: the lanes beyond that are neither the ReLU nor zero, their x packed */
@@ -3782,7 +3993,7 @@ typedef struct { float x[512 + 32]; size_t count, vectors; uint16_t at[512 / v_l
 
 LGELU__WORD V LGELU__FN(defer)(LGELU__FN(later) *todo, V y, V x, M out, size_t i, const G *g)
 {
-    M near = m_and(m_and(out, v_lt(v_set(0), v_abs(x))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
+    M near = m_and(m_and(out, n_gt(v_bits(v_abs(x)), n_set(0))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
     todo->at[todo->vectors] = (uint16_t)i;
     todo->lanes[todo->vectors] = near;
     todo->count += v_pack(todo->x + todo->count, x, near);
@@ -3878,6 +4089,7 @@ LGELU__WORD void LGELU__FN(slope_rest)(V *dx, const M *out, const V *dy, const V
     EACH(r[u] = v_fma(b[u], g->c, p[u]);)                                  /* -g = r·2^n */
     EACH(p[u] = v_select(faint[u], zero, v_float(n_add(v_bits(r[u]), n_up(n[u], 23))));)
     EACH(slope[u] = v_select(far[u], v_select(minus[u], v_sub(zero, p[u]), v_add(one, p[u])), slope[u]);)
+    EACH(slope[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], slope[u]);)
     EACH(dx[u] = v_mul(dy[u], slope[u]);)
     EACH(p[u] = v_select(faint[u], zero, term[u]);)
     EACH(term[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], p[u]);)
@@ -3903,13 +4115,13 @@ LGELU__WORD void LGELU__FN(slope_rest)(V *dx, const M *out, const V *dy, const V
 /* dx, and dy·x²E added to sum: the first vector's before the second's */
 LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum, V *small, const H *g)
 {
-    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1);
+    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f);
     V a[2], b[2], s[2], l[2], t[2], e[2], d[2], q[2], dy[2], term[2];
     I i[2];
     M out[2];
     EACH(dy[u] = given[u];)
     EACH(a[u] = v_abs(x[u]);)
-    EACH(b[u] = v_max(v_set(9.094947e-13f), v_min(g->cap, a[u]));)
+    EACH(b[u] = v_float(n_max(v_bits(floor), n_min(v_bits(g->cap), v_bits(a[u]))));)    /* whole numbers: the adders are busy */
     EACH(i[u] = v_index(n_down(v_bits(v_fma(b[u], g->step, v_set(8))), 20));)
     EACH(s[u] = v_mul(b[u], b[u]);)
     EACH(t[u] = v_fma(s[u], g->k1, magic);)
@@ -3929,7 +4141,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum
     EACH(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__slope[1], i[u]));)
     EACH(q[u] = v_fma(d[u], v_table(lgelu__slope[2], i[u]), q[u]);)
     EACH(term[u] = v_float(n_add(v_bits(v_fma(e[u], s[u], s[u])), n_up(v_bits(t[u]), 23)));)
-    EACH(q[u] = v_select(v_lt(x[u], zero), q[u], v_sub(one, q[u]));)
+    EACH(q[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u]));)
     EACH(out[u] = m_or(n_gt(n_sub(v_bits(a[u]), n_set(0x2B800000 + INT32_MIN)), g->most),          /* below 2^-40 or beyond the table */
                        n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(dy[u]), 1), n_set(INT32_MAX))));)   /* 0 < abs(dy) < 2^-80 */
     EACH(dx[u] = v_mul(dy[u], q[u]);)
@@ -3968,6 +4180,7 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
     for (i = 0; i < n; i += 256) {
         size_t m = n - i < 256 ? n - i : 256;
         const float *z = x + i;
+        float *to = dx ? dx + i : dx;
         if (p.k) {
             for (j = 0; j < m; j += v_lanes) v_store_n(scaled + j, v_mul(v_load_n(z + j, m - j), v_set((float)ldexp(1, p.k))), m - j);
             z = scaled;
@@ -3983,13 +4196,13 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
                 a[1] = whole ? v_load(z + k + 16) : more ? v_load_n(z + k + 16, more) : v_set(0);
                 b[1] = whole ? v_load(dy + i + k + 16) : more ? v_load_n(dy + i + k + 16, more) : v_set(0);
                 LGELU__FN(slope_pair)(b, b, a, &sum, &small, &g);
-                if (!dx) continue;
+                if (!to) continue;
                 if (whole) {
-                    v_store(dx + i + k, b[0]);
-                    v_store(dx + i + k + 16, b[1]);
+                    v_store(to + k, b[0]);
+                    v_store(to + k + 16, b[1]);
                 } else {
-                    v_store_n(dx + i + k, b[0], rest);
-                    if (more) v_store_n(dx + i + k + 16, b[1], more);
+                    v_store_n(to + k, b[0], rest);
+                    if (more) v_store_n(to + k + 16, b[1], more);
                 }
             }
             v_store(part + j, sum);
@@ -4218,6 +4431,142 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 #undef H
 #undef EACH
 
+/* ---- 16-bit numbers ---- */
+LGELU__WORD V LGELU__FN(from_bf16)(S a)
+{
+    N b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
+    return v_float(n_select(n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000)), quiet, b));
+}
+/* in whole numbers, for the processor's own instruction flushes subnormals */
+LGELU__WORD S LGELU__FN(to_bf16)(V a)
+{
+    N b = v_bits(a), high = n_down(b, 16), r = n_add(n_add(b, n_set(0x7FFF)), n_and(high, n_set(1)));
+    M nan = n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000));
+    return s_narrow(n_select(nan, n_or(high, n_set(0x40)), n_down(r, 16)));
+}
+static LGELU__TARGET void LGELU__FN(from16)(float *y, const uint16_t *x, int format, size_t n)
+{
+    size_t i;
+    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_from_f16(s_load(x + i, n - i)), n - i);
+    else for (i = 0; i < n; i += v_lanes) v_store_n(y + i, LGELU__FN(from_bf16)(s_load(x + i, n - i)), n - i);
+}
+static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int format, size_t n)
+{
+    size_t i;
+    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) s_store(y + i, v_to_f16(v_load_n(x + i, n - i)), n - i);
+    else for (i = 0; i < n; i += v_lanes) s_store(y + i, LGELU__FN(to_bf16)(v_load_n(x + i, n - i)), n - i);
+}
+/* The results t for x that f32 rounds into the middle of two 16-bit numbers (one in 2^13 for f16, 2^16 for bf16, but every other
+   bf16 subnormal) take a step to the side of the exact f, which is never a middle. Those below f16's normal numbers may stay. */
+static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format, size_t n)
+{
+    const N low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
+    float a;
+    size_t i, j;
+    for (i = 0; i < n; i += v_lanes) {
+        if (!m_any(n_gt(one, n_xor(n_and(v_bits(v_load_n(t + i, n - i)), low), half)))) continue;
+        for (j = i; j < n && j < i + v_lanes; j++) {
+            uint32_t b = lgelu__bits(t[j]);
+            if ((b & (format == LGELU__F16 ? 0x1FFFu : 0xFFFFu)) != (format == LGELU__F16 ? 0x1000u : 0x8000u)) continue;
+            LGELU__FN(from16)(&a, x + j, format, 1);
+            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), (double)lambda) != b >> 31 ? b + 1 : b - 1);
+        }
+    }
+}
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)
+{
+    float t[1024];
+    size_t i, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        LGELU__FN(from16)(t, x + i, format, m);
+        LGELU__FN(forward)(t, t, lambda, m);
+        if (lambda > 0) LGELU__FN(settle)(t, x + i, lambda, format, m);
+        LGELU__FN(to16)(y + i, t, format, m);
+    }
+}
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)
+{
+    float t[1024], d[1024];
+    double sum = 0;
+    size_t i, m;
+    for (i = 0; i < n; i += m) {
+        volatile double part;                /* it ends in a product, which must not melt into the sum */
+        m = n - i < 1024 ? n - i : 1024;
+        LGELU__FN(from16)(t, x + i, format, m);
+        LGELU__FN(from16)(d, dy + i, format, m);
+        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        if (dx) LGELU__FN(to16)(dx + i, d, format, m);
+        sum += part;
+    }
+    return sum;
+}
+
+/* ---- the stochastic gate ---- */
+/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x, which leaves λx as it is), within
+   2^-22 of itself; T = Q·2^32 to the nearest whole number. The rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0:
+   closed), so B = [R < Φ·2^32] never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
+/* 4·v_lanes numbers of a stream, as lgelu_random counts them, from 4·block on */
+LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uint64_t block)
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    float t[4][v_lanes];
+    N a, b, c, d, p, q, low_p, low_q;
+    int i;
+    for (i = 0; i < v_lanes; i++) {
+        uint64_t count = (block + (uint64_t)i) & (UINT64_MAX >> 2);
+        t[0][i] = lgelu__float((uint32_t)count);
+        t[1][i] = lgelu__float((uint32_t)(count >> 32));
+    }
+    a = v_bits(v_load(t[0]));             b = v_bits(v_load(t[1]));
+    c = n_set((int32_t)(uint32_t)stream); d = n_set((int32_t)(uint32_t)(stream >> 32));
+    for (i = 0; i < 10; i++) {
+        p = n_product(&low_p, a, n_set((int32_t)0xD2511F53u));
+        q = n_product(&low_q, c, n_set((int32_t)0xCD9E8D57u));
+        a = n_xor(n_xor(q, b), n_set((int32_t)k0));
+        c = n_xor(n_xor(p, d), n_set((int32_t)k1));
+        b = low_q;
+        d = low_p;
+        k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;
+    }
+    v_store(t[0], v_float(a)); v_store(t[1], v_float(b)); v_store(t[2], v_float(c)); v_store(t[3], v_float(d));
+    for (i = 0; i < v_lanes; i++, r += 4) { r[0] = t[0][i]; r[1] = t[1][i]; r[2] = t[2][i]; r[3] = t[3][i]; }
+}
+static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const float *x, float lambda, size_t n,
+                                                uint64_t seed, uint64_t stream, uint64_t first)
+{
+    const V least = v_set(8.6736174e-19f), zero = v_set(0);               /* 2^-60: Q = 1/2 */
+    const N minus = n_set(INT32_MIN);
+    float r[512 + 4 * v_lanes], w[512], f[512];
+    lgelu__coin p;
+    size_t i, j, m, skip = (size_t)(first & 3);
+    if (!(lambda >= 0)) {
+        for (i = 0; i < n; i++) y[i] = NAN;
+        return;
+    }
+    p = lgelu__prepare_coin(lambda);
+    for (i = 0; i < n; i += m) {
+        m = n - i < 512 ? n - i : 512;
+        for (j = 0; j < skip + m; j += 4 * v_lanes) LGELU__FN(random)(r + j, seed, stream, (first >> 2) + (i + j) / 4);
+        for (j = 0; j < m; j += v_lanes) {
+            V a = v_abs(v_load_n(x + i + j, m - j));
+            M tiny = n_gt(n_set(0x00800000), v_bits(a));
+            a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)), v_select(tiny, v_set(p.s3), v_set(p.s2)));
+            v_store(w + j, v_sub(zero, v_max(v_min(a, v_set(p.cap)), least)));   /* 0·inf becomes cap */
+        }
+        LGELU__FN(forward)(f, w, p.m, j);
+        for (j = 0; j < m; j += v_lanes) {
+            V a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j), shut = v_float(n_and(v_bits(open), minus));
+            N t = v_cut(v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));   /* -T */
+            N s = n_add(v_bits(v_load(r + skip + j)), minus);                     /* signed order for unsigned */
+            M plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(0x7F800000));
+            rare = n_gt(n_sub(minus, t), n_select(plus, n_sub(n_set(-1), s), s));
+            open = v_select(rare, v_select(plus, shut, open), v_select(plus, open, shut));
+            v_store_n(y + i + j, v_select(nan, v_float(n_or(v_bits(a), n_set(0x00400000))), open), m - j);
+        }
+    }
+}
+
 /* ---- optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
@@ -4323,31 +4672,35 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
    changes no bit. Where packing pays, A is copied as it stands, in rows, since its numbers go to all lanes, and B panel by
    panel; when B is read only once (one sliver), 64 rows of a panel at a time, just before use. On Zen 4 the tile alone
    reaches 99 % of the fma peak, whole products 92 to 98 % (bench/gemm.c). ---- */
-LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, float *c, size_t c_row, const float *s, size_t s_row,
-                                 const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t k)
+LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s, size_t s_row,
+                                 const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t b_next, size_t k)
 {
-    const float *g[3];                       /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
-    V sum[v_rows][2], t[2], x;
-    size_t i, v;
-    LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
-    LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
-    for (; k; k--, g[0] += a_col, g[1] += a_col, g[2] += a_col, b += b_row) {
-        LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(b + v * v_lanes);
-        LGELU__UNROLL for (i = 0; i < rows; i++) {
-            x = v_set(g[i / 5][i % 5 * a_row]);
-            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+    for (; run; run--, c += 2 * v_lanes, s = s ? s + 2 * v_lanes : s, b += b_next) {
+        const float *g[3], *h = b;           /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+        V sum[v_rows][2], t[2], x;
+        size_t i, v, l;
+        LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
+        LGELU__UNROLL for (i = 0; i < rows; i++)
+            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
+        for (l = k; l; l--, g[0] += a_col, g[1] += a_col, g[2] += a_col, h += b_row) {
+            LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(h + v * v_lanes);
+            LGELU__UNROLL for (i = 0; i < rows; i++) {
+                x = v_set(g[i / 5][i % 5 * a_row]);
+                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+            }
         }
+        LGELU__UNROLL for (i = 0; i < rows; i++)
+            LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
     }
-    LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
 }
-static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, float *c, size_t c_row, const float *s, size_t s_row,
-                                              const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t k)
+/* a sliver times `run` panels */
+static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s,
+                                              size_t s_row, const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row,
+                                              size_t b_next, size_t k)
 {
 #define LGELU__CASE(r) \
-    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, c, c_row, s, s_row, a, a_row, a_col, b, b_row, k); break; \
-    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, c, c_row, s, s_row, a, a_row, a_col, b, b_row, k); break;
+    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break; \
+    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break;
     switch (2 * rows + vectors - 1) {
     LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4)  LGELU__CASE(5)  LGELU__CASE(6)  LGELU__CASE(7)
     LGELU__CASE(8) LGELU__CASE(9) LGELU__CASE(10) LGELU__CASE(11) LGELU__CASE(12) LGELU__CASE(13) LGELU__CASE(14)
@@ -4402,19 +4755,19 @@ static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q, l;
+    size_t each = p->m / p->slivers, more = p->m % p->slivers, whole = p->n / (2 * v_lanes), run, i, q, l;
     for (; s < s_end; s++) {
         size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
         const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q++) {
+        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q += run) {
             size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
-            size_t b_row = 2 * v_lanes, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
+            size_t b_row = 2 * v_lanes, b_next = p->b_panel, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
             int cut = cols < 2 * v_lanes && cols != v_lanes;
             const float *b = turned, *start = NULL;
             float *c = job->c + row * c_row + col, *to = c;
             if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
             else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
-            else { b_row = job->b.row; b = job->b.x + (p->k0 + l) * b_row + col; }
+            else { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + (p->k0 + l) * b_row + col; }
             if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
             else if (job->bias) start = job->bias + col;
             if (cut) {
@@ -4429,7 +4782,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size
                 to = edge;
                 c_row = 2 * v_lanes;
             }
-            LGELU__FN(any_tile)(rows, w ? 2 : 1, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, depth);
+            run = p->turn || cols < 2 * v_lanes ? 1 : (p_end < whole ? p_end : whole) - q;
+            LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, b_next, depth);
             if (cut) for (i = 0; i < rows; i++) {
                 v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
                 if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
@@ -4668,6 +5022,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
     LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
+    LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
@@ -4712,6 +5067,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef n_down
 #undef n_gt
 #undef n_max
+#undef n_min
 #undef n_or
 #undef n_select
 #undef n_set
@@ -4724,6 +5080,16 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_min
 #undef v_table
 #undef v_whole
+#undef v_cut
+#undef n_product
+#undef n_xor
+#undef S
+#undef s_load
+#undef s_store
+#undef s_wide
+#undef s_narrow
+#undef v_from_f16
+#undef v_to_f16
 #undef LGELU__WORD
 #undef LGELU__FN
 #undef LGELU__TARGET
