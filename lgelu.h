@@ -1428,12 +1428,18 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 }
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
-   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), LGELU__TILES tiles at a time.
+   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), about 2 MiB of tiles at a time.
    dx is the same with dy for x, the taps reversed and padding 2 - padding; dW runs the steps around the products backwards. */
-enum { LGELU__TILES = 128 };
+static size_t lgelu__tiles(size_t in, size_t out)
+{
+    size_t n = 1024;
+    while (n > 128 && n * (in + out) > 32768) n /= 2;
+    return n;
+}
 typedef struct {
     const float *x, *w, *bias; float *y;
     size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
+    size_t most;                             /* tiles in a round */
     size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
     float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
     float *dw; const float *dy;              /* dW wanted, from dy */
@@ -1448,8 +1454,8 @@ static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536
 static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__winograd_bytes(size_t in, size_t out)
 {
-    size_t each = lgelu__most(lgelu_multiply_bytes(LGELU__TILES, out, in), lgelu_multiply_bytes(out, in, LGELU__TILES));
-    return 64 * lgelu__plus(lgelu__times(in, out), LGELU__TILES * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
+    size_t tiles = lgelu__tiles(in, out), each = lgelu__most(lgelu_multiply_bytes(tiles, out, in), lgelu_multiply_bytes(out, in, tiles));
+    return 64 * lgelu__plus(lgelu__times(in, out), tiles * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
 }
 static void lgelu__winograd_taps(void *user, size_t o)
 {
@@ -1466,13 +1472,13 @@ static void lgelu__winograd_gather(void *user, size_t task)           /* eight t
         size_t row = 2 * (tile / p->across % p->down) - p->padding, column = 2 * (tile % p->across) - p->padding;      /* wrap below 0 */
         for (k = 0; k < 16; k++)
             d[k] = row + k / 4 < p->rows && column + k % 4 < p->columns ? p->x + ((sample * p->rows + row + k / 4) * p->columns + column + k % 4) * p->in : NULL;
-        lgelu__k()->winograd_in(p->u + t * p->in, LGELU__TILES * p->in, d, p->in);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
     }
 }
 static void lgelu__winograd_product(void *user, size_t k)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    float *u = p->u + k * LGELU__TILES * p->in, *m = p->m + k * LGELU__TILES * p->out, *kernel = p->kernel + k * p->in * p->out;
+    float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
     lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
     if (p->dw) {
         job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
@@ -1495,8 +1501,8 @@ static void lgelu__winograd_scatter(void *user, size_t task)
             y[k] = there && p->y ? p->y + at : NULL;
             dy[k] = there && p->dw ? p->dy + at : NULL;
         }
-        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, LGELU__TILES * p->out, dy, p->out);
-        else lgelu__k()->winograd_out(y, p->m + t * p->out, LGELU__TILES * p->out, p->bias, p->add, p->out);
+        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, dy, p->out);
+        else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
     }
 }
 static void lgelu__winograd_dtaps(void *user, size_t o)
@@ -1519,16 +1525,17 @@ static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *d
     p.padding = dx ? 2 - node->padding : node->padding;
     p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2;
     p.taps_in = from->shape[2]; p.flip = dx != NULL; p.add = add;
+    p.most = lgelu__tiles(p.in, p.out);
     p.kernel = net->pack;
     p.u = p.kernel + 16 * p.in * p.out;
-    p.m = p.u + 16 * LGELU__TILES * p.in;
-    p.work = (unsigned char *)(p.m + 16 * LGELU__TILES * p.out);
-    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(LGELU__TILES, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, LGELU__TILES)) + 63) & ~(size_t)63;
+    p.m = p.u + 16 * p.most * p.in;
+    p.work = (unsigned char *)(p.m + 16 * p.most * p.out);
+    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(p.most, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, p.most)) + 63) & ~(size_t)63;
     p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
     if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
     tiles = net->samples * p.across * p.down;
     for (p.first = 0; p.first < tiles; p.first += p.count) {
-        p.count = lgelu__least(tiles - p.first, LGELU__TILES);
+        p.count = lgelu__least(tiles - p.first, p.most);
         eights = (p.count + 7) / 8;
         lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
         if (dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
