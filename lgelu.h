@@ -232,7 +232,7 @@ typedef struct {
     long   step;                             /* steps taken */
     double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
-    int    fresh;                            /* the next backward overwrites the gradients */
+    int    fresh, pending;                   /* the next backward overwrites the gradients; a forward waits for its backward */
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
     lgelu_mode mode;
     lgelu_status status; char message[160];
@@ -303,11 +303,12 @@ LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
 
-LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward */
+LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
+                                                                      if the plan has given its place away: results stay, what lies between them may not */
 LGELU_DEF float       *lgelu_net_weights (const lgelu_net *net, int node);      /* matrix (outputs, inputs); NULL if none */
 LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);   /* net.lambda[hardness], λ >= 1 or +inf */
-LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate */
+LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate; back to LAMBDA: λ(s) */
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
 
 /* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
@@ -863,7 +864,8 @@ LGELU_DEF double lgelu_max_change(const float *before, const float *after, size_
     size_t i;
     for (i = 0; i < n; i++) {
         d = fabs((double)after[i] - (double)before[i]);
-        if (!(d <= most)) most = d;           /* a NaN comes through */
+        if (d != d) return d;                 /* a NaN comes through */
+        if (d > most) most = d;
     }
     return most;
 }
@@ -1015,7 +1017,7 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
         else {
             char *d = digit + sizeof digit - 1;
             long  n = *format == 'd' ? va_arg(list, long) : 0;
-            size_t u = *format == 'd' ? (size_t)(n < 0 ? -n : n) : va_arg(list, size_t);
+            size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
             do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
             if (n < 0) *--d = '-';
             text = d;
@@ -1240,7 +1242,7 @@ static void lgelu__gate_backward_piece(void *user, size_t index)       /* the sa
     const float *x = job->x + first * c, *dy = job->dy + first * c;
     float *dx = job->y ? job->y + first * c : NULL;
     double *dlambda = job->dlambda + index * (size_t)node->hardnesses;
-    if (node->gate == LGELU_GATE_TANH) { *dlambda = 0; if (dx) lgelu_tanh_backward(dx, dy, x, rows * c); }
+    if (node->gate == LGELU_GATE_TANH) { memset(dlambda, 0, (size_t)node->hardnesses * sizeof *dlambda); if (dx) lgelu_tanh_backward(dx, dy, x, rows * c); }
     else if (node->hardnesses > 1) {
         memset(dlambda, 0, c * sizeof *dlambda);
         lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
@@ -1704,7 +1706,7 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
 /* a node with checked inputs; its shape is that of its first input until the builder says otherwise */
 static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
 {
-    lgelu_node *node = net->nodes + net->count;
+    lgelu_node *node;
     size_t i;
     int k, learns = 0;
     if (net->status) return -1;
@@ -1713,6 +1715,7 @@ static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
         lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
         return -1;
     }
+    node = net->nodes + net->count;
     memset(node, 0, sizeof *node);
     for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
     node->op = op;
@@ -1758,10 +1761,11 @@ LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
     int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    lgelu_node *node = net->nodes + i;
+    lgelu_node *node;
     if (i < 0) return i;
+    node = net->nodes + i;
     node->weights = lgelu__times(node->shape[2], outputs);
-    if (!outputs || node->weights > (size_t)-1 / 64) {
+    if (!outputs || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64) {
         lgelu__fail(net, LGELU_E_SHAPE, "linear '%s': %z inputs, %z outputs", name, node->shape[2], outputs);
         return -1;
     }
@@ -1772,13 +1776,15 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
     int i = lgelu__node(net, LGELU__GATE, name, x, -1);
-    lgelu_node *node = net->nodes + i;
+    lgelu_node *node;
     if (i < 0) return i;
+    node = net->nodes + i;
     if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': unknown kind", name); return -1; }
     if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) {
         lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ must be at least 1", name);
         return -1;
     }
+    if (channels && node->shape[2] > 0xFFFFFF) { lgelu__fail(net, LGELU_E_SHAPE, "gate '%s': %z channels", name, node->shape[2]); return -1; }
     node->gate = kind;
     node->lambda0 = lambda;
     node->hardnesses = channels ? (int)node->shape[2] : 1;
@@ -2068,7 +2074,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     for (i = 0; i < net->count; i++) lgelu__lives(net, net->nodes + i, batch, mode);
     while ((b = lgelu__largest(net)) != NULL) {
         size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
-        if (b->bytes > (size_t)-1 / 4 - top) return (size_t)-1;
+        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4) return (size_t)-1;
         do {
             moved = 0;
             for (i = 0; i < net->count; i++) for (k = 0; k < 4; k++) {
@@ -2097,18 +2103,20 @@ typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } l
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
-    size_t at = memory ? (64 - ((size_t)(uintptr_t)memory & 63)) & 63 : 63, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
+    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
     int i;
     if (net->status) return 0;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
+    if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
     net->parameters = net->matrices = 0;
     net->hardnesses = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         node->weight = net->matrices;
-        net->matrices += node->weights;
-        net->parameters += node->biases;
+        net->matrices = lgelu__plus(net->matrices, node->weights);
+        net->parameters = lgelu__plus(net->parameters, node->biases);
         node->hardness = net->hardnesses;
+        if (node->hardnesses > 0x7FFFFFFF - net->hardnesses) { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
         net->hardnesses += node->hardnesses;
         if (node->shares) node->weight = net->nodes[node->shares - 1].weight;
         if (node->op == LGELU__ATTENTION && lgelu__attention_work(node) > pack) pack = lgelu__attention_work(node);
@@ -2121,7 +2129,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
             for (k = 0; k < 1 + 2 * train; k++) if (use[k] > pack) pack = use[k];
         }
     }
-    net->parameters += net->matrices;
+    net->parameters = lgelu__plus(net->parameters, net->matrices);
     arena = net->matrices;
     for (i = 0; i < net->count; i++) { net->nodes[i].bias = arena; arena += net->nodes[i].biases; }
     arena = lgelu__plan(net, batch, mode);
@@ -2142,11 +2150,15 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
     net->arena   = (unsigned char *)lgelu__carve(memory, &at, arena, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
-    return at;
+    return at + 63;                                                   /* for a block that starts anywhere */
 }
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
     return net->memory ? (lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made"), (size_t)0) : lgelu__layout(net, NULL, batch, mode);
+}
+static float lgelu__free(const lgelu_hardness *h, float lambda)         /* s; ReLU's is inf on every map */
+{
+    return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
 typedef struct { lgelu_net *net; int node; uint64_t seed; } lgelu__first;
 
@@ -2187,7 +2199,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
         for (j = 0; j < (size_t)node->hardnesses; j++) {
             size_t k = (size_t)node->hardness + j;
             net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
-            net->s[k] = lgelu_lambda_inverse(&net->hardness, node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1);
+            net->s[k] = lgelu__free(&net->hardness, net->lambda[k]);
+            if (node->gate == LGELU_GATE_LAMBDA && net->s[k] != net->s[k])
+                return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': its map does not reach λ", node->name);
         }
     }
     return LGELU_OK;
@@ -2198,7 +2212,8 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     int i, same = to->count == from->count && to->parameters == from->parameters && to->hardnesses == from->hardnesses;
     for (i = 0; same && i < to->count; i++) {
         const lgelu_node *a = to->nodes + i, *b = from->nodes + i;
-        same = a->op == b->op && a->weight == b->weight && a->bias == b->bias && !memcmp(a->shape, b->shape, sizeof a->shape);
+        same = a->op == b->op && a->weight == b->weight && a->bias == b->bias && a->hardness == b->hardness && a->hardnesses == b->hardnesses
+            && !memcmp(a->shape, b->shape, sizeof a->shape) && !memcmp(a->input, b->input, sizeof a->input);
     }
     if (!same || !to->memory || !from->memory) return lgelu__fail(to, LGELU_E_ARGUMENT, "only a network of the same layers can be copied");
     for (i = 0; i < to->count; i++) to->nodes[i].gate = from->nodes[i].gate;
@@ -2236,6 +2251,7 @@ static lgelu_status lgelu__run(lgelu_net *net)
         if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
     }
     if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    net->pending = 1;
     return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
@@ -2270,8 +2286,10 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
     int i, k;
     if (net->status) return net->status;
-    if (net->mode != LGELU_TRAIN || !net->samples) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of a network made to train");
+    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
+    net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
+    net->gradient_scale = 1;
     for (i = 0; i < net->count; i++) net->nodes[i].written = net->nodes[i].begun = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
@@ -2319,6 +2337,7 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
     size_t pieces = (net->parameters + LGELU__PIECE - 1) / LGELU__PIECE, i;
     double sum = 0, norm;
     lgelu__sweep s;
+    if (!net->g) return 0;
     s.net = net; s.rule = NULL; s.sgd = 0; s.first = 0; s.n = net->parameters;
     lgelu__parallel(&net->threads, lgelu__square_piece, &s, pieces);
     for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
@@ -2361,26 +2380,28 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
         lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, net->dlambda + k, &net->hardness, o, plan->c, net->step, 1);
         return;
     }
-    lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
+    if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
     net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
 }
 /* λ of the step to come: learned up to hardening.begin, then driven, the last step running at the target */
 static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
-    const lgelu_hardening *hardening = &plan->hardening;
-    long begin = hardening->begin, next = net->step + 1, every = plan->harden_every;
-    if (!(hardening->target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
-    if (!(hardening->target > 0) || net->step < begin) return;
+    lgelu_hardening hardening = plan->hardening;
+    long begin = hardening.begin, next = net->step + 1, every = plan->harden_every;
+    if (net->lambda[k] > FLT_MAX) return;                             /* ReLU already */
+    if (!(hardening.target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
+    if (!(hardening.target > 0) || net->step < begin) return;
     if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
     if (every > 1) next = begin + (next - begin + every - 1) / every * every;
-    net->lambda[k] = lgelu_harden(net->lambda0[k], hardening, next < hardening->end ? next : hardening->end);
+    hardening.h = net->hardness;                                      /* linear in the s that was learned */
+    net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
 }
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
     int i, k;
     if (net->status) return net->status;
-    if (net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
+    if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
         return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d", net->step + 1);
     o.lr = lgelu_training_rate(plan, ++net->step);
@@ -2391,7 +2412,10 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA)
-            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) lgelu__update_lambda(net, plan, &o, k);
+            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
+                lgelu__update_lambda(net, plan, &o, k);
+                if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
+            }
     }
     if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
         memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
@@ -2402,23 +2426,44 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     return LGELU_OK;
 }
 
+static const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: not made, or no such node */
+{
+    return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL;
+}
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
-    const lgelu_node *x = net->nodes + node;
-    return x->op == LGELU__INPUT ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    const lgelu_node *x = lgelu__made(net, node);
+    const lgelu_buffer *b;
+    int i;
+    if (!x || x->op == LGELU__LABELS || x->op == LGELU__TOKENS) return NULL;
+    if (x->op == LGELU__INPUT) return (const float *)x->bound;
+    /* the forward ends at time count: what is not kept until then, or until the end once a backward has run, is overwritten */
+    b = net->nodes[x->host].buffer + LGELU__VALUE;
+    if (!b->bytes || b->to < (net->pending ? net->count : 2 * net->count)) return NULL;
+    for (i = node + 1; i < net->count; i++) if (net->nodes[i].host == x->host) return NULL;         /* by a gate in place */
+    return lgelu__at(net, x, LGELU__VALUE);
 }
-LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node) { return net->nodes[node].weights || net->nodes[node].shares ? net->w + net->nodes[node].weight : NULL; }
-LGELU_DEF float *lgelu_net_biases (const lgelu_net *net, int node) { return net->nodes[node].biases ? net->w + net->nodes[node].bias : NULL; }
+LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
+{
+    const lgelu_node *x = lgelu__made(net, node);
+    return x && (x->weights || x->shares) ? net->w + x->weight : NULL;
+}
+LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
+{
+    const lgelu_node *x = lgelu__made(net, node);
+    return x && x->biases ? net->w + x->bias : NULL;
+}
 
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
+    float s = lgelu__free(&net->hardness, lambda);
     int i;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
-    if (!(lambda >= 1)) return LGELU_E_LAMBDA;
+    if (!(lambda >= 1) || s != s) return LGELU_E_LAMBDA;
     for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= hardness; i++) {}
     if (net->nodes[i].gate != LGELU_GATE_LAMBDA) return LGELU_E_ARGUMENT;
     net->lambda[hardness] = lambda;
-    net->s[hardness] = lgelu_lambda_inverse(&net->hardness, lambda);
+    net->s[hardness] = s;
     return LGELU_OK;
 }
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
@@ -2426,10 +2471,10 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
     int i, k;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->op != LGELU__GATE) continue;
+        if (node->op != LGELU__GATE || node->gate == kind) continue;
         node->gate = kind;
-        for (k = node->hardness; net->memory && kind != LGELU_GATE_LAMBDA && k < node->hardness + node->hardnesses; k++)
-            net->lambda[k] = kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
+        for (k = node->hardness; net->memory && k < node->hardness + node->hardnesses; k++)
+            net->lambda[k] = kind == LGELU_GATE_RELU ? HUGE_VALF : kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->hardness, net->s[k]) : 1;
     }
 }
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
@@ -2834,6 +2879,7 @@ LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t b
     long step = 0;
     if (net->status) return net->status;
     if (!net->memory) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "a network must be made before it is loaded");
+    net->pending = 0;
     if (!lgelu__read(&j, file, bytes, entry, net->arena_bytes / sizeof *entry, &count))
         return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
     if (lgelu_metadata(file, bytes, "step", text, sizeof text))
@@ -2889,26 +2935,27 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
-static const float lgelu__middle[8][8] = {  /* Q(z) in powers of 2z - k·STEP */
-    { 0.5f, 0.310515553f, 0.161385626f, 0.06901481f, 0.0239892881f, 0.00671895919f, 0.00150684931f, 0.000269359676f },
-    { -0.199471146f, -0.176524386f, -0.122342877f, -0.0664051771f, -0.0282276366f, -0.00939715467f, -0.00245000818f, -0.000500251015f },
-    { 1.7362575e-07f, 0.0218179245f, 0.030242458f, 0.0246225353f, 0.0139554441f, 0.00580732059f, 0.00181688752f, 0.000432807923f },
-    { 0.00830937643f, 0.00555730006f, 0.000113860173f, -0.00331966789f, -0.00342343445f, -0.00200101314f, -0.000796167471f, -0.000228795456f },
-    { 1.0233487e-05f, -0.00125223002f, -0.0012736452f, -0.000410653331f, 0.000264791655f, 0.000376315002f, 0.000219516398f, 8.09438498e-05f },
-    { -0.000340064347f, -0.000145655256f, 0.000120918128f, 0.000185340701f, 7.57866219e-05f, -1.79982144e-05f, -3.52464558e-05f, -1.94257045e-05f },
-    { 3.95841998e-05f, 4.66755664e-05f, 3.10616524e-05f, -8.62201068e-06f, -2.12157192e-05f, -8.82996392e-06f, 1.32611967e-06f, 2.88381648e-06f },
-    { -1.27128324e-05f, 9.59469162e-07f, -4.0339869e-06f, -4.49976733e-06f, 1.23173277e-06f, 2.08550136e-06f, 7.25657969e-07f, -1.49152001e-07f }
+static const float lgelu__middle[9][8] = {  /* minus the centre; Q(z) in powers of the distance from it */
+    { -0, -0.645751953f, -1.13745117f, -1.58666992f, -2.06201172f, -2.50415039f, -2.95947266f, -3.40917969f },
+    { 0.5f, 0.259220004f, 0.127674863f, 0.0562937111f, 0.0196033102f, 0.00613729237f, 0.00154083024f, 0.000325792731f },
+    { -0.398942292f, -0.323862463f, -0.208913267f, -0.11330191f, -0.0476018004f, -0.0173472185f, -0.00500069838f, -0.00119430409f },
+    { 4.24344705e-07f, 0.104567535f, 0.118814364f, 0.0898863524f, 0.0490777344f, 0.0217200201f, 0.00739971455f, 0.00203579827f },
+    { 0.0664845034f, 0.0314677134f, -0.0102293361f, -0.0286562797f, -0.0257993247f, -0.0152388168f, -0.00646627555f, -0.00211441657f },
+    { 4.03860358e-05f, -0.0225161649f, -0.016895948f, -0.00361366733f, 0.0051199384f, 0.00592016894f, 0.00355097558f, 0.00146284956f },
+    { -0.0101243602f, -0.00176233647f, 0.00536784623f, 0.00544336485f, 0.00175943633f, -0.00068085955f, -0.00113297312f, -0.000680348603f },
+    { 0.000302196073f, 0.00331239123f, 0.00126614154f, -0.00095108524f, -0.00128166552f, -0.000507913122f, 8.19644483e-05f, 0.000190054299f },
+    { 0.000915979501f, -0.000783733965f, -0.000727279461f, -0.000417424802f, 0.000144881778f, 0.000279582251f, 0.000114606417f, -9.62110062e-06f }
 };
-static const float lgelu__slope[9][8] = {  /* centre; (Q(z) - zφ(z))/exp(-z²/2) in powers of the distance from it */
-    { 0.977680664f, 2.50537109f, 4.0012207f, 5.99951172f, 9.00292969f, 12.9951172f, 0.398962402f, 0.751791537f },
-    { -0.125362769f, -0.858411729f, -1.50187147f, -2.32867455f, -3.54786444f, -5.15378094f, 0.214373365f, -6.93438551e-09f },
-    { -0.539116502f, -0.444409937f, -0.420230746f, -0.409210235f, -0.403692484f, -0.401263893f, -0.648857594f, -0.572406173f },
-    { 0.0638132691f, 0.0135866562f, 0.00460244995f, 0.00159076275f, 0.000509634847f, 0.000175597306f, 0.136914551f, 0.0847563669f },
-    { -0.0259121098f, -0.00380966975f, -0.0009578467f, -0.000241222166f, -5.40607434e-05f, -1.31997404e-05f, -0.0651000217f, -0.0365816504f },
-    { 0.0095428424f, 0.00101070909f, 0.000192201711f, 3.60140693e-05f, 5.6533604e-06f, 9.91458364e-07f, 0.0277469438f, 0.0143134417f },
-    { -0.00312177208f, -0.00025323921f, -3.73238254e-05f, -5.26736039e-06f, -5.99961822e-07f, -7.71401574e-08f, -0.0106264036f, -0.00516216177f },
-    { 0.000805387623f, 6.27961272e-05f, 7.5844946e-06f, 6.61527793e-07f, 6.81984105e-08f, 5.03976239e-09f, 0.00440550596f, 0.00175240252f },
-    { -0.000115809591f, -1.90221654e-05f, -1.45038075e-06f, -9.33540178e-08f, -5.1480078e-09f, 2.61447496e-11f, -0.00112223171f, -0.00057251926f }
+static const float lgelu__slope[9][8] = {  /* minus the centre; f'(-z) = Q(z) - zφ(z) in powers of the distance from it */
+    { -0.404296875f, -0.751791537f, -1.25f, -1.80078125f, -2.35473633f, -2.83666992f, -3.3605957f, -3.84619141f },
+    { 0.194363803f, -5.22731192e-09f, -0.122661583f, -0.10610345f, -0.0494563915f, -0.0179695431f, -0.00434211129f, -0.00088112714f },
+    { -0.67517662f, -0.431493998f, -0.0799089745f, 0.0979823843f, 0.0884026662f, 0.0431628712f, 0.013083362f, 0.00313032093f },
+    { 0.285119265f, 0.388284981f, 0.278254539f, 0.0537497438f, -0.0453581586f, -0.0409705155f, -0.0172529612f, -0.00507879816f },
+    { 0.176616684f, 0.0182031021f, -0.136867926f, -0.107535765f, -0.0169118177f, 0.0147792604f, 0.012315833f, 0.00486457068f },
+    { -0.100511767f, -0.114005879f, -0.0309606884f, 0.0423240215f, 0.029967675f, 0.00486169383f, -0.00420181034f, -0.00290588522f },
+    { -0.0307436511f, 0.0146403229f, 0.0402424447f, 0.00873357709f, -0.0117891813f, -0.00730498508f, -0.000496746798f, 0.00096594129f },
+    { 0.0222022459f, 0.0192594938f, -0.00293653761f, -0.0108955391f, -0.000938049809f, 0.00278837653f, 0.00122379872f, -1.07395626e-05f },
+    { 0.00678024115f, -0.00320422836f, -0.00581895327f, 0.00104555057f, 0.00258467975f, 0.000340841565f, -0.0005628168f, -0.00023098271f }
 };
 static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
@@ -2916,45 +2963,71 @@ static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first
 static const float lgelu__tail[6] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
     0.999984682f, -2.99570179f, 14.588047f, -85.7257462f, 425.529694f, -1105.82166f
 };
-/* λ = m·2^k, m in [1, 2), 2^-100 <= λ <= 2^100. Everything but the middle's step works on b = 2^k·abs(x), λx = m·b. */
+/* λ = m·2^k, m in [1, 2), 2^-100 <= λ <= 2^100. Beyond the middle the forward works on b = 2^k·abs(x), λx = m·b. */
 typedef struct {
-    float step, index, scale, m, k1, k2;   /* 2λ; 2λ/STEP; 2^k; m; k1 + k2 = -½log2(e)·m², error 2^-49 */
-    float w, c, cl;                 /* 1/m²; c·2^cl = 1/(m√(2π)) */
-    float last;                     /* the middle ends here: 3.6/λ */
-    int32_t most, low, shift;       /* the middle is low <= bits of abs(x) <= most; -k */
-    float cap, mark;                /* m·b <= 14.9, m·b < 12.9 in the backward */
-    double unit;                    /* 2^-2k/√(2π): x²φ = unit·b²·exp(-z²/2) */
+    float lambda, step, scale, k1, k2;  /* λ; λ/0.45; 2^k; k1 + k2 = -½log2(e)·m², error 2^-49 */
+    float w, c, cl, last;               /* 1/m²; c(1 + cl) = 1/(m√(2π)); the middle ends at 3.6/λ */
+    int32_t most, low, shift;           /* the middle is low <= bits of abs(x) <= most (both biased); -k */
 } lgelu__gate;
 
 static int lgelu__ordinary(float lambda) { return lambda >= 7.888609e-31f && lambda <= 1.2676506e30f; }
 
+/* c(1 + cl) = x */
+static float lgelu__split(double x, float *cl)
+{
+    float c = (float)x;
+    *cl = (float)((x - (double)c) / x);
+    return c;
+}
 static lgelu__gate lgelu__prepare(float lambda)
 {
     lgelu__gate g;
     int k = (int)(lgelu__bits(lambda) >> 23) - 127;
-    double m, c;
-    if (lambda > 1.2676506e30f) {   /* ReLU: every lane beyond the middle, e^-z²/2 = 0 */
-        lgelu__gate relu = { 0, 0, 1, 1, -1000, 0, 1, 1, 0, 1, INT32_MIN, 0, 0, 1, 0, 1 };
+    double m;
+    if (lambda > 1.2676506e30f) {       /* ReLU: every lane beyond the middle, e^-z²/2 = 0 */
+        lgelu__gate relu = { 0, 0, 1, -1000, 0, 1, 1, 0, 1, INT32_MIN, 0, 0 };
         return relu;
     }
-    g.step = 2 * lambda;
-    g.index = (float)(2.0226965403497266 * (double)lambda);
+    g.lambda = lambda;
+    g.step = lambda * 2.22222222f;
     g.scale = lgelu__float((uint32_t)(127 + k) << 23);
-    g.m = lgelu__float((lgelu__bits(lambda) & 0x7FFFFFu) | 0x3F800000u);
-    m = (double)g.m;
+    m = (double)lgelu__float((lgelu__bits(lambda) & 0x7FFFFFu) | 0x3F800000u);
     g.k1 = (float)(-0.72134752044448170368 * (m * m));
     g.k2 = (float)fma(-0.72134752044448170368, m * m, -(double)g.k1);
     g.w = (float)(1 / (m * m));
-    c = 0.39894228040143267794 / m;
-    g.c = (float)c;
-    g.cl = (float)((c - (double)g.c) / c * 1.4426950408889634);
-    g.last = (float)(3.6 / (double)lambda);
-    g.low = 0x0D800000;             /* 2^-100 */
+    g.c = lgelu__split(0.39894228040143267794 / m, &g.cl);
+    g.low = 0x0D800000;                 /* 2^-100 */
+    g.last = (float)(3.5999 / (double)lambda);
     g.most = (int32_t)(lgelu__bits(g.last) - (uint32_t)g.low) + INT32_MIN;
     g.shift = -k;
-    g.cap = (float)(14.9 / m);
-    g.mark = (float)(12.9 / m);
-    g.unit = 0.39894228040143267794 / ((double)g.scale * (double)g.scale);
+    return g;
+}
+
+/* the backward's: λ in [2^-14, 2^14), if need be after a power of two is taken out of λ and put into x */
+typedef struct {
+    float lambda, step, k1, k2, w, c, cl;   /* λ; 2λ; k1 + k2 = -½log2(e)·λ²; 1/λ²; c(1 + cl) = λ/√(2π) */
+    float last, cap;                        /* the table ends at 4/λ; f'(-z) = 0 from 14.9/λ on */
+    int32_t most;                           /* the fast road is 2^-40 <= abs(x) <= last, biased like this */
+    int k;                                  /* x was multiplied by 2^k */
+    double unit;                            /* x²φ = unit·x²·exp(-z²/2): 2^-2k/√(2π) */
+} lgelu__slope_gate;
+
+static lgelu__slope_gate lgelu__prepare_slope(float lambda)
+{
+    lgelu__slope_gate g;
+    double l;
+    g.k = lambda >= 6.1035156e-5f && lambda < 16384 ? 0 : (int)(lgelu__bits(lambda) >> 23) - 127;
+    g.lambda = g.k ? lgelu__float((lgelu__bits(lambda) & 0x7FFFFFu) | 0x3F800000u) : lambda;
+    l = (double)g.lambda;
+    g.step = 2 * g.lambda;
+    g.k1 = (float)(-0.72134752044448170368 * (l * l));
+    g.k2 = (float)fma(-0.72134752044448170368, l * l, -(double)g.k1);
+    g.w = (float)(1 / (l * l));
+    g.c = lgelu__split(0.39894228040143267794 * l, &g.cl);
+    g.last = (float)(3.9999 / l);
+    g.most = (int32_t)(lgelu__bits(g.last) - 0x2B800000u) + INT32_MIN;
+    g.cap = (float)(14.9 / l);
+    g.unit = ldexp(0.39894228040143267794, -2 * g.k);
     return g;
 }
 
@@ -3008,6 +3081,7 @@ static double lgelu__wide(float x)
 #define v_sqrt    LGELU__FN(v_sqrt)
 #define v_fma     LGELU__FN(v_fma)
 #define v_fnma    LGELU__FN(v_fnma)
+#define v_fms     LGELU__FN(v_fms)
 #define v_max     LGELU__FN(v_max)
 #define v_lt      LGELU__FN(v_lt)
 #define v_select  LGELU__FN(v_select)
@@ -3053,6 +3127,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return _mm512_mul_ps(a, 
 LGELU__WORD V    v_div    (V a, V b)                  { return _mm512_div_ps(a, b); }
 LGELU__WORD V    v_sqrt   (V a)                       { return _mm512_sqrt_ps(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return _mm512_fmadd_ps(a, b, c); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return _mm512_fmsub_ps(a, b, c); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return _mm512_fnmadd_ps(a, b, c); }
 LGELU__WORD V    v_max    (V a, V b)                  { return _mm512_max_ps(a, b); }
 LGELU__WORD M    v_lt     (V a, V b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
@@ -3106,12 +3181,16 @@ typedef __m256 V;
 typedef __m256 M;
 LGELU__WORD __m256i LGELU__FN(first)(size_t n)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n < 8 ? (int)n : 8), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 LGELU__WORD V    v_load   (const float *p)            { return _mm256_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return _mm256_maskload_ps(p, LGELU__FN(first)(n)); }
+LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p); }
 LGELU__WORD void v_store  (float *p, V a)             { _mm256_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)   { _mm256_maskstore_ps(p, LGELU__FN(first)(n), a); }
+LGELU__WORD void v_store_n(float *p, V a, size_t n)
+{
+    if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a);
+    else _mm256_storeu_ps(p, a);
+}
 LGELU__WORD V    v_set    (float a)                   { return _mm256_set1_ps(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return _mm256_add_ps(a, b); }
 LGELU__WORD V    v_sub    (V a, V b)                  { return _mm256_sub_ps(a, b); }
@@ -3119,6 +3198,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return _mm256_mul_ps(a, 
 LGELU__WORD V    v_div    (V a, V b)                  { return _mm256_div_ps(a, b); }
 LGELU__WORD V    v_sqrt   (V a)                       { return _mm256_sqrt_ps(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return _mm256_fmadd_ps(a, b, c); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return _mm256_fmsub_ps(a, b, c); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return _mm256_fnmadd_ps(a, b, c); }
 LGELU__WORD V    v_max    (V a, V b)                  { return _mm256_max_ps(a, b); }
 LGELU__WORD M    v_lt     (V a, V b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
@@ -3170,15 +3250,17 @@ LGELU__WORD V    v_load   (const float *p)            { return vld1q_f32(p); }
 LGELU__WORD V    v_load_n (const float *p, size_t n)
 {
     float t[4] = { 0, 0, 0, 0 };
-    memcpy(t, p, (n < 4 ? n : 4) * sizeof *t);
+    if (n >= 4) return vld1q_f32(p);
+    memcpy(t, p, n * sizeof *t);
     return vld1q_f32(t);
 }
 LGELU__WORD void v_store  (float *p, V a)             { vst1q_f32(p, a); }
 LGELU__WORD void v_store_n(float *p, V a, size_t n)
 {
     float t[4];
+    if (n >= 4) { vst1q_f32(p, a); return; }
     vst1q_f32(t, a);
-    memcpy(p, t, (n < 4 ? n : 4) * sizeof *t);
+    memcpy(p, t, n * sizeof *t);
 }
 LGELU__WORD V    v_set    (float a)                   { return vdupq_n_f32(a); }
 LGELU__WORD V    v_add    (V a, V b)                  { return vaddq_f32(a, b); }
@@ -3187,6 +3269,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return vmulq_f32(a, b); 
 LGELU__WORD V    v_div    (V a, V b)                  { return vdivq_f32(a, b); }
 LGELU__WORD V    v_sqrt   (V a)                       { return vsqrtq_f32(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return vfmaq_f32(c, a, b); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return vnegq_f32(vfmsq_f32(c, a, b)); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return vfmsq_f32(c, a, b); }
 LGELU__WORD V    v_max    (V a, V b)                  { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 LGELU__WORD M    v_lt     (V a, V b)                  { return vcltq_f32(a, b); }
@@ -3251,6 +3334,7 @@ LGELU__WORD V    v_mul    (V a, V b)                  { return a * b; }
 LGELU__WORD V    v_div    (V a, V b)                  { return a / b; }
 LGELU__WORD V    v_sqrt   (V a)                       { return sqrtf(a); }
 LGELU__WORD V    v_fma    (V a, V b, V c)             { return lgelu__fmaf(a, b, c); }
+LGELU__WORD V    v_fms    (V a, V b, V c)             { return lgelu__fmaf(a, b, -c); }
 LGELU__WORD V    v_fnma   (V a, V b, V c)             { return lgelu__fmaf(-a, b, c); }
 LGELU__WORD V    v_max    (V a, V b)                  { return a > b ? a : b; }
 LGELU__WORD M    v_lt     (V a, V b)                  { return a < b; }
@@ -3285,36 +3369,38 @@ LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
 /* ---- the gate ---- */
 /* METHOD. With a = abs(x), z = λa and Q(z) = Φ(-z), y = max(x, 0) - aQ serves both signs without cancellation. λx is never
    rounded: each reduction is one fma on the factors. Errors below are in units of 2^-24 of the value.
-     middle   z < 3.6: eight intervals around kα/2, t = a·2λ/α rounds to k, d = 2λa - kα by fma, Q of degree 7 in d (0.2). α is
-              near 1 and such that Q(kα/2) is all but a float for all eight k (Gal).
-     beyond   aQ = 2^(k1 s)·(1 - wP(w))/(λ√(2π)), s = a² with its fma residue, k1 in two floats, w = 1/z², P of degree 5 (0.3),
+     middle   z < 3.6: eight intervals of 0.45, the number in the first bits of 8 + z/0.45, d = λa - centre by one fma, Q of degree
+              7 in d, the centre such that Q(centre) is all but a float (Gal) (0.1).
+     beyond   aQ = 2^(k1 a²)·(1 - wP(w))/(λ√(2π)), a² with its fma residue, k1 in two floats, w = 1/z², P of degree 5 (0.3),
               2^f - 1 of degree 6 (0.1); results below 2^-126 are rounded by an addition and put together in whole numbers.
-              Every lane beyond the middle takes this road, whoever its neighbours are: a branch only skips it when no lane does.
-     f'       of -z is E·slope(z), E = exp(-z²/2), slope = Q/E - z/√(2π), on eight intervals of 1 + z, two to an octave (0.1),
-              the centre of [0.5, 1) on the root 0.7517915, so that the value is relatively exact there; f'(z) = 1 - f'(-z).
-     x²φ      = s·E/√(2π), the constant applied to the sum in double.
+     f'       z < 4: f'(-z) on eight intervals of 0.5, degree 7 (0.3), one centre on the root 0.7517915, so that the value stays
+              relatively exact there; f'(z) = 1 - f'(-z). Beyond: -z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))).
+     x²φ      = x²·exp(-z²/2)/√(2π), the constant applied to the sum in double.
+   Every lane beyond a table takes the long road, whoever its neighbours are: a branch only skips it when no lane does.
    No intermediate is subnormal on the fast roads. Coefficients: tests/coefficients.py. */
 #define G LGELU__FN(G)
-typedef struct { V step, index, scale, m, k1, k2, w, c, cl, last, cap, mark; N most, low, shift; } G;
+typedef struct { V lambda, step, scale, k1, k2, w, c, cl, last; N most, low, shift; } G;
 
 LGELU__WORD G LGELU__FN(same)(const lgelu__gate *p)
 {
     G g;
-    g.step = v_set(p->step);   g.index = v_set(p->index);
-    g.scale = v_set(p->scale); g.m = v_set(p->m);     g.k1 = v_set(p->k1);
-    g.k2 = v_set(p->k2);       g.w = v_set(p->w);         g.c = v_set(p->c);     g.cl = v_set(p->cl);
-    g.last = v_set(p->last);   g.cap = v_set(p->cap);     g.mark = v_set(p->mark);
-    g.most = n_set(p->most);   g.low = n_set(p->low);     g.shift = n_set(p->shift);
+    g.lambda = v_set(p->lambda); g.step = v_set(p->step);
+    g.scale = v_set(p->scale);   g.k1 = v_set(p->k1);     g.k2 = v_set(p->k2);
+    g.w = v_set(p->w);
+    g.c = v_set(p->c);           g.cl = v_set(p->cl);     g.last = v_set(p->last);
+    g.most = n_set(p->most);   g.low = n_set(p->low);       g.shift = n_set(p->shift);
     return g;
 }
 
 /* 2^f - 1, abs(f) <= 1/2 */
 LGELU__WORD V LGELU__FN(exp2m1)(V f)
 {
-    V p = v_set(lgelu__exp2[5]);
-    int j;
-    for (j = 4; j > 0; j--) p = v_fma(f, p, v_set(lgelu__exp2[j]));
-    return v_fma(f, v_set(lgelu__exp2[0]), v_mul(f, v_mul(f, p)));
+    V p = v_fma(f, v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));
+    p = v_fma(f, p, v_set(lgelu__exp2[3]));
+    p = v_fma(f, p, v_set(lgelu__exp2[2]));
+    p = v_fma(f, p, v_set(lgelu__exp2[1]));
+    p = v_fma(f, p, v_set(lgelu__exp2[0]));
+    return v_mul(f, p);
 }
 
 /* r·2^e for r > 0, assembled in whole numbers: below 2^-126 the sum with 2^-26 rounds at 2^-149 */
@@ -3337,13 +3423,16 @@ LGELU__WORD V LGELU__FN(half)(V a)
 LGELU__WORD V LGELU__FN(forward_rest)(V x, V y, M out, const G *g)
 {
     const V magic = v_set(12582912.0f);
-    V a = v_abs(x), b = v_min(v_set(19), v_mul(v_max(a, g->last), g->scale)), s = v_mul(b, b), sl = v_fma(b, b, v_sub(v_set(0), s));
-    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p = v_set(lgelu__tail[5]), r;
+    V a = v_abs(x), b = v_min(v_set(19), v_mul(v_max(a, g->last), g->scale)), s = v_mul(b, b), sl = v_fms(b, b, s);
+    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, w = v_div(g->w, s), p, r;
     M tiny = n_gt(g->low, v_bits(a)), minus = v_lt(x, v_set(0));
-    int j;
-    e = LGELU__FN(exp2m1)(v_add(f, v_fma(s, g->k2, v_fma(sl, g->k1, g->cl))));
-    for (j = 4; j >= 0; j--) p = v_fma(w, p, v_set(lgelu__tail[j]));
-    r = v_fnma(v_mul(w, p), v_add(e, v_set(1)), e);
+    e = LGELU__FN(exp2m1)(v_add(f, v_fma(sl, g->k1, v_mul(s, g->k2))));
+    p = v_fma(w, v_set(lgelu__tail[5]), v_set(lgelu__tail[4]));
+    p = v_fma(w, p, v_set(lgelu__tail[3]));
+    p = v_fma(w, p, v_set(lgelu__tail[2]));
+    p = v_fma(w, p, v_set(lgelu__tail[1]));
+    p = v_fma(w, p, v_set(lgelu__tail[0]));
+    r = v_fnma(v_fms(w, p, g->cl), v_add(e, v_set(1)), e);
     r = LGELU__FN(assemble)(v_fma(r, g->c, g->c), n_add(n_sub(v_bits(t), v_bits(magic)), g->shift));
     r = v_select(tiny, LGELU__FN(half)(a), r);
     e = v_sub(x, v_select(v_lt(r, v_set(7.888609e-31f)), v_set(0), r));
@@ -3354,14 +3443,17 @@ LGELU__WORD V LGELU__FN(forward_rest)(V x, V y, M out, const G *g)
 
 LGELU__WORD V LGELU__FN(forward_one)(V x, const G *g)
 {
-    const V magic = v_set(12582912.0f);
-    V a = v_abs(x), t = v_fma(a, g->index, magic);
-    V d = v_fma(a, g->step, v_fma(t, v_set(-0.988779067993164062f), v_set(12441720))), q;
-    I i = v_index(v_bits(t));
+    V a = v_abs(x), d, q;
+    I i = v_index(n_down(v_bits(v_fma(a, g->step, v_set(8))), 20));
     M out = n_gt(n_sub(v_bits(a), n_sub(g->low, n_set(INT32_MIN))), g->most);
-    int j;
-    q = v_table(lgelu__middle[7], i);
-    for (j = 6; j >= 0; j--) q = v_fma(d, q, v_table(lgelu__middle[j], i));
+    d = v_fma(a, g->lambda, v_table(lgelu__middle[0], i));
+    q = v_fma(d, v_table(lgelu__middle[8], i), v_table(lgelu__middle[7], i));
+    q = v_fma(d, q, v_table(lgelu__middle[6], i));
+    q = v_fma(d, q, v_table(lgelu__middle[5], i));
+    q = v_fma(d, q, v_table(lgelu__middle[4], i));
+    q = v_fma(d, q, v_table(lgelu__middle[3], i));
+    q = v_fma(d, q, v_table(lgelu__middle[2], i));
+    q = v_fma(d, q, v_table(lgelu__middle[1], i));
     q = v_fnma(a, q, v_max(v_set(0), x));
     return m_any(out) ? LGELU__FN(forward_rest)(x, q, out, g) : q;
 }
@@ -3387,53 +3479,66 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     if (i < n) v_store_n(y + i, LGELU__FN(forward_one)(v_load_n(x + i, n - i), &g), n - i);
 }
 
-/* f' and x²φ: E = exp(-z²/2) = (1 + e)·2^n for all z, f'(-z) = E·slope(z), x²φ = unit·b²E. What the fast road leaves
-   out (dx below 2^-126, b²E below 2^-100) comes from slope_rest; small holds terms times 2^100. */
-LGELU__WORD V LGELU__FN(slope_rest)(M out, V dx, V dy, V x, V b, V e, V r, V t, V slope, V *term, V *small, const G *g)
+/* f' and x²φ. g = f'(-z) from the table for z < 4, f'(z) = 1 - g; E = exp(-z²/2) = (1 + e)·2^n for all z. slope_rest mends the lanes
+   beyond: z > 4, where g = -z·E/√(2π)·(1 - w(1 - wP(w))); x²E below 2^-100, gathered times 2^100 in small; and tiny results. */
+#define H LGELU__FN(H)
+typedef struct { V lambda, step, k1, k2, w, c, cl, last, cap; N most; } H;
+
+LGELU__WORD V LGELU__FN(slope_rest)(M out, V dy, V x, V b, V s, V e, V t, V slope, V *term, V *small, const H *g)
 {
-    N u = v_bits(v_abs(dy)), n = n_sub(v_bits(t), v_bits(v_set(12583039.0f))), sign;
-    M tiny = n_gt(n_set(0x0D800000), u), minus = v_lt(x, v_set(0)), weak = m_and(out, v_lt(*term, v_set(7.888609e-31f)));
-    V c = v_mul(b, v_set(1125899906842624.0f)), s, p;                      /* 2^50 b */
-    s = v_min(g->cap, b);
-    s = v_mul(s, s);
+    const V zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f);
+    V a = v_abs(x), w = v_div(g->w, s), p, r, d, dx;
+    N u = v_bits(v_abs(dy)), n = n_sub(v_bits(t), v_bits(v_set(12582912.0f))), sign;
+    M minus = v_lt(x, zero), far = v_lt(g->last, a), faint = m_or(n_gt(n_set(-100), n), v_lt(a, floor)), tiny, deep;
+    p = v_fma(w, v_set(lgelu__tail[5]), v_set(lgelu__tail[4]));
+    p = v_fma(w, p, v_set(lgelu__tail[3]));
+    p = v_fma(w, p, v_set(lgelu__tail[2]));
+    p = v_fma(w, p, v_set(lgelu__tail[1]));
+    p = v_fma(w, p, v_set(lgelu__tail[0]));
+    p = v_fms(w, v_fnma(w, p, one), g->cl);
+    p = v_fnma(p, v_add(e, one), e);
+    r = v_fma(b, g->c, v_mul(p, v_mul(b, g->c)));                          /* -g = r·2^n */
+    p = v_select(faint, zero, v_float(n_add(v_bits(r), n_up(n, 23))));
+    slope = v_select(far, v_select(minus, v_sub(zero, p), v_add(one, p)), slope);
+    dx = v_mul(dy, slope);
+    p = v_select(faint, zero, *term);
+    *term = v_select(n_gt(v_bits(a), n_set(0x7F800000)), a, p);
+    deep = m_or(faint, n_gt(v_bits(v_set(7.888609e-31f)), v_bits(v_abs(dx))));
+    deep = m_and(m_and(deep, out), m_and(m_and(v_lt(zero, a), v_lt(a, g->cap)), m_and(n_gt(u, n_set(0)), n_gt(n_set(0x7F800000), u))));
+    if (!m_any(deep)) return dx;
+    faint = m_and(faint, deep);
     p = v_mul(v_fma(e, s, s), v_float(n_up(n_add(n_max(n, n_set(-226)), n_set(227)), 23)));
-    p = v_select(v_lt(b, v_set(9.094947e-13f)), v_mul(c, c), p);
-    *small = v_fma(v_select(weak, dy, v_set(0)), p, *small);
-    *term = v_select(weak, v_set(0), *term);
-    s = v_select(n_gt(n_set(0x00800000), u), v_mul(v_whole(u), v_set(1.7763568394002505e-15f)), v_float(n_add(u, n_set(100 << 23))));
-    p = v_select(minus, r, slope);
-    sign = n_and(v_bits(v_mul(v_select(n_gt(n_set(0), v_bits(dy)), v_set(-1), v_set(1)), p)), n_set(INT32_MIN));
-    p = v_mul(v_select(tiny, s, v_abs(dy)), v_abs(p));
-    n = n_add(n_select(minus, n, n_set(0)), n_select(tiny, n_set(-100), n_set(0)));
-    return v_select(out, v_float(n_or(v_bits(LGELU__FN(assemble)(p, n)), sign)), dx);
+    d = v_mul(v_max(a, v_set(7.7037198e-34f)), v_set(1125899906842624.0f));        /* 2^50 a */
+    p = v_select(v_lt(a, floor), v_mul(d, d), p);
+    *small = v_fma(v_select(faint, dy, zero), p, *small);
+    tiny = n_gt(v_bits(v_set(7.888609e-31f)), u);                           /* dy below 2^-100: times 2^100 */
+    d = v_select(n_gt(n_set(0x00800000), u), v_mul(v_whole(u), v_set(1.7763568394002505e-15f)), v_float(n_add(u, n_set(100 << 23))));
+    far = m_and(far, minus);
+    p = v_mul(v_select(tiny, d, v_abs(dy)), v_select(far, r, v_abs(slope)));
+    n = n_add(n_select(far, n, n_set(0)), n_select(tiny, n_set(-100), n_set(0)));
+    sign = n_and(n_sub(v_bits(dy), n_select(far, n_set(INT32_MIN), n_and(v_bits(slope), n_set(INT32_MIN)))), n_set(INT32_MIN));
+    return v_select(deep, v_float(n_or(v_bits(LGELU__FN(assemble)(p, n)), sign)), dx);
 }
 
-LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const G *g)
+LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const H *g)
 {
-    const V magic = v_set(12583039.0f), floor = v_set(9.094947e-13f), zero = v_set(0), one = v_set(1);
-    V a = v_abs(x), b0 = v_mul(a, g->scale), b = v_max(floor, v_min(g->cap, b0)), s = v_mul(b, b), sl = v_fma(b, b, v_sub(zero, s));
-    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, d, h, power, slope, term, dx;
-    I i = v_index(n_down(v_bits(v_fma(b, g->m, one)), 22));
-    M out;
-    int j;
-    e = LGELU__FN(exp2m1)(v_add(f, v_fma(sl, g->k1, v_mul(s, g->k2))));
-    d = v_fma(b, g->m, v_sub(zero, v_table(lgelu__slope[0], i)));
-    h = v_table(lgelu__slope[8], i);
-    for (j = 7; j > 2; j--) h = v_fma(d, h, v_table(lgelu__slope[j], i));
-    h = v_fma(d, v_table(lgelu__slope[2], i), v_fma(v_mul(d, d), h, v_table(lgelu__slope[1], i)));
-    h = v_fma(e, h, h);
-    power = v_select(v_lt(b0, g->mark), v_float(n_up(v_bits(t), 23)), zero);
-    d = v_mul(h, power);
-    slope = v_select(v_lt(x, zero), d, v_sub(one, d));
-    dx = v_mul(dy, slope);
-    term = v_mul(v_fma(e, s, s), power);
-    term = v_select(v_lt(b0, floor), zero, term);
-    out = m_or(v_lt(term, v_set(7.888609e-31f)), n_gt(n_set(0x00800000), v_bits(v_abs(dx))));
-    if (m_any(out)) {
-        N u = v_bits(v_abs(dy));
-        out = m_and(m_and(out, m_and(v_lt(zero, b0), v_lt(b0, g->cap))), m_and(n_gt(u, n_set(0)), n_gt(n_set(0x7F800000), u)));
-        if (m_any(out)) dx = LGELU__FN(slope_rest)(out, dx, dy, x, b0, e, h, t, slope, &term, small, g);
-    }
+    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1);
+    V a = v_abs(x), b = v_max(v_set(9.094947e-13f), v_min(g->cap, a)), s = v_mul(b, b), sl = v_fms(b, b, s);
+    V t = v_fma(s, g->k1, magic), f = v_fma(s, g->k1, v_sub(magic, t)), e, d, q, slope, term, dx;
+    I i = v_index(n_down(v_bits(v_fma(b, g->step, v_set(8))), 20));
+    M out = m_or(n_gt(n_sub(v_bits(a), n_set(0x2B800000 + INT32_MIN)), g->most),                  /* below 2^-40 or beyond the table */
+                 n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(dy), 1), n_set(INT32_MAX))));   /* 0 < abs(dy) < 2^-80 */
+    d = v_fma(b, g->lambda, v_table(lgelu__slope[0], i));
+    q = v_fma(d, v_table(lgelu__slope[8], i), v_table(lgelu__slope[7], i));
+    e = LGELU__FN(exp2m1)(v_fma(sl, g->k1, v_fma(s, g->k2, f)));
+    q = v_fma(d, q, v_table(lgelu__slope[6], i));
+    q = v_fma(d, q, v_table(lgelu__slope[5], i));
+    q = v_fma(d, q, v_table(lgelu__slope[4], i));
+    q = v_fma(d, q, v_table(lgelu__slope[3], i));
+    q = v_fma(d, v_table(lgelu__slope[2], i), v_fma(v_mul(d, d), q, v_table(lgelu__slope[1], i)));
+    term = v_float(n_add(v_bits(v_fma(e, s, s)), n_up(v_bits(t), 23)));
+    slope = v_select(v_lt(x, zero), q, v_sub(one, q));
+    dx = m_any(out) ? LGELU__FN(slope_rest)(out, dy, x, b, s, e, t, slope, &term, small, g) : v_mul(dy, slope);
     *sum = v_fma(dy, term, *sum);
     return dx;
 }
@@ -3441,14 +3546,14 @@ LGELU__WORD V LGELU__FN(backward_one)(V dy, V x, V *sum, V *small, const G *g)
 /* 16 virtual lanes in float for 256 elements, then in double */
 static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
-    lgelu__gate p;
-    G g;
+    lgelu__slope_gate p;
+    H g;
     double total[16] = { 0 };
-    float part[32];
-    size_t i, j, end;
+    float part[32], scaled[256];
+    size_t i, j, k;
     if (!lgelu__ordinary(lambda)) {
         double sum = 0;
-        if (lambda > FLT_MAX && n)
+        if (lambda > FLT_MAX)
             for (i = 0; dx && i < n; i += v_lanes) {
                 V a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);
                 v_store_n(dx + i, v_mul(v_load_n(dy + i, n - i), v_select(v_lt(zero, a), one, v_max(zero, a))), n - i);
@@ -3461,26 +3566,28 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             }
         return sum;
     }
-    p = lgelu__prepare(lambda);
-    g = LGELU__FN(same)(&p);
-    for (i = 0; i < n; i = end) {
-        V sum[16 / v_lanes], small[16 / v_lanes];
-        end = n - i < 256 ? n : i + 256;
-        for (j = 0; j < 16 / v_lanes; j++) sum[j] = small[j] = v_set(0);
-        for (; i + 16 <= end; i += 16)
-            for (j = 0; j < 16 / v_lanes; j++) {
-                size_t k = i + j * v_lanes;
-                V d = LGELU__FN(backward_one)(v_load(dy + k), v_load(x + k), &sum[j], &small[j], &g);
-                if (dx) v_store(dx + k, d);
-            }
-        for (j = 0; j < 16 / v_lanes && i + j * v_lanes < end; j++) {
-            size_t k = i + j * v_lanes;
-            V d = LGELU__FN(backward_one)(v_load_n(dy + k, n - k), v_load_n(x + k, n - k), &sum[j], &small[j], &g);
-            if (dx) v_store_n(dx + k, d, n - k);
+    p = lgelu__prepare_slope(lambda);
+    g.lambda = v_set(p.lambda); g.step = v_set(p.step); g.k1 = v_set(p.k1); g.k2 = v_set(p.k2);     g.w = v_set(p.w);
+    g.c = v_set(p.c);           g.cl = v_set(p.cl);     g.cap = v_set(p.cap); g.last = v_set(p.last); g.most = n_set(p.most);
+    for (i = 0; i < n; i += 256) {
+        size_t m = n - i < 256 ? n - i : 256;
+        const float *z = x + i;
+        if (p.k) {
+            for (j = 0; j < m; j += v_lanes) v_store_n(scaled + j, v_mul(v_load_n(z + j, m - j), v_set((float)ldexp(1, p.k))), m - j);
+            z = scaled;
         }
-        for (j = 0; j < 16 / v_lanes; j++) {
-            v_store(part + j * v_lanes, sum[j]);
-            v_store(part + 16 + j * v_lanes, small[j]);
+        for (j = 0; j < 16; j += v_lanes) {
+            V sum = v_set(0), small = v_set(0), d;
+            for (k = j; k + v_lanes <= m; k += 16) {
+                d = LGELU__FN(backward_one)(v_load(dy + i + k), v_load(z + k), &sum, &small, &g);
+                if (dx) v_store(dx + i + k, d);
+            }
+            if (k < m) {
+                d = LGELU__FN(backward_one)(v_load_n(dy + i + k, m - k), v_load_n(z + k, m - k), &sum, &small, &g);
+                if (dx) v_store_n(dx + i + k, d, m - k);
+            }
+            v_store(part + j, sum);
+            v_store(part + 16 + j, small);
         }
         for (j = 0; j < 16; j++) total[j] = fma((double)part[16 + j], 7.88860905221011805e-31, total[j] + (double)part[j]);
     }
@@ -3517,6 +3624,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
     }
 }
 #undef G
+#undef H
 
 /* ---- optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
@@ -3893,6 +4001,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_sqrt
 #undef v_fma
 #undef v_fnma
+#undef v_fms
 #undef v_max
 #undef v_lt
 #undef v_select

@@ -66,8 +66,8 @@ def tail(z):                      # Q(z) = Φ(-z)
     return erfc(z / sqrt(2)) / 2
 
 
-def slope(z):                     # (Q(z) - zφ(z)) / exp(-z²/2): f' of -z without its exponential
-    return tail(z) * exp(z * z / 2) - z / sqrt(2 * pi)
+def slope(z):                     # f'(-z) = Q(z) - zφ(z)
+    return tail(z) - z * exp(-z * z / 2) / sqrt(2 * pi)
 
 
 def asymptotic(w):                # (1 - zQ(z)/φ(z)) / w at w = 1/z²: 1 - 3w + 15w² ...
@@ -92,51 +92,54 @@ def vector(name, comment, c):
                   ', '.join('%.9gf' % v if '.' in '%.9g' % v or 'e' in '%.9g' % v else '%.9g' % v for v in c)))
 
 
+OFFSET = ('0', '0.2', '0.22', '0.24', '0.26', '0.26', '0.26', '0.26')
+
+
+def best(f, place):               # the centre near place whose f is all but a float
+    near = sorted((mpf(round(place * 4096) + j) / 4096 for j in range(-400, 401)), key=lambda z: abs(z - place))
+    return next(z for z in near if z >= 0 and rounding(f(z)) < mpf('0.02'))
+
+
 def rounding(x):                  # what the rounding of x to float loses, in units of 2^-24
     return abs(mpf(to_float(x)) / x - 1) * 2 ** 24
 
 
-# The middle: Q on eight intervals around k·STEP/2, in powers of d = 2z - k·STEP. STEP is the one of j/2^20, abs(STEP - 1) < 0.02,
-# for which all of Q(k·STEP/2) lie within 0.19·2^-24 of a float (Gal's idea, for seven values at once).
-STEP = mpf(1036810) / 2 ** 20
+# The middle: Q on [0.45 k, 0.45 (k + 1)). The centre is the number of twelve binary places nearest the one given whose Q is all but
+# a float itself (Gal's idea); it stands on the side where Q is small, lest small values come out of large ones.
 columns = []
 for k in range(8):
-    f = lambda d, k=k: tail((k * STEP + d) / 2)
-    high = STEP * mpf('0.5001')
-    low = mpf(0) if k == 0 else -high
-    c = fit(f, low, high, 7, f, fixed=[0.5] if k == 0 else [])
-    errors.append(('middle %d' % k, worst(f, c, low, high, f)))
-    columns.append(c)
-table('middle', 'Q(z) in powers of 2z - k·STEP', [[c[j] for c in columns] for j in range(8)])
+    low, high = mpf(45) / 100 * k, mpf(45) / 100 * (k + 1)
+    centre = best(tail, low + mpf(OFFSET[k]))
+    f = lambda d, c=centre: tail(c + d)
+    given = [to_float(tail(centre))]
+    c = fit(f, low - centre, high - centre, 7, f, fixed=given)
+    errors.append(('middle %d' % k, worst(f, c, low - centre, high - centre, f)))
+    columns.append([-float(centre)] + c)
+table('middle', 'minus the centre; Q(z) in powers of the distance from it', [[c[j] for c in columns] for j in range(9)])
 
-# The slope: eight intervals of 1 + z, two to an octave; index = exponent and first bit of 1 + z. The centre is the float of few
-# bits nearest the middle whose value is all but a float itself; on the interval with the root, the float near the root for which
-# value and derivative round best, so that the value stays relatively exact through the root; its neighbours have their centres
-# on its side, lest small values come out of large ones.
-root = findroot(lambda z: slope(z), mpf('0.7517916'))
+# The slope: g(z) = f'(-z) on [k/2, k/2 + 1/2). The centre is chosen like the middle's. On the interval with the root it
+# is the float near the root for which value and derivative round best, so that g stays relatively exact through the root.
+root = findroot(slope, mpf('0.7517916'))
 columns = []
 for k in range(8):
-    octave, second = divmod((k - 6) % 8, 2)          # 1 + z in [2, 3) has index 0, [1, 1.5) index 6
-    low = mpf(2) ** octave * (1 + mpf(second) / 2) - 1
-    high = mpf(2) ** octave * (1 + mpf(second + 1) / 2) - 1
+    low, high = mpf(k) / 2, mpf(k + 1) / 2
     if low < root < high:
         near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-20, 21)]
-        first = lambda z: z * slope(z) + (z * z - 2) / sqrt(2 * pi)                    # d slope/dz
+        first = lambda z: (z * z - 2) * exp(-z * z / 2) / sqrt(2 * pi)
         loss = lambda z: (abs(to_float(slope(z)) - slope(z)) + abs(to_float(first(z)) - first(z)) * abs(z - root))
         centre = min(near, key=loss)
         given = [to_float(slope(centre)), to_float(first(centre))]
         weight = lambda d, c=centre: abs(d + c - root) + mpf('1e-3')
     else:
-        middle = mpf('0.4') if k == 6 else mpf('0.98') if k == 0 else (low + high) / 2
-        near = sorted((middle + (high - low) * j / 8192 for j in range(-480, 481)), key=lambda z: abs(z - middle))
-        centre = next(z for z in near if rounding(slope(z)) < mpf('0.03'))
+        place = low + (mpf('0.4'), 0, mpf('0.25'), mpf('0.3'), mpf('0.35'), mpf('0.35'), mpf('0.35'), mpf('0.35'))[k]
+        centre = best(slope, place)
         given = [to_float(slope(centre))]
         weight = lambda d, c=centre: abs(slope(c + d))
     f = lambda d, c=centre: slope(c + d)
     c = fit(f, low - centre, high - centre, 7, weight, fixed=given)
     errors.append(('slope %d' % k, worst(f, c, low - centre, high - centre, lambda d: abs(f(d)) + mpf('1e-12'), 301)))
-    columns.append([float(centre)] + c)
-table('slope', 'centre; (Q(z) - zφ(z))/exp(-z²/2) in powers of the distance from it', [[c[j] for c in columns] for j in range(9)])
+    columns.append([-float(centre)] + c)
+table('slope', "minus the centre; f'(-z) = Q(z) - zφ(z) in powers of the distance from it", [[c[j] for c in columns] for j in range(9)])
 
 # 2^f - 1 = f·(...) on [-1/2, 1/2]
 f = lambda t: (mpf(2) ** t - 1) if t else mpf(0)

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT-0
+   reference_net.h: the graph of an lgelu_net evaluated naively in double, one plain loop per kind of layer, with its own copy
+   of the parameters so that they can be moved. Gradients are judged by differences of this loss, never by its derivation.
+   Include after the implementation of lgelu.h with LGELU_TRAINER. */
+#ifndef REFERENCE_NET_H
+#define REFERENCE_NET_H
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    const lgelu_net *net;
+    double *w, *lambda, **value, loss;
+} reference_net;
+
+static void reference_begin(reference_net *r, const lgelu_net *net)
+{
+    size_t i;
+    r->net = net;
+    r->w = (double *)calloc(net->parameters + 1, sizeof *r->w);
+    r->lambda = (double *)calloc((size_t)net->hardnesses + 1, sizeof *r->lambda);
+    r->value = (double **)calloc((size_t)net->count, sizeof *r->value);
+    if (!r->w || !r->lambda || !r->value) abort();
+    for (i = 0; i < net->parameters; i++) r->w[i] = (double)net->w[i];
+    for (i = 0; i < (size_t)net->hardnesses; i++) r->lambda[i] = (double)net->lambda[i];
+    for (i = 0; i < (size_t)net->count; i++) {
+        const size_t *s = net->nodes[i].shape;
+        r->value[i] = (double *)calloc(net->batch * s[0] * s[1] * s[2] + 1, sizeof **r->value);
+        if (!r->value[i]) abort();
+    }
+}
+static void reference_end(reference_net *r)
+{
+    for (int i = 0; i < r->net->count; i++) free(r->value[i]);
+    free(r->value);
+    free(r->w);
+    free(r->lambda);
+}
+
+static double reference_gate(lgelu_gate_kind kind, double x, double lambda)
+{
+    switch (kind) {
+    case LGELU_GATE_LAMBDA: return lgelu_exact(x, lambda);
+    case LGELU_GATE_GELU:   return lgelu_exact(x, 1);
+    case LGELU_GATE_TANH:   return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    default:                return x > 0 ? x : 0;
+    }
+}
+
+/* the loss of the samples of the net's last forward */
+static double reference_forward(reference_net *r)
+{
+    const lgelu_net *net = r->net;
+    r->loss = 0;
+    for (int l = 0; l < net->count; l++) {
+        const lgelu_node *node = net->nodes + l, *from = net->nodes + (node->inputs > 0 ? node->input[0] : l);
+        const double *a = r->value[node->inputs > 0 ? node->input[0] : l], *b = r->value[node->inputs > 1 ? node->input[1] : l];
+        double *y = r->value[l], sum = 0;
+        const size_t n = net->samples * node->shape[0] * node->shape[1] * node->shape[2], c = node->shape[2];
+        const size_t in = from->shape[2], n_in = net->samples * from->shape[0] * from->shape[1] * in;
+        switch (node->op) {
+        case LGELU__INPUT:
+            for (size_t i = 0; node->bound && i < n; i++) y[i] = (double)((const float *)node->bound)[i];
+            break;
+        case LGELU__LABELS:
+            break;
+        case LGELU__LINEAR:
+            for (size_t i = 0; i < n; i++) {
+                const double *w = r->w + node->weight + i % c * in, *x = a + i / c * in;
+                y[i] = r->w[node->bias + i % c];
+                for (size_t k = 0; k < in; k++) y[i] += w[k] * x[k];
+            }
+            break;
+        case LGELU__GATE:
+            for (size_t i = 0; i < n; i++) y[i] = reference_gate(node->gate, a[i], r->lambda[(size_t)node->hardness + i % (size_t)node->hardnesses]);
+            break;
+        case LGELU__ADD:
+            for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
+            break;
+        case LGELU__CROSS_ENTROPY: {
+            const int32_t *label = (const int32_t *)net->nodes[node->input[1]].bound;
+            for (size_t i = 0; label && i < n_in; i += in) {
+                double most = a[i], total = 0;
+                for (size_t k = 1; k < in; k++) if (a[i + k] > most) most = a[i + k];
+                for (size_t k = 0; k < in; k++) total += exp(a[i + k] - most);
+                sum += most + log(total) - a[i + (size_t)label[i / in]];
+            }
+            r->loss += sum / (double)(n_in / in);
+            break;
+        }
+        case LGELU__SQUARED_ERROR: {
+            const lgelu_node *target = net->nodes + node->input[1];
+            if (target->op == LGELU__INPUT && !target->bound) break;
+            for (size_t i = 0; i < n_in; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+            r->loss += sum / (double)n_in;
+            break;
+        }
+        default:
+            abort();                                    /* a layer without a reference is a layer without a test */
+        }
+    }
+    return r->loss;
+}
+#endif

@@ -1,0 +1,1200 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_network: the network room. Values and gradients of every layer and of small graphs against an interpreter in double
+   (reference_net.h) and its central differences, with controls that must be caught; the memory plan; every error path;
+   what a training plan does to the rate and to λ; and the distance of a hardened network to its ReLU twin.
+
+       cc -std=c99 -O2 -I.. test_network.c -lm -o test_network && ./test_network */
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+#include "check.h"
+#include "isa.h"
+#include "reference_net.h"
+
+/* Relative to the norm of the gradients looked at, respectively to the largest number of a value. About 1e-7 is what
+   rounding to float costs; a forgotten term costs 1e-2 and more. */
+static const double gradient_tolerance = 1e-5, value_tolerance = 2e-6;
+
+enum { NODES = 48, GUARD = 256 };
+typedef struct { lgelu_net net; lgelu_node nodes[NODES]; unsigned char *block; size_t bytes; void *data[NODES]; } graph;
+
+static float noise(uint64_t stream, uint64_t i)         /* whole numbers over 2^11 in [-2, 2): the same bits everywhere */
+{
+    return (float)((int)(lgelu_random(11, stream, i) >> 19) - 4096) / 2048;
+}
+
+static void begin(graph *g)
+{
+    memset(g, 0, sizeof *g);
+    lgelu_net_begin(&g->net, g->nodes, NODES);
+}
+/* The order in which C evaluates arguments is open, so no two builders stand in one call: these two make a loss with its target */
+static int classify(graph *g, int logits)
+{
+    const size_t *shape = g->nodes[logits < 0 ? 0 : logits].shape;
+    int y = lgelu_labels(&g->net, "y", shape[1], shape[2]);
+    return lgelu_cross_entropy(&g->net, "loss", logits, y);
+}
+static int regress(graph *g, int x)
+{
+    const size_t *shape = g->nodes[x < 0 ? 0 : x].shape;
+    int t = lgelu_input(&g->net, "t", shape[0], shape[1], shape[2]);
+    return lgelu_mean_squared_error(&g->net, "squares", x, t);
+}
+/* lays the net out at an offset inside a block with guards on both sides, in a block of exactly the size asked for */
+static int make_at(graph *g, size_t batch, lgelu_mode mode, size_t offset)
+{
+    g->bytes = lgelu_net_bytes(&g->net, batch, mode);
+    if (!g->bytes) return -1;
+    g->block = (unsigned char *)malloc(g->bytes + 2 * GUARD + offset);
+    if (!g->block) abort();
+    memset(g->block, 0xA5, g->bytes + 2 * GUARD + offset);
+    return lgelu_net_make(&g->net, g->block + GUARD + offset, g->bytes, batch, mode, 5) ? -1 : 0;
+}
+static int guards_hold(const graph *g, size_t offset)
+{
+    for (size_t i = 0; i < GUARD + offset; i++) if (g->block[i] != 0xA5) return 0;
+    for (size_t i = 0; i < GUARD; i++) if (g->block[GUARD + offset + g->bytes + i] != 0xA5) return 0;
+    return 1;
+}
+/* exactly as much data as `samples` need, so that a sanitizer sees a step beyond */
+static void bind_all(graph *g, size_t samples)
+{
+    for (int l = 0; l < g->net.count; l++) {
+        const lgelu_node *node = g->nodes + l;
+        size_t n = samples * node->shape[0] * node->shape[1] * node->shape[2];
+        if (node->op == LGELU__INPUT) {
+            float *x = (float *)malloc(n * sizeof *x);
+            if (!x) abort();
+            for (size_t i = 0; i < n; i++) x[i] = noise(100 + (uint64_t)l, i);
+            g->data[l] = x;
+        } else if (node->op == LGELU__LABELS) {
+            int32_t *y = (int32_t *)malloc((n /= node->shape[2]) * sizeof *y);
+            if (!y) abort();
+            for (size_t i = 0; i < n; i++) y[i] = (int32_t)(lgelu_random(12, (uint64_t)l, i) % node->shape[2]);
+            g->data[l] = y;
+        } else continue;
+        lgelu_net_bind(&g->net, l, g->data[l]);
+    }
+}
+static void end(graph *g)
+{
+    for (int l = 0; l < NODES; l++) free(g->data[l]);
+    free(g->block);
+}
+/* biases start at 0, where a bug in them can hide */
+static void move_biases(graph *g)
+{
+    for (size_t i = g->net.matrices; i < g->net.parameters; i++) g->net.w[i] = noise(13, i) / 4;
+}
+
+/* ---- values and gradients ---- */
+static double value_error(const graph *g, reference_net *r)
+{
+    double worst = fabs(g->net.loss - r->loss) / (fabs(r->loss) + 1e-3);
+    for (int l = 0; l < g->net.count; l++) {
+        const lgelu_node *node = g->nodes + l;
+        size_t n = g->net.samples * node->shape[0] * node->shape[1] * node->shape[2];
+        const float *y = lgelu_net_value(&g->net, l);
+        double most = 1e-3, off = 0;
+        if (node->op <= LGELU__LABELS || !y) continue;  /* its place has been given away */
+        for (size_t i = 0; i < n; i++) {
+            most = fmax(most, fabs(r->value[l][i]));
+            off = fmax(off, fabs((double)y[i] - r->value[l][i]));
+        }
+        if (!(off / most <= worst)) worst = off / most;
+    }
+    return worst;
+}
+
+/* worst difference between Σ gradient·direction and the fourth-order central difference of the reference loss along that
+   direction, for the weights, the biases and the λ's of each layer alone and for all together; `where` names it */
+static double gradient_error(const graph *g, reference_net *r, double share, const char **where)
+{
+    const lgelu_net *net = &g->net;
+    const size_t n = net->parameters, k = (size_t)net->hardnesses;
+    double *w = (double *)malloc((n + 1) * sizeof *w), *u = (double *)malloc((n + k + 1) * sizeof *u), lambda[64];
+    double worst = 0, norm_all = 0;
+    if (!w || !u || k > 64) abort();
+    memcpy(w, r->w, n * sizeof *w);
+    memcpy(lambda, r->lambda, k * sizeof *lambda);
+    for (size_t i = 0; i < n; i++) norm_all += (double)net->g[i] * (double)net->g[i];
+    for (int l = -1; l < net->count; l++) for (int part = 0; part < 3; part++) for (uint64_t draw = 0; draw < 3; draw++) {
+        const lgelu_node *node = net->nodes + (l < 0 ? 0 : l);
+        const double h = 1e-5;
+        double d = 0, norm = 0, difference = 0;
+        size_t first = 0, count = 0;
+        if (l < 0) { if (part) continue; count = n + k; }
+        else if (part == 0) { first = node->weight; count = node->weights; }
+        else if (part == 1) { first = node->bias; count = node->biases; }
+        else if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA) { first = n + (size_t)node->hardness; count = (size_t)node->hardnesses; }
+        if (!count) continue;
+        memset(u, 0, (n + k) * sizeof *u);
+        for (size_t i = first; i < first + count; i++) {
+            double gi = i < n ? (double)net->g[i] : net->dlambda[i - n];
+            u[i] = (double)noise(1000 + draw, i * 64 + (uint64_t)(l + 1) * 4 + (uint64_t)part);
+            if (i >= n) {                               /* only what is learned has a gradient to speak of */
+                int learned = 0;
+                for (int j = 0; j < net->count; j++)
+                    learned |= net->nodes[j].op == LGELU__GATE && net->nodes[j].gate == LGELU_GATE_LAMBDA && (int)(i - n) >= net->nodes[j].hardness
+                            && (int)(i - n) < net->nodes[j].hardness + net->nodes[j].hardnesses;
+                if (!learned || !(net->lambda[i - n] <= FLT_MAX)) u[i] = 0;
+            }
+            if (fabs(u[i]) > 0) { d += gi * u[i]; norm += gi * gi; }
+        }
+        for (int side = -2; side <= 2; side++) {
+            if (!side) continue;
+            for (size_t i = 0; i < n; i++) r->w[i] = w[i] + side * h * u[i];
+            for (size_t i = 0; i < k; i++) r->lambda[i] = lambda[i] + (fabs(u[n + i]) > 0 ? side * h * u[n + i] : 0);
+            difference += (side == 2 ? -1 : side == 1 ? 8 : side == -1 ? -8 : 1) * reference_forward(r);
+        }
+        difference = share * difference / (12 * h);
+        d = fabs(d - difference) / (sqrt(norm) + 1e-4 * sqrt(norm_all) + 1e-12);
+        if (!(d <= worst)) { worst = d; *where = l < 0 ? "all together" : node->name; }
+    }
+    memcpy(r->w, w, n * sizeof *w);
+    memcpy(r->lambda, lambda, k * sizeof *lambda);
+    reference_forward(r);
+    free(w);
+    free(u);
+    return worst;
+}
+
+static double worst_value, worst_gradient;
+
+/* one graph, built and not yet made: forward and backward, against the reference */
+static void judge(const char *name, graph *g, size_t batch, size_t samples)
+{
+    const char *where = "";
+    double value, gradient;
+    reference_net r;
+    char text[128];
+    if (g->net.status || make_at(g, batch, LGELU_TRAIN, 0)) { check(0, name, "%s", g->net.message); end(g); return; }
+    bind_all(g, samples);
+    move_biases(g);
+    lgelu_net_forward(&g->net, samples);
+    reference_begin(&r, &g->net);
+    reference_forward(&r);
+    value = value_error(g, &r);
+    lgelu_net_backward(&g->net, 0.75f);
+    gradient = gradient_error(g, &r, 0.75, &where);
+    if (!(value <= worst_value)) worst_value = value;
+    if (!(gradient <= worst_gradient)) worst_gradient = gradient;
+    snprintf(text, sizeof text, "%s: values within 2e-6 of double", name);
+    check(!g->net.status && value <= value_tolerance, text, "%.3g %s", value, g->net.message);
+    snprintf(text, sizeof text, "%s: gradients within 1e-5 of central differences", name);
+    check(!g->net.status && gradient <= gradient_tolerance, text, "%.3g at '%s'", gradient, where);
+    snprintf(text, sizeof text, "%s: nothing written outside the block", name);
+    check(guards_hold(g, 0), text, "a guard byte changed");
+    reference_end(&r);
+    end(g);
+}
+
+static void graphs(void)
+{
+    static const struct { const char *name; lgelu_gate_kind kind; float lambda; } gates[] = {
+        { "mlp, λ = 1", LGELU_GATE_LAMBDA, 1 }, { "mlp, λ = 1.693147", LGELU_GATE_LAMBDA, 1.693147f }, { "mlp, λ = 30", LGELU_GATE_LAMBDA, 30 },
+        { "mlp, λ = 160", LGELU_GATE_LAMBDA, 160 }, { "mlp, λ = inf", LGELU_GATE_LAMBDA, INFINITY }, { "mlp, GELU", LGELU_GATE_GELU, 0 },
+        { "mlp, tanh", LGELU_GATE_TANH, 0 }, { "mlp, ReLU", LGELU_GATE_RELU, 0 } };
+    static const size_t sizes[] = { 19, 8, 17, 5 };
+    graph g;
+    int a, b, c, x, y;
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++) {
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, 1, 23);
+        y = lgelu_mlp(&g.net, x, sizes, 4, gates[i].kind, gates[i].lambda);
+        classify(&g, y);
+        judge(gates[i].name, &g, 37, 37);
+    }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 1);
+    y = lgelu_linear(&g.net, "one", x, 1);
+    regress(&g, lgelu_gate(&g.net, "gate", y, LGELU_GATE_LAMBDA, 2));
+    judge("a single number", &g, 1, 1);
+
+    begin(&g);
+    g.net.init = LGELU_GLOROT;
+    x = lgelu_input(&g.net, "x", 1, 1, 9);
+    y = lgelu_gate_channels(&g.net, "channels", lgelu_linear(&g.net, "fc", x, 21), 1.5f);
+    regress(&g, lgelu_linear(&g.net, "out", y, 3));
+    judge("one λ per channel, squared error", &g, 33, 33);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 6);
+    a = lgelu_gate(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 12), LGELU_GATE_LAMBDA, 2);
+    a = lgelu_linear(&g.net, "f2", a, 12);
+    a = lgelu_add(&g.net, "sum1", a, lgelu_linear(&g.net, "projection", x, 12));
+    b = lgelu_gate(&g.net, "g2", a, LGELU_GATE_LAMBDA, 5);
+    b = lgelu_add(&g.net, "sum2", a, lgelu_linear(&g.net, "f3", b, 12));
+    classify(&g, lgelu_linear(&g.net, "head", b, 4));
+    judge("residual sums with a projection", &g, 20, 13);
+
+    begin(&g);
+    a = lgelu_input(&g.net, "left", 1, 1, 5);
+    b = lgelu_input(&g.net, "right", 1, 1, 7);
+    a = lgelu_linear(&g.net, "fl", a, 8);
+    y = lgelu_add(&g.net, "sum", a, lgelu_linear(&g.net, "fr", b, 8));
+    y = lgelu_linear(&g.net, "head", lgelu_gate(&g.net, "gate", y, LGELU_GATE_TANH, 1), 3);
+    classify(&g, y);
+    judge("two inputs", &g, 16, 16);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 6);
+    a = lgelu_linear(&g.net, "trunk", x, 10);
+    b = lgelu_gate(&g.net, "g1", a, LGELU_GATE_LAMBDA, 1.2f);
+    c = lgelu_gate_channels(&g.net, "g2", a, 3);
+    y = lgelu_add(&g.net, "twice", a, a);
+    y = lgelu_add(&g.net, "s1", y, lgelu_add(&g.net, "s2", b, c));
+    y = lgelu_add(&g.net, "s3", y, lgelu_linear(&g.net, "f1", a, 10));
+    regress(&g, y);
+    judge("one value with six readers, one of them twice", &g, 11, 11);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 6);
+    a = lgelu_gate(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 9), LGELU_GATE_LAMBDA, 2);
+    b = lgelu_linear(&g.net, "logits", a, 4);
+    classify(&g, b);
+    regress(&g, lgelu_linear(&g.net, "regression", a, 2));
+    lgelu_mean_squared_error(&g.net, "learned target", b, lgelu_linear(&g.net, "other", x, 4));
+    judge("three losses, one with a learned target", &g, 15, 15);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 6, 5);
+    y = lgelu_gate(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 11), LGELU_GATE_LAMBDA, 2);
+    classify(&g, lgelu_linear(&g.net, "head", y, 4));
+    judge("six columns a sample, each with a label", &g, 9, 7);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 3, 4, 5);
+    y = lgelu_gate_channels(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 6), 2);
+    y = lgelu_add(&g.net, "sum", y, lgelu_linear(&g.net, "f2", x, 6));
+    regress(&g, y);
+    judge("rows and columns", &g, 5, 5);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 7);
+    y = lgelu_gate_channels(&g.net, "g1", x, 1.3f);
+    y = lgelu_add(&g.net, "sum", y, lgelu_gate(&g.net, "g2", x, LGELU_GATE_GELU, 1));
+    regress(&g, y);
+    judge("gates straight on an input", &g, 12, 12);
+
+    begin(&g);                                          /* 900 rows of 40: three pieces of at most 16 Ki numbers, the last one short */
+    x = lgelu_input(&g.net, "x", 1, 3, 4);
+    y = lgelu_gate(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 40), LGELU_GATE_LAMBDA, 2);
+    y = lgelu_gate_channels(&g.net, "g2", lgelu_linear(&g.net, "f2", y, 40), 2);
+    classify(&g, lgelu_linear(&g.net, "head", y, 3));
+    judge("gates cut into pieces", &g, 300, 290);
+}
+
+/* Random graphs over one width, so that any two values may be added: what no one thought of */
+static int random_graph(graph *g, uint64_t seed)
+{
+    uint64_t draws = 0;
+    int value[NODES], values = 0, last = -1;
+    size_t columns = 1 + lgelu_random(14, seed, draws++) % 3, width = 3 + lgelu_random(14, seed, draws++) % 18;
+    begin(g);
+    for (uint32_t k = 1 + lgelu_random(14, seed, draws++) % 2; k; k--) value[values++] = lgelu_input(&g->net, "x", 1, columns, width);
+    for (uint32_t k = 4 + lgelu_random(14, seed, draws++) % 14; k; k--) {
+        uint32_t r = lgelu_random(14, seed, draws++);
+        int a = value[lgelu_random(14, seed, draws++) % (uint32_t)values], b = value[lgelu_random(14, seed, draws++) % (uint32_t)values];
+        float lambda = 1 + (float)(r >> 24) / 32;
+        switch (r % 8) {
+        case 0: case 1: case 2: last = lgelu_linear(&g->net, "linear", a, width); break;
+        case 3: last = lgelu_gate(&g->net, "gate", a, LGELU_GATE_LAMBDA, lambda); break;
+        case 4: last = lgelu_gate(&g->net, "fixed gate", a, (lgelu_gate_kind)((r >> 8) % 4), 1); break;
+        case 5: last = width <= 8 ? lgelu_gate_channels(&g->net, "channels", a, lambda) : lgelu_linear(&g->net, "linear", a, width); break;
+        default: last = lgelu_add(&g->net, "add", a, b);
+        }
+        value[values++] = last;
+        if (r >> 16 & 1) value[values++] = last;        /* later ones are read more often */
+        if (g->net.hardnesses > 40 || values > NODES - 2) break;
+    }
+    last = lgelu_linear(&g->net, "head", last, 3);
+    return seed % 2 ? classify(g, last) : regress(g, last);
+}
+static void random_graphs(void)
+{
+    enum { COUNT = 60 };
+    int values = 0, gradients = 0, guards = 0;
+    for (uint64_t seed = 0; seed < COUNT; seed++) {
+        graph g;
+        reference_net r;
+        const char *where = "";
+        double value, gradient;
+        size_t samples = 1 + seed % 7;
+        if (random_graph(&g, seed) < 0 || make_at(&g, samples + seed % 3, LGELU_TRAIN, 0)) { end(&g); continue; }
+        bind_all(&g, samples);
+        move_biases(&g);
+        lgelu_net_forward(&g.net, samples);
+        reference_begin(&r, &g.net);
+        reference_forward(&r);
+        value = value_error(&g, &r);
+        lgelu_net_backward(&g.net, 1);
+        gradient = gradient_error(&g, &r, 1, &where);
+        if (value <= value_tolerance) values++; else printf("# random graph %d: value error %.3g\n", (int)seed, value);
+        if (gradient <= gradient_tolerance) gradients++; else printf("# random graph %d: gradient error %.3g at '%s'\n", (int)seed, gradient, where);
+        guards += guards_hold(&g, 0);
+        if (!(value <= worst_value)) worst_value = value;
+        if (!(gradient <= worst_gradient)) worst_gradient = gradient;
+        reference_end(&r);
+        end(&g);
+    }
+    check(values == COUNT, "60 random graphs: values within 2e-6 of double", "%d do", values);
+    check(gradients == COUNT, "60 random graphs: gradients within 1e-5 of central differences", "%d do", gradients);
+    check(guards == COUNT, "60 random graphs: nothing written outside the block", "%d times", guards);
+}
+
+/* What the comparison must catch, else it proves nothing */
+static void controls(void)
+{
+    static const size_t sizes[] = { 9, 8, 5 };
+    graph g;
+    reference_net r;
+    const char *where = "";
+    double e;
+    float kept;
+    begin(&g);
+    classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 7), sizes, 3, LGELU_GATE_LAMBDA, 1.5f));
+    if (make_at(&g, 19, LGELU_TRAIN, 0)) { check(0, "controls", "%s", g.net.message); return; }
+    bind_all(&g, 19);
+    lgelu_net_forward(&g.net, 19);
+    lgelu_net_backward(&g.net, 1);
+    reference_begin(&r, &g.net);
+    reference_forward(&r);
+    e = gradient_error(&g, &r, 1, &where);
+    check(e <= gradient_tolerance, "control: the untouched network passes", "%.3g at '%s'", e, where);
+
+    kept = g.net.g[3];
+    g.net.g[3] += 1e-3f * (fabsf(kept) + 0.01f);
+    e = gradient_error(&g, &r, 1, &where);
+    check(e > gradient_tolerance, "control: one weight's gradient off by 0.1 % is caught", "%.3g at '%s'", e, where);
+    g.net.g[3] = kept;
+
+    g.net.dlambda[1] *= 1.001;
+    e = gradient_error(&g, &r, 1, &where);
+    check(e > gradient_tolerance && !strcmp(where, "gate2"), "control: a λ gradient off by 0.1 % is caught and named", "%.3g at '%s'", e, where);
+    g.net.dlambda[1] /= 1.001;
+
+    double swap = g.net.dlambda[0];
+    g.net.dlambda[0] = g.net.dlambda[1]; g.net.dlambda[1] = swap;
+    e = gradient_error(&g, &r, 1, &where);
+    check(e > 1e-2, "control: two λ gradients exchanged are caught", "%.3g at '%s'", e, where);
+    g.net.dlambda[1] = g.net.dlambda[0]; g.net.dlambda[0] = swap;
+
+    memset(g.net.g + g.nodes[1].bias, 0, g.nodes[1].biases * sizeof *g.net.g);
+    e = gradient_error(&g, &r, 1, &where);
+    check(e > 1e-2, "control: forgotten biases are caught", "%.3g at '%s'", e, where);
+
+    lgelu_net_set_gates(&g.net, LGELU_GATE_GELU);       /* exact against the tanh form: the smallest difference that two layers of ours have */
+    lgelu_net_forward(&g.net, 19);
+    lgelu_net_backward(&g.net, 1);
+    lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
+    reference_forward(&r);
+    e = value_error(&g, &r);
+    check(e > value_tolerance, "control: the tanh form is not taken for the exact gate, values", "%.3g", e);
+    e = gradient_error(&g, &r, 1, &where);
+    check(e > gradient_tolerance, "control: the tanh form is not taken for the exact gate, gradients", "%.3g at '%s'", e, where);
+    reference_end(&r);
+    end(&g);
+}
+
+/* ---- memory ---- */
+enum { HEAD = 8, LABELS = 9 };
+static void build_usual(graph *g)                       /* a bit of everything */
+{
+    int x, a, b;
+    begin(g);
+    x = lgelu_input(&g->net, "x", 1, 2, 11);
+    a = lgelu_gate(&g->net, "g1", lgelu_linear(&g->net, "f1", x, 24), LGELU_GATE_LAMBDA, 1.5f);
+    b = lgelu_gate_channels(&g->net, "g2", lgelu_linear(&g->net, "f2", a, 24), 2);
+    a = lgelu_add(&g->net, "sum", a, b);
+    a = lgelu_gate(&g->net, "g3", lgelu_linear(&g->net, "f3", a, 9), LGELU_GATE_GELU, 1);
+    classify(g, lgelu_linear(&g->net, "head", a, 6));
+}
+static void train(graph *g, size_t samples, long steps, const lgelu_training *plan)
+{
+    for (long i = 0; i < steps; i++) {
+        lgelu_net_forward(&g->net, samples);
+        lgelu_net_backward(&g->net, 1);
+        lgelu_net_step(&g->net, plan);
+    }
+}
+
+/* when each buffer is needed, from what the layers read, not from the plan's own notes */
+static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, int *to)
+{
+    const lgelu_node *node = net->nodes + l;
+    int n = net->count, back = 2 * n - 1 - l, first = 2 * n, last = l, found = 0;
+    for (int j = l + 1; j < n; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == l) {
+        int needs = mode == LGELU_TRAIN && net->nodes[j].op != LGELU__ADD ? 2 * n - 1 - j : j;
+        if (needs > last) last = needs;
+        if (2 * n - 1 - j < first) first = 2 * n - 1 - j;
+        found = 1;
+    }
+    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY; }
+    if (which == LGELU__GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
+    return 0;
+}
+static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
+{
+    return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : l].buffer + which;
+}
+/* a gate may overwrite what it reads when no one else reads it any more */
+static int in_place(const lgelu_net *net, int mode, int x, int gate)
+{
+    int from, to;
+    life_of(net, x, LGELU__VALUE, mode, &from, &to);
+    return mode == LGELU_INFER && net->nodes[gate].op == LGELU__GATE && net->nodes[gate].input[0] == x && to == gate;
+}
+static int plan_overlaps(const lgelu_net *net, int mode)
+{
+    for (int i = 0; i < net->count; i++) for (int p = 0; p < 2; p++) {
+        int from, to, from2, to2;
+        const lgelu_buffer *a = place(net, i, p);
+        if (!life_of(net, i, p, mode, &from, &to)) continue;
+        if (!a->bytes || a->from > from || a->to < to) return 1;        /* the plan frees it too early */
+        for (int j = 0; j < net->count; j++) for (int q = 0; q < 4; q++) {
+            const lgelu_buffer *b = place(net, j, q);
+            if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
+            if (p == LGELU__VALUE && q == LGELU__VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
+            if (q >= 2) { from2 = b->from; to2 = b->to; }
+            else if (!life_of(net, j, q, mode, &from2, &to2)) continue;
+            if (from <= to2 && from2 <= to) return 1;
+        }
+    }
+    return 0;
+}
+
+/* a value is given out right or not at all */
+static void values_on_request(void)
+{
+    int right = 1, there = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) for (int mode = LGELU_INFER; mode <= LGELU_TRAIN; mode++) for (int after = 0; after <= mode; after++) {
+        graph g;
+        reference_net r;
+        random_graph(&g, seed);
+        if (make_at(&g, 4, (lgelu_mode)mode, 0)) { end(&g); continue; }
+        bind_all(&g, 3);
+        lgelu_net_forward(&g.net, 3);
+        reference_begin(&r, &g.net);
+        reference_forward(&r);
+        if (after) lgelu_net_backward(&g.net, 1);
+        right &= value_error(&g, &r) <= value_tolerance;
+        for (int l = 0; l < g.net.count; l++) there += lgelu_net_value(&g.net, l) != NULL;
+        reference_end(&r);
+        end(&g);
+    }
+    check(right && there > 300, "a value is given out right or not at all, in training, after the backward, in inference", "right %d, %d values", right, there);
+}
+
+static void memory(void)
+{
+    graph g, h;
+    int good = 1, aligned = 1, same = 1;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    float *expected = NULL;
+    size_t train_bytes, infer_bytes;
+    for (size_t offset = 0; offset < 68; offset++) {
+        build_usual(&g);
+        if (make_at(&g, 6, LGELU_TRAIN, offset)) { good = 0; break; }
+        aligned &= !((uintptr_t)g.net.w % 64 | (uintptr_t)g.net.g % 64 | (uintptr_t)g.net.m % 64 | (uintptr_t)g.net.v % 64 | (uintptr_t)g.net.lambda % 64
+                   | (uintptr_t)g.net.s % 64 | (uintptr_t)g.net.dlambda % 64 | (uintptr_t)g.net.pack % 64 | (uintptr_t)g.net.arena % 64);
+        bind_all(&g, 6);
+        if (aligned) train(&g, 6, 5, &plan);
+        good &= !g.net.status && guards_hold(&g, offset);
+        if (!expected) {
+            expected = (float *)malloc(g.net.parameters * sizeof *expected);
+            if (!expected) abort();
+            memcpy(expected, g.net.w, g.net.parameters * sizeof *expected);
+        }
+        same &= !memcmp(expected, g.net.w, g.net.parameters * sizeof *expected);
+        end(&g);
+    }
+    free(expected);
+    check(good, "a block of exactly the size asked for, at any address: guards intact", "%s", g.net.message);
+    check(aligned, "every array on a 64-byte line, at any address", "a pointer is off its line");
+    check(same, "the same bits at any address", "weights differ");
+
+    build_usual(&g);
+    g.bytes = lgelu_net_bytes(&g.net, 6, LGELU_TRAIN);
+    g.block = (unsigned char *)malloc(g.bytes);
+    check(lgelu_net_make(&g.net, g.block, g.bytes - 1, 6, LGELU_TRAIN, 1) == LGELU_E_MEMORY && strstr(g.net.message, "bytes"), "one byte less is refused", "%s", g.net.message);
+    end(&g);
+
+    build_usual(&g);
+    build_usual(&h);
+    train_bytes = lgelu_net_bytes(&g.net, 4096, LGELU_TRAIN);
+    check(!plan_overlaps(&g.net, LGELU_TRAIN), "training plan: live buffers never overlap", "two do");
+    infer_bytes = lgelu_net_bytes(&h.net, 4096, LGELU_INFER);
+    check(!plan_overlaps(&h.net, LGELU_INFER), "inference plan: live buffers never overlap", "two do");
+    check(infer_bytes && infer_bytes < train_bytes / 2, "the inference plan is under half of the training plan", "%zu and %zu bytes", infer_bytes, train_bytes);
+    g.nodes[5].buffer[LGELU__VALUE].at = g.nodes[4].buffer[LGELU__VALUE].at;
+    check(plan_overlaps(&g.net, LGELU_TRAIN), "control: two buffers put on one place are caught", "not noticed");
+
+    int clean = 1;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        random_graph(&g, seed);
+        lgelu_net_bytes(&g.net, 5, seed % 2 ? LGELU_TRAIN : LGELU_INFER);
+        clean &= !g.net.status && !plan_overlaps(&g.net, seed % 2 ? LGELU_TRAIN : LGELU_INFER);
+    }
+    check(clean, "200 random graphs: live buffers never overlap", "two do");
+}
+
+/* ---- errors ---- */
+static void fails(const char *name, const graph *g, int result, lgelu_status status, const char *word)
+{
+    check(result && g->net.status == status && strstr(g->net.message, word) && strlen(g->net.message) < sizeof g->net.message, name,
+          "status %d (%s), message '%s'", (int)g->net.status, lgelu_status_text(g->net.status), g->net.message);
+}
+static void builder_errors(void)
+{
+    static const size_t sizes[] = { 4, 3 };
+    graph g;
+    int x, y;
+    char text[100];
+    static const int wild[] = { -1, -2, 99, 1 << 30, -2147483647 - 1 };
+    for (size_t i = 0; i < sizeof wild / sizeof *wild; i++) {
+        int id = wild[i];
+        snprintf(text, sizeof text, "node id %d to", id);
+#define TRY(builder, call) begin(&g); x = lgelu_input(&g.net, "x", 1, 1, 4); y = lgelu_labels(&g.net, "y", 1, 4); (void)y; \
+        strcpy(strstr(text, " to") , " to " builder); fails(text, &g, call < 0, LGELU_E_ARGUMENT, "'odd'")
+        TRY("linear",        lgelu_linear(&g.net, "odd", id, 3));
+        TRY("gate",          lgelu_gate(&g.net, "odd", id, LGELU_GATE_LAMBDA, 1));
+        TRY("gate_channels", lgelu_gate_channels(&g.net, "odd", id, 1));
+        TRY("add, left",     lgelu_add(&g.net, "odd", id, x));
+        TRY("add, right",    lgelu_add(&g.net, "odd", x, id));
+        TRY("cross_entropy, logits", lgelu_cross_entropy(&g.net, "odd", id, y));
+        TRY("cross_entropy, labels", lgelu_cross_entropy(&g.net, "odd", x, id));
+        TRY("squared error, x",      lgelu_mean_squared_error(&g.net, "odd", id, x));
+        TRY("squared error, target", lgelu_mean_squared_error(&g.net, "odd", x, id));
+#undef TRY
+        begin(&g);
+        lgelu_mlp(&g.net, id, sizes, 2, LGELU_GATE_LAMBDA, 1);
+        snprintf(text, sizeof text, "node id %d to mlp", id);
+        fails(text, &g, 1, LGELU_E_ARGUMENT, "'fc1'");
+    }
+    begin(&g);                                          /* a layer can't read itself */
+    x = lgelu_input(&g.net, "x", 1, 1, 4);
+    fails("own id as input", &g, lgelu_linear(&g.net, "self", 1, 3) < 0, LGELU_E_ARGUMENT, "'self'");
+
+#define BUILD(what, call, status, word) begin(&g); x = lgelu_input(&g.net, "x", 1, 1, 4); y = lgelu_labels(&g.net, "y", 1, 4); (void)y; \
+    fails(what, &g, call < 0, status, word)
+    BUILD("input of no rows",          lgelu_input(&g.net, "odd", 0, 1, 1), LGELU_E_SHAPE, "'odd'");
+    BUILD("input of no columns",       lgelu_input(&g.net, "odd", 1, 0, 1), LGELU_E_SHAPE, "'odd'");
+    BUILD("input of no channels",      lgelu_input(&g.net, "odd", 1, 1, 0), LGELU_E_SHAPE, "'odd'");
+    BUILD("input of all sizes",        lgelu_input(&g.net, "odd", SIZE_MAX, SIZE_MAX, SIZE_MAX), LGELU_E_SHAPE, "'odd'");
+    BUILD("input whose size wraps",    lgelu_input(&g.net, "odd", (size_t)1 << (4 * sizeof(size_t)), (size_t)1 << (4 * sizeof(size_t)), 1), LGELU_E_SHAPE, "'odd'");
+    BUILD("labels of no classes",      lgelu_labels(&g.net, "odd", 1, 0), LGELU_E_SHAPE, "'odd'");
+    BUILD("labels of no count",        lgelu_labels(&g.net, "odd", 0, 3), LGELU_E_SHAPE, "'odd'");
+    BUILD("linear of no outputs",      lgelu_linear(&g.net, "odd", x, 0), LGELU_E_SHAPE, "'odd'");
+    BUILD("linear whose matrix wraps", lgelu_linear(&g.net, "odd", x, SIZE_MAX / 4 + 2), LGELU_E_SHAPE, "'odd'");
+    BUILD("linear whose value wraps",  lgelu_linear(&g.net, "odd", lgelu_input(&g.net, "wide", 1, (size_t)1 << (8 * sizeof(size_t) - 10), 1), (size_t)1 << 10), LGELU_E_SHAPE, "'odd'");
+    BUILD("more λ's than an int",      lgelu_gate_channels(&g.net, "odd", lgelu_input(&g.net, "wide", 1, 1, (size_t)-1 / 64), 1), LGELU_E_SHAPE, "'odd'");
+    BUILD("sum of two shapes",         lgelu_add(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 2, 2)), LGELU_E_SHAPE, "'other' is 1 x 2 x 2");
+    BUILD("labels of another width",   lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 1, 5)), LGELU_E_SHAPE, "'odd'");
+    BUILD("labels of another count",   lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 2, 4)), LGELU_E_SHAPE, "'odd'");
+    BUILD("target of another shape",   lgelu_mean_squared_error(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 1, 5)), LGELU_E_SHAPE, "'odd'");
+    BUILD("labels as an activation",   lgelu_linear(&g.net, "odd", y, 3), LGELU_E_ARGUMENT, "'y'");
+    BUILD("labels as a sum's input",   lgelu_add(&g.net, "odd", x, y), LGELU_E_ARGUMENT, "'y'");
+    BUILD("an activation as labels",   lgelu_cross_entropy(&g.net, "odd", x, x), LGELU_E_ARGUMENT, "'x'");
+    BUILD("labels as logits",          lgelu_cross_entropy(&g.net, "odd", y, y), LGELU_E_ARGUMENT, "'y'");
+    BUILD("a loss as an activation",   lgelu_linear(&g.net, "odd", lgelu_cross_entropy(&g.net, "loss", x, y), 3), LGELU_E_ARGUMENT, "'loss'");
+    BUILD("gate of λ = 0.999",         lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, 0.999f), LGELU_E_LAMBDA, "'odd'");
+    BUILD("gate of λ = -1",            lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, -1), LGELU_E_LAMBDA, "'odd'");
+    BUILD("gate of λ = NaN",           lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, NAN), LGELU_E_LAMBDA, "'odd'");
+    BUILD("channels of λ = 0.5",       lgelu_gate_channels(&g.net, "odd", x, 0.5f), LGELU_E_LAMBDA, "'odd'");
+    BUILD("gate of unknown kind",      lgelu_gate(&g.net, "odd", x, (lgelu_gate_kind)7, 1), LGELU_E_ARGUMENT, "'odd'");
+#undef BUILD
+    begin(&g);
+    x = lgelu_gate(&g.net, "inf", lgelu_input(&g.net, "x", 1, 1, 4), LGELU_GATE_LAMBDA, INFINITY);
+    check(x == 1 && !g.net.status, "gate of λ = inf is ReLU and allowed", "%s", g.net.message);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 4);
+    lgelu_linear(&g.net, "first", 77, 3);
+    y = lgelu_linear(&g.net, "second", x, 3);
+    lgelu_add(&g.net, "third", x, 55);
+    fails("errors stick, the first one is told", &g, y < 0, LGELU_E_ARGUMENT, "'first'");
+    check(!lgelu_net_bytes(&g.net, 1, LGELU_TRAIN), "no size after an error", "a size came out");
+    check(lgelu_net_make(&g.net, text, sizeof text, 1, LGELU_TRAIN, 0) == LGELU_E_ARGUMENT && lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT
+          && lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT, "nothing runs after an error", "something did");
+
+    lgelu_net_begin(&g.net, NULL, 0);
+    fails("no room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY, "'odd'");
+    lgelu_net_begin(&g.net, NULL, 0);
+    fails("no room for nodes: linear", &g, lgelu_linear(&g.net, "odd", 0, 1) < 0, LGELU_E_MEMORY, "'odd'");
+    lgelu_net_begin(&g.net, NULL, 0);
+    fails("no room for nodes: add", &g, lgelu_add(&g.net, "odd", 0, 0) < 0, LGELU_E_MEMORY, "'odd'");
+    lgelu_net_begin(&g.net, g.nodes, -4);
+    fails("negative room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY, "'odd'");
+
+    char longest[400];
+    memset(longest, 'n', sizeof longest);
+    longest[399] = 0;
+    begin(&g);
+    fails("a name of 399 letters", &g, lgelu_linear(&g.net, longest, 5, 1) < 0, LGELU_E_ARGUMENT, "nnnn");
+    begin(&g);
+    lgelu_input(&g.net, longest, 1, 1, 1);
+    check(strlen(g.nodes[0].name) == sizeof g.nodes[0].name - 1, "a long name is cut", "%zu letters", strlen(g.nodes[0].name));
+
+    static size_t widths[120];
+    for (size_t i = 0; i < 120; i++) widths[i] = 2;
+    lgelu_node many[300];
+    lgelu_net_begin(&g.net, many, 300);
+    x = lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 2), widths, 12, LGELU_GATE_RELU, 1);
+    check(x == 23 && !strcmp(many[23].name, "fc12") && !strcmp(many[22].name, "gate11") && !strcmp(many[1].name, "fc1"), "mlp names its layers", "%s, %s", many[23].name, many[22].name);
+    for (int s = LGELU_OK; s <= LGELU_E_NONFINITE; s++) if (!strcmp(lgelu_status_text((lgelu_status)s), "unknown status")) g.net.status = LGELU_E_ARGUMENT;
+    check(!g.net.status && !strcmp(lgelu_status_text((lgelu_status)99), "unknown status"), "every status has a text", "one has none");
+}
+
+static void run_errors(void)
+{
+    graph g, h;
+    int32_t labels[12] = { 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5 };
+    float x[6 * 22], *odd = x + 30;
+    char text[100];
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = noise(50, i);
+
+#define MADE(mode) build_usual(&g); make_at(&g, 6, mode, 0); lgelu_net_bind(&g.net, 0, x); lgelu_net_bind(&g.net, LABELS, labels)
+    begin(&g);
+    check(lgelu_net_bytes(&g.net, 0, LGELU_TRAIN) == 0 && g.net.status == LGELU_E_ARGUMENT, "a batch of none", "%s", g.net.message);
+    build_usual(&g);
+    check(lgelu_net_bytes(&g.net, SIZE_MAX, LGELU_TRAIN) == 0 && g.net.status == LGELU_E_MEMORY, "a batch of SIZE_MAX", "%s", g.net.message);
+    build_usual(&g);
+    check(lgelu_net_bytes(&g.net, SIZE_MAX / 24, LGELU_INFER) == 0 && g.net.status == LGELU_E_MEMORY, "a batch that wraps", "%s", g.net.message);
+    int wraps = 0;
+    for (unsigned shift = 20; shift < 8 * sizeof(size_t); shift++) for (size_t more = 0; more < 3; more++) {
+        size_t bytes, batch = ((size_t)1 << shift) + more - 1;
+        build_usual(&g);
+        bytes = lgelu_net_bytes(&g.net, batch, LGELU_TRAIN);
+        wraps |= bytes ? bytes / batch < 24 * 4 * 2 : g.net.status != LGELU_E_MEMORY;
+    }
+    check(!wraps, "sizes never wrap, whatever the batch", "a size came out too small");
+    static lgelu_node many[130];                        /* 128 matrices of 2^57 numbers (2^25 where size_t has 32 bits) */
+    const unsigned half = 4 * sizeof(size_t);
+    lgelu_net_begin(&g.net, many, 130);
+    for (int i = 0, n = lgelu_input(&g.net, "x", 1, 1, (size_t)1 << (half - 4)); i < 128; i++) n = lgelu_linear(&g.net, "huge", n, (size_t)1 << (i % 2 ? half - 4 : half - 3));
+    check(lgelu_net_bytes(&g.net, 1, LGELU_INFER) == 0 && g.net.status == LGELU_E_MEMORY, "weights whose sum is beyond counting", "%s", g.net.message);
+
+    build_usual(&g);
+    check(lgelu_net_make(&g.net, NULL, SIZE_MAX, 2, LGELU_TRAIN, 0) == LGELU_E_MEMORY, "no memory", "%s", g.net.message);
+    build_usual(&g);
+    check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT, "forward before make", "%s", g.net.message);
+    build_usual(&g);
+    check(lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT, "backward before make", "%s", g.net.message);
+    build_usual(&g);
+    check(lgelu_net_step(&g.net, &plan) == LGELU_E_ARGUMENT, "step before make", "%s", g.net.message);
+    build_usual(&g);
+    check(lgelu_net_clip(&g.net, 1) >= 0, "clip before make", "NaN");
+    check(!lgelu_net_value(&g.net, 1) && !lgelu_net_weights(&g.net, 1) && !lgelu_net_weights(&g.net, 5) && !lgelu_net_biases(&g.net, 5), "no values and weights before make", "a pointer came out");
+    check(lgelu_net_set_lambda(&g.net, 0, 2) == LGELU_E_ARGUMENT, "no λ to set before make", "no error");
+    lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
+    check(g.nodes[2].gate == LGELU_GATE_TANH && !g.net.status, "gates may be changed before make", "%s", g.net.message);
+
+    MADE(LGELU_TRAIN);
+    fails("a layer after make", &g, lgelu_linear(&g.net, "late", 1, 3) < 0, LGELU_E_ARGUMENT, "'late'");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    fails("made twice", &g, lgelu_net_make(&g.net, x, sizeof x, 1, LGELU_TRAIN, 0), LGELU_E_ARGUMENT, "already made");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    fails("forward of no samples", &g, lgelu_net_forward(&g.net, 0), LGELU_E_ARGUMENT, "0 samples");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    fails("forward of more than the batch", &g, lgelu_net_forward(&g.net, 7), LGELU_E_ARGUMENT, "7 samples");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    fails("backward before forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "forward");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    lgelu_net_forward(&g.net, 6);
+    fails("step before backward", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    lgelu_net_forward(&g.net, 6);
+    lgelu_net_backward(&g.net, 1);
+    fails("a second backward of one forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "forward");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    train(&g, 6, 1, &plan);
+    fails("a second step of one backward", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
+    end(&g);
+    MADE(LGELU_INFER);
+    lgelu_net_forward(&g.net, 6);
+    check(!g.net.status && g.net.loss > 0, "an inference net has a loss", "%s", g.net.message);
+    check(!(lgelu_net_clip(&g.net, 1) > 0), "clip of an inference net", "a norm came out");
+    fails("backward of an inference net", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "train");
+    end(&g);
+    MADE(LGELU_INFER);
+    lgelu_net_forward(&g.net, 6);
+    fails("step of an inference net", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
+    end(&g);
+
+    static const int32_t wrong[] = { 6, -1, 2147483647, -2147483647 - 1, 1000000 };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        labels[7] = wrong[i];
+        MADE(LGELU_TRAIN);
+        snprintf(text, sizeof text, "label %ld", (long)wrong[i]);
+        fails(text, &g, lgelu_net_forward(&g.net, 6), LGELU_E_LABEL, "label 7 is ");
+        snprintf(text, sizeof text, "is %ld, expected 0 to 5", (long)wrong[i]);
+        check(strstr(g.net.message, text) && strstr(g.net.message, "'y'"), "the message names labels, place and number", "%s", g.net.message);
+        end(&g);
+        labels[7] = 1;
+    }
+    MADE(LGELU_TRAIN);
+    lgelu_net_bind(&g.net, 0, NULL);
+    fails("an unbound input", &g, lgelu_net_forward(&g.net, 6), LGELU_E_UNBOUND, "'x'");
+    end(&g);
+    MADE(LGELU_TRAIN);
+    lgelu_net_bind(&g.net, LABELS, NULL);
+    lgelu_net_forward(&g.net, 6);
+    check(!g.net.status && !(g.net.loss > 0) && lgelu_net_value(&g.net, HEAD), "unbound labels leave the loss out", "%s", g.net.message);
+    lgelu_net_backward(&g.net, 1);
+    check(!g.net.status && !(lgelu_net_clip(&g.net, 0) > 0), "no loss, no gradient", "norm %g", lgelu_net_clip(&g.net, 0));
+    end(&g);
+    static const int where[] = { -1, 1, HEAD, LABELS + 1, LABELS + 2, 999, -2147483647 - 1 };
+    for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
+        MADE(LGELU_TRAIN);
+        snprintf(text, sizeof text, "data bound to node %d", where[i]);
+        fails(text, &g, lgelu_net_bind(&g.net, where[i], x), LGELU_E_ARGUMENT, "bound");
+        end(&g);
+    }
+    MADE(LGELU_TRAIN);
+    check(!lgelu_net_value(&g.net, -1) && !lgelu_net_value(&g.net, 11) && !lgelu_net_weights(&g.net, -1) && !lgelu_net_weights(&g.net, 11) && !lgelu_net_weights(&g.net, 2)
+          && !lgelu_net_biases(&g.net, -1) && !lgelu_net_biases(&g.net, 11), "no values and weights of wrong nodes", "a pointer came out");
+    check(lgelu_net_set_lambda(&g.net, -1, 2) == LGELU_E_ARGUMENT && lgelu_net_set_lambda(&g.net, 26, 2) == LGELU_E_ARGUMENT
+          && lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT, "λ of a wrong place", "no error");       /* 25 is the GELU's */
+    check(lgelu_net_set_lambda(&g.net, 0, 0.99f) == LGELU_E_LAMBDA && lgelu_net_set_lambda(&g.net, 0, NAN) == LGELU_E_LAMBDA
+          && lgelu_net_set_lambda(&g.net, 0, -INFINITY) == LGELU_E_LAMBDA && lgelu_net_set_lambda(&g.net, 0, 0) == LGELU_E_LAMBDA, "λ under 1 or NaN is refused", "no error");
+    check(!lgelu_net_set_lambda(&g.net, 0, 1) && !lgelu_net_set_lambda(&g.net, 24, INFINITY) && isinf(g.net.lambda[24]) && !lgelu_net_set_lambda(&g.net, 0, 7)
+          && g.net.lambda[0] > 6.99f && fabsf(lgelu_lambda(&g.net.hardness, g.net.s[0]) - 7) < 1e-5f, "λ set by hand, s with it", "%g, s = %g", (double)g.net.lambda[0], (double)g.net.s[0]);
+    end(&g);
+
+    build_usual(&g);                                    /* a bounded map: λ beyond it has no s, and a step would make it NaN */
+    g.net.hardness.map = LGELU_SIGMOID;
+    g.net.hardness.lambda_max = 20;
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    lgelu_net_bind(&g.net, 0, x);
+    lgelu_net_bind(&g.net, LABELS, labels);
+    check(lgelu_net_set_lambda(&g.net, 0, 20.01f) == LGELU_E_LAMBDA && lgelu_net_set_lambda(&g.net, 0, 19.9f) == LGELU_OK, "λ beyond a bounded map is refused", "no error");
+    check(lgelu_net_set_lambda(&g.net, 1, INFINITY) == LGELU_OK, "λ = inf is allowed on a bounded map", "error");
+    train(&g, 6, 3, &plan);
+    check(!g.net.status && g.net.lambda[1] >= 1, "training on with λ = inf on a bounded map", "λ = %g, %s", (double)g.net.lambda[1], g.net.message);
+    end(&g);
+    begin(&g);
+    g.net.hardness.map = LGELU_SIGMOID;
+    lgelu_gate(&g.net, "beyond", lgelu_input(&g.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 300);
+    fails("a first λ beyond a bounded map", &g, make_at(&g, 1, LGELU_TRAIN, 0), LGELU_E_LAMBDA, "'beyond'");
+    end(&g);
+
+    *odd = NAN;
+    MADE(LGELU_TRAIN);
+    train(&g, 6, 1, &plan);
+    fails("NaN in the data is NaN in the loss", &g, 1, LGELU_E_NONFINITE, "0 steps");
+    check(!isnan(g.net.w[0]), "a NaN loss stops before the weights", "w[0] is NaN");
+    end(&g);
+    *odd = INFINITY;
+    MADE(LGELU_TRAIN);
+    train(&g, 6, 1, &plan);
+    fails("Inf in the data stops the run", &g, 1, LGELU_E_NONFINITE, "not finite");
+    end(&g);
+    *odd = 0.5f;
+    MADE(LGELU_TRAIN);
+    train(&g, 6, 2, &plan);
+    for (size_t i = 0; i < g.net.parameters; i++) g.net.w[i] = 1e38f;
+    fails("overflow in the layers stops the run, naming the step", &g, lgelu_net_forward(&g.net, 6), LGELU_E_NONFINITE, "2 steps");
+    end(&g);
+
+    MADE(LGELU_TRAIN);
+    begin(&h);
+    lgelu_linear(&h.net, "f", lgelu_input(&h.net, "x", 1, 1, 3), 4);
+    make_at(&h, 1, LGELU_TRAIN, 0);
+    fails("copy of another graph", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "same layers");
+    end(&h);
+    build_usual(&h);
+    fails("copy to a net not made", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "same layers");
+    end(&g);
+    begin(&g);                                          /* as many λ's, in another order */
+    lgelu_gate(&g.net, "b", lgelu_gate_channels(&g.net, "a", lgelu_input(&g.net, "x", 1, 1, 3), 2), LGELU_GATE_LAMBDA, 2);
+    make_at(&g, 1, LGELU_INFER, 0);
+    begin(&h);
+    lgelu_gate_channels(&h.net, "b", lgelu_gate(&h.net, "a", lgelu_input(&h.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 2), 2);
+    make_at(&h, 1, LGELU_INFER, 0);
+    fails("copy of a graph with its λ's elsewhere", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "same layers");
+    end(&g);
+    end(&h);
+#undef MADE
+}
+
+/* ---- training ---- */
+static int same(const void *a, const void *b, size_t n) { return !memcmp(a, b, n); }
+
+static void accumulation_and_clipping(void)
+{
+    graph g, h;
+    float *big;
+    double dlambda[32], worst = 0, norm, sum = 0;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 0);
+    build_usual(&g);
+    make_at(&g, 12, LGELU_TRAIN, 0);
+    bind_all(&g, 12);
+    lgelu_net_forward(&g.net, 12);
+    lgelu_net_backward(&g.net, 1);
+    big = (float *)malloc(g.net.parameters * sizeof *big);
+    if (!big) abort();
+    memcpy(big, g.net.g, g.net.parameters * sizeof *big);
+    memcpy(dlambda, g.net.dlambda, (size_t)g.net.hardnesses * sizeof *dlambda);
+    build_usual(&h);
+    make_at(&h, 4, LGELU_TRAIN, 0);
+    for (size_t part = 0; part < 3; part++) {           /* 22 numbers and two labels a sample */
+        lgelu_net_bind(&h.net, 0, (const float *)g.data[0] + part * 4 * 22);
+        lgelu_net_bind(&h.net, LABELS, (const int32_t *)g.data[LABELS] + part * 4 * 2);
+        lgelu_net_forward(&h.net, 4);
+        lgelu_net_backward(&h.net, 1.0f / 3);
+    }
+    for (size_t i = 0; i < g.net.parameters; i++) { worst = fmax(worst, fabs((double)h.net.g[i] - (double)big[i])); sum += (double)big[i] * (double)big[i]; }
+    for (int i = 0; i < g.net.hardnesses; i++) worst = fmax(worst, fabs(h.net.dlambda[i] - dlambda[i]));
+    check(worst < 1e-6 * sqrt(sum), "three quarter-batches of share 1/3 are one batch", "off by %.3g of norm %.3g", worst, sqrt(sum));
+
+    norm = lgelu_net_clip(&g.net, 0);
+    check(fabs(norm / sqrt(sum) - 1) < 1e-12 && !(g.net.gradient_scale < 1), "the gradient norm; clip 0 clips nothing", "%.9g, expected %.9g", norm, sqrt(sum));
+    lgelu_net_clip(&g.net, (float)norm * 2);
+    check(!(g.net.gradient_scale < 1), "a norm under the limit is left alone", "scaled by %g", (double)g.net.gradient_scale);
+
+    /* clipped to a tenth: the moments after one step are those of a tenth of the gradient */
+    plan.clip = (float)(norm / 10);
+    lgelu_net_step(&g.net, &plan);
+    worst = 0;
+    for (size_t i = 0; i < g.net.parameters; i++) worst = fmax(worst, fabs((double)g.net.m[i] - 0.1 * (double)big[i] / 10));
+    check(worst < 1e-6 * norm / 100 && fabs(g.net.gradient_norm - norm) < 1e-9, "the plan clips the step's gradient", "moments off by %.3g, norm %.9g", worst, g.net.gradient_norm);
+    end(&h);
+    build_usual(&h);
+    make_at(&h, 12, LGELU_TRAIN, 0);
+    lgelu_net_bind(&h.net, 0, g.data[0]);
+    lgelu_net_bind(&h.net, LABELS, g.data[LABELS]);
+    lgelu_net_forward(&h.net, 12);
+    lgelu_net_backward(&h.net, 1);
+    lgelu_net_clip(&h.net, plan.clip);
+    plan.clip = 0;
+    lgelu_net_step(&h.net, &plan);
+    check(same(g.net.m, h.net.m, g.net.parameters * sizeof *big) && same(g.net.w, h.net.w, g.net.parameters * sizeof *big), "lgelu_net_clip before a step holds for that step", "the step did not see it");
+    free(big);
+    end(&g);
+    end(&h);
+}
+
+static void decay_and_gates(void)
+{
+    graph g, h;
+    lgelu_training plan = lgelu_training_defaults(0.1f, 0);
+    float before[4096];
+    int matrices = 1, biases = 1;
+    plan.adamw.weight_decay = 0.5f;
+    build_usual(&g);
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    move_biases(&g);
+    lgelu_net_bind(&g.net, LABELS, NULL);                    /* no loss, so no gradient: what moves is decay */
+    memcpy(before, g.net.w, g.net.parameters * sizeof *before);
+    float s = g.net.s[0];
+    train(&g, 6, 1, &plan);
+    for (size_t i = 0; i < g.net.parameters; i++) {
+        if (i < g.net.matrices) matrices &= fabsf(g.net.w[i] - 0.95f * before[i]) <= 1e-6f;
+        else biases &= same(g.net.w + i, before + i, sizeof *before);
+    }
+    check(matrices, "matrices decay", "they do not shrink by lr·decay");
+    check(biases, "biases do not decay", "they moved");
+    check(same(&s, g.net.s, sizeof s), "s does not decay", "it moved");
+
+    lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
+    check(g.nodes[2].gate == LGELU_GATE_TANH && g.nodes[4].gate == LGELU_GATE_TANH && g.nodes[7].gate == LGELU_GATE_TANH, "set_gates sets every gate", "one is left");
+    lgelu_net_bind(&g.net, LABELS, g.data[LABELS]);
+    memset(g.net.arena, 0xFF, 64);
+    lgelu_net_forward(&g.net, 6);
+    lgelu_net_backward(&g.net, 1);
+    double sum = 0;
+    for (int i = 0; i < g.net.hardnesses; i++) sum += fabs(g.net.dlambda[i]);
+    check(!(sum > 0) && !isnan(sum), "tanh gates have no λ gradient, also not per channel", "%g", sum);
+    lgelu_net_relu(&g.net);
+    int good = 1;
+    for (int i = 0; i < g.net.hardnesses; i++) good &= isinf(g.net.lambda[i]) && g.net.lambda[i] > 0;
+    lgelu_net_forward(&g.net, 6);
+    check(good && g.nodes[2].gate == LGELU_GATE_RELU, "relu: every gate, every λ = inf", "one is left");
+
+    /* a ReLU net by substitution is a ReLU net by construction */
+    static const size_t sizes[] = { 13, 4 };
+    float logits[5 * 4];
+    for (int k = 0; k < 2; k++) {
+        begin(&h);
+        int y = lgelu_mlp(&h.net, lgelu_input(&h.net, "x", 1, 1, 8), sizes, 2, k ? LGELU_GATE_RELU : LGELU_GATE_LAMBDA, 2);
+        make_at(&h, 5, LGELU_INFER, 0);
+        bind_all(&h, 5);
+        if (!k) lgelu_net_relu(&h.net);
+        lgelu_net_forward(&h.net, 5);
+        if (!k) memcpy(logits, lgelu_net_value(&h.net, y), sizeof logits);
+        else check(same(logits, lgelu_net_value(&h.net, y), sizeof logits), "a net made ReLU equals a ReLU net", "logits differ");
+        end(&h);
+    }
+
+    /* a copy goes on as the original does */
+    build_usual(&h);
+    make_at(&h, 6, LGELU_TRAIN, 0);
+    end(&g);
+    build_usual(&g);
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    train(&g, 6, 7, &plan);
+    check(!lgelu_net_copy(&h.net, &g.net), "copy", "%s", h.net.message);
+    lgelu_net_bind(&h.net, 0, g.data[0]);
+    lgelu_net_bind(&h.net, LABELS, g.data[LABELS]);
+    train(&g, 6, 7, &plan);
+    train(&h, 6, 7, &plan);
+    check(same(g.net.w, h.net.w, g.net.parameters * sizeof(float)) && same(g.net.lambda, h.net.lambda, (size_t)g.net.hardnesses * sizeof(float))
+          && same(g.net.v, h.net.v, g.net.parameters * sizeof(float)) && g.net.step == 14 && h.net.step == 14, "a copy trains on with the same bits", "they part");
+    end(&h);
+    build_usual(&h);
+    make_at(&h, 6, LGELU_INFER, 0);
+    lgelu_net_copy(&h.net, &g.net);
+    lgelu_net_bind(&h.net, 0, g.data[0]);
+    lgelu_net_forward(&h.net, 6);
+    lgelu_net_forward(&g.net, 6);
+    check(!h.net.status && same(lgelu_net_value(&h.net, HEAD), lgelu_net_value(&g.net, HEAD), 6 * 2 * 6 * sizeof(float)),
+          "copy into an inference net: the same logits", "%s", h.net.message);
+    end(&g);
+    end(&h);
+}
+
+static void rates(void)
+{
+    lgelu_training p = lgelu_training_defaults(2, 110);
+    float last = 0;
+    int rising = 1, falling = 1;
+    p.warmup = 10;
+    for (int shape = LGELU_RATE_COSINE; shape <= LGELU_RATE_CONSTANT; shape++) {
+        static const char *name[] = { "cosine", "linear", "constant" };
+        static const float half[] = { 1, 1, 2 };
+        char text[64];
+        p.rate = (lgelu_rate_shape)shape;
+        for (long i = 1; i <= 10; i++) rising &= fabsf(lgelu_training_rate(&p, i) - 0.2f * (float)i) < 1e-6f;
+        last = 2.0001f;
+        for (long i = 10; i <= 130; i++) {
+            float r = lgelu_training_rate(&p, i);
+            falling &= r <= last && r >= 0;
+            last = r;
+        }
+        snprintf(text, sizeof text, "rate, %s: warm-up, never rising after it", name[shape]);
+        check(rising && falling, text, "rising %d, falling %d", rising, falling);
+        snprintf(text, sizeof text, "rate, %s: full at first, half way, end", name[shape]);
+        check(fabsf(lgelu_training_rate(&p, 11) - 2) < 1e-6f && fabsf(lgelu_training_rate(&p, 61) - half[shape]) < 1e-6f
+              && (shape == LGELU_RATE_CONSTANT ? lgelu_training_rate(&p, 110) >= 2 : lgelu_training_rate(&p, 110) < 0.021f && lgelu_training_rate(&p, 110) > 0
+                  && !(lgelu_training_rate(&p, 111) > 0)), text, "%g, %g, %g", (double)lgelu_training_rate(&p, 11), (double)lgelu_training_rate(&p, 61), (double)lgelu_training_rate(&p, 110));
+    }
+    p.warmup = 0;
+    p.rate = LGELU_RATE_COSINE;
+    check(lgelu_training_rate(&p, 1) >= 2, "rate: no warm-up", "%g", (double)lgelu_training_rate(&p, 1));
+}
+
+static void hardening_a_net(void)
+{
+    static const char *shape[] = { "geometric", "linear", "linear in s", "cosine" };
+    graph g;
+    char text[100];
+    for (int k = LGELU_GEOMETRIC; k <= LGELU_COSINE; k++) for (long every = 1; every <= 5; every += 4) {
+        lgelu_training plan = lgelu_training_defaults(0.01f, 40);
+        int learned = 0, driven = 1, stays = 1, rises = 1;
+        float last[26], s[26], at_end = 0, before_end = 0;
+        plan.hardening.target = 159.57691f;
+        plan.hardening.begin = 20; plan.hardening.end = 40;
+        plan.hardening.shape = (lgelu_shape)k;
+        plan.harden_every = every;
+        plan.c = 5;
+        build_usual(&g);
+        make_at(&g, 6, LGELU_TRAIN, 0);
+        bind_all(&g, 6);
+        for (long step = 1; step <= 42; step++) {
+            float ran_at;
+            memcpy(last, g.net.lambda, 25 * sizeof *last);
+            memcpy(s, g.net.s, 25 * sizeof *s);
+            lgelu_net_forward(&g.net, 6);
+            ran_at = g.net.lambda[0];
+            if (step == 40) at_end = ran_at;
+            if (step == 39) before_end = ran_at;
+            lgelu_net_backward(&g.net, 1);
+            lgelu_net_step(&g.net, &plan);
+            if (step < 20) learned += !same(s, g.net.s, sizeof *s);
+            if (step > 20) stays &= same(s, g.net.s, 25 * sizeof *s);
+            for (int i = 0; i < 25 && step >= 20; i++) {
+                long next = step + 1, due = every > 1 ? 20 + (next - 20 + every - 1) / every * every : next;
+                rises &= g.net.lambda[i] >= last[i] || step == 20;
+                driven &= fabsf(g.net.lambda[i] - lgelu_harden(lgelu_lambda(&g.net.hardness, g.net.s[i]), &plan.hardening, due < 40 ? due : 40)) <= 1e-5f * g.net.lambda[i];
+            }
+        }
+        snprintf(text, sizeof text, "hardening a net, %s, every %ld: learned, then driven as lgelu_harden says", shape[k], every);
+        check(!g.net.status && learned == 19 && driven && rises, text, "learned %d of 19 steps, driven %d, rising %d %s", learned, driven, rises, g.net.message);
+        snprintf(text, sizeof text, "hardening a net, %s, every %ld: s rests from the switch on", shape[k], every);
+        check(stays, text, "it moved");
+        snprintf(text, sizeof text, "hardening a net, %s, every %ld: the last step runs at the target", shape[k], every);
+        check(!(at_end > 159.57691f) && !(at_end < 159.57691f) && (every > 1 || before_end < 159.57691f) && !(g.net.lambda[0] > 159.57691f) && !(g.net.lambda[24] < 159.57691f),
+              text, "λ = %.9g at the last step, %.9g before it", (double)at_end, (double)before_end);
+        check(g.net.lambda[25] <= 1 && g.net.lambda[25] >= 1, "a GELU gate is not hardened", "λ = %g", (double)g.net.lambda[25]);
+        end(&g);
+    }
+    lgelu_training plan = lgelu_training_defaults(0.01f, 10);
+    plan.hardening.target = 100;
+    plan.hardening.end = 10;
+    build_usual(&g);
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    train(&g, 6, 10, &plan);
+    check(g.net.lambda[0] >= 100 && g.net.lambda[0] <= 100, "hardening from the first step on", "λ = %g", (double)g.net.lambda[0]);
+    end(&g);
+
+    /* what no map can reach must not become a NaN λ in silence */
+    plan.hardening.shape = LGELU_LINEAR_S;
+    build_usual(&g);
+    g.net.hardness.map = LGELU_SIGMOID;
+    g.net.hardness.lambda_max = 50;
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    train(&g, 6, 1, &plan);
+    fails("a target beyond a bounded map", &g, 1, LGELU_E_LAMBDA, "'g1'");
+    end(&g);
+    plan.hardening.shape = LGELU_LINEAR;
+    plan.hardening.target = 0.25f;
+    build_usual(&g);
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    train(&g, 6, 10, &plan);
+    fails("a target under 1", &g, 1, LGELU_E_LAMBDA, "'g1'");
+    end(&g);
+}
+
+/* an upper bound of the matrix's spectral norm: √(largest row sum · largest column sum), or Frobenius' norm if smaller */
+static double norm_bound(const float *w, size_t outputs, size_t inputs)
+{
+    double rows = 0, columns = 0, all = 0;
+    for (size_t i = 0; i < outputs; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < inputs; j++) { sum += fabs((double)w[i * inputs + j]); all += (double)w[i * inputs + j] * (double)w[i * inputs + j]; }
+        rows = fmax(rows, sum);
+    }
+    for (size_t j = 0; j < inputs; j++) {
+        double sum = 0;
+        for (size_t i = 0; i < outputs; i++) sum += fabs((double)w[i * inputs + j]);
+        columns = fmax(columns, sum);
+    }
+    return fmin(sqrt(rows * columns), sqrt(all));
+}
+
+/* Replacing f by ReLU moves a gate's output by at most lgelu_gap(λ) in each number, and what came in moved goes through with
+   slope 1 (ReLU's): e ← norm(W)·e through a linear layer, e ← e + gap·√width through a gate. */
+static void certificate(void)
+{
+    static const size_t sizes[] = { 24, 16, 5 };
+    graph g;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 200);
+    float logits[64 * 5];
+    double bound = 0, worst = 0, cold = 0;
+    int x, y;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 10);
+    y = lgelu_mlp(&g.net, x, sizes, 3, LGELU_GATE_LAMBDA, 1.693147f);
+    classify(&g, y);
+    make_at(&g, 64, LGELU_TRAIN, 0);
+    bind_all(&g, 64);
+    lgelu_net_forward(&g.net, 64);
+    double first_loss = g.net.loss;
+    plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);
+    plan.hardening.begin = 150;
+    plan.hardening.end = 200;
+    for (int hard = 0; hard < 2; hard++) {
+        if (hard) train(&g, 64, 200, &plan);
+        lgelu_net_forward(&g.net, 64);
+        memcpy(logits, lgelu_net_value(&g.net, y), sizeof logits);
+        for (int l = 0; hard && l < g.net.count; l++) {
+            const lgelu_node *node = g.nodes + l;
+            if (node->op == LGELU__LINEAR) bound *= norm_bound(lgelu_net_weights(&g.net, l), node->biases, node->weights / node->biases);
+            if (node->op == LGELU__GATE) bound += (double)lgelu_gap(g.net.lambda[node->hardness]) * sqrt((double)node->shape[2]);
+        }
+        float lambda[2] = { g.net.lambda[0], g.net.lambda[1] };
+        lgelu_net_relu(&g.net);
+        lgelu_net_forward(&g.net, 64);
+        for (size_t i = 0; i < 64; i++) {
+            double sum = 0;
+            for (size_t k = 0; k < 5; k++) {
+                double d = (double)lgelu_net_value(&g.net, y)[i * 5 + k] - (double)logits[i * 5 + k];
+                sum += d * d;
+            }
+            if (hard) worst = fmax(worst, sqrt(sum)); else cold = fmax(cold, sqrt(sum));
+        }
+        lgelu_net_set_gates(&g.net, LGELU_GATE_LAMBDA);
+        lgelu_net_set_lambda(&g.net, 0, lambda[0]);
+        lgelu_net_set_lambda(&g.net, 1, lambda[1]);
+    }
+    printf("# swap to ReLU: logits move by %.3g before training, %.3g hardened, bound %.3g; loss %.3g to %.3g\n", cold, worst, bound, first_loss, g.net.loss);
+    check(g.net.loss < 0.5 * first_loss, "the hardened net has learned something", "loss %g, at first %g", g.net.loss, first_loss);
+    check(worst > 0 && worst <= bound, "the hardened net's swap stays under its certificate", "%.6g, bound %.6g", worst, bound);
+    check(cold > bound, "control: an unhardened net's swap does not", "%.6g, bound %.6g", cold, bound);
+    end(&g);
+}
+
+/* tasks backwards, and in two interleaved halves: a stand-in for threads that finish in any order */
+static void backwards(void *user, lgelu_task *task, void *job, size_t count)
+{
+    ++*(int *)user;
+    for (size_t i = count; i > 0; i--) task(job, i - 1);
+}
+static void interleaved(void *user, lgelu_task *task, void *job, size_t count)
+{
+    ++*(int *)user;
+    for (size_t i = 1; i < count; i += 2) task(job, i);
+    for (size_t i = 0; i < count; i += 2) task(job, i);
+}
+static void threads_hook(void)
+{
+    static const size_t sizes[] = { 90, 3 };
+    float *expected = NULL, lambda = 0;
+    int used = 0;
+    for (int k = 0; k < 3; k++) {
+        graph g;
+        lgelu_training plan = lgelu_training_defaults(0.01f, 5);
+        begin(&g);
+        classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 8), sizes, 2, LGELU_GATE_LAMBDA, 2));
+        g.net.threads.run = k == 1 ? backwards : k == 2 ? interleaved : NULL;
+        g.net.threads.user = &used;
+        make_at(&g, 600, LGELU_TRAIN, 0);
+        bind_all(&g, 600);
+        train(&g, 600, 5, &plan);
+        if (!k) {
+            expected = (float *)malloc(g.net.parameters * sizeof *expected);
+            if (!expected) abort();
+            memcpy(expected, g.net.w, g.net.parameters * sizeof *expected);
+            lambda = g.net.lambda[0];
+        } else check(!g.net.status && used && same(expected, g.net.w, g.net.parameters * sizeof *expected) && same(&lambda, g.net.lambda, sizeof lambda),
+                     k == 1 ? "a user's threads, backwards: the same bits" : "a user's threads, interleaved: the same bits", "used %d times, %s", used, g.net.message);
+        end(&g);
+    }
+    free(expected);
+}
+
+int main(void)
+{
+    isa_from_environment();
+    graphs();
+    random_graphs();
+    printf("# worst value error %.2g, worst gradient error %.2g\n", worst_value, worst_gradient);
+    controls();
+    values_on_request();
+    memory();
+    builder_errors();
+    run_errors();
+    accumulation_and_clipping();
+    decay_and_gates();
+    rates();
+    hardening_a_net();
+    certificate();
+    threads_hook();
+    return check_end();
+}
