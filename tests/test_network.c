@@ -438,14 +438,26 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
 }
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
+    if (which == LGELU__GRADIENT && net->nodes[l].overwrites) which = LGELU__VALUE;
     return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : l].buffer + which;
 }
-/* a gate may overwrite what it reads when no one else reads it any more */
-static int in_place(const lgelu_net *net, int mode, int x, int gate)
+/* a sum, or at inference a gate, may overwrite what it reads when no one else reads it any more */
+static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
-    int from, to;
+    int from, to, op = net->nodes[y].op;
     life_of(net, x, LGELU__VALUE, mode, &from, &to);
-    return mode == LGELU_INFER && net->nodes[gate].op == LGELU__GATE && net->nodes[gate].input[0] == x && to == gate;
+    return (op == LGELU__ADD || (mode == LGELU_INFER && op == LGELU__GATE)) && to == y
+        && (net->nodes[y].input[0] == x || (op == LGELU__ADD && net->nodes[y].input[1] == x));
+}
+/* softmax - 1[label] may overwrite the logits, when only the cross-entropy reads them */
+static int loss_in_place(const lgelu_net *net, int x)
+{
+    int readers = 0, losses = 0;
+    for (int j = x + 1; j < net->count; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == x) {
+        readers++;
+        losses += net->nodes[j].op == LGELU__CROSS_ENTROPY && !k;
+    }
+    return readers == 1 && losses == 1 && net->nodes[x].overwrites;
 }
 static int plan_overlaps(const lgelu_net *net, int mode)
 {
@@ -457,6 +469,7 @@ static int plan_overlaps(const lgelu_net *net, int mode)
         for (int j = 0; j < net->count; j++) for (int q = 0; q < 4; q++) {
             const lgelu_buffer *b = place(net, j, q);
             if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
+            if (i == j && p + q == LGELU__VALUE + LGELU__GRADIENT && loss_in_place(net, i)) continue;
             if (p == LGELU__VALUE && q == LGELU__VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
             if (q >= 2) { from2 = b->from; to2 = b->to; }
             else if (!life_of(net, j, q, mode, &from2, &to2)) continue;
