@@ -541,12 +541,23 @@ LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
     return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
 }
-LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i)                  /* Box & Muller: cos for even i, sin for odd */
+static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)       /* Box & Muller: cos and sin */
 {
-    double a = ((double)lgelu_random(seed, stream, i & ~(uint64_t)1) + 0.5) * (1.0 / 4294967296.0);
-    double b = (double)lgelu_random(seed, stream, i | 1) * (1.0 / 2147483648.0);
-    if (i & 1) b = fabs(b - 0.5);
-    return (float)(sqrt(-2 * lgelu__log(a)) * lgelu__cospi(b > 1 ? 2 - b : b));
+    uint32_t c[4];
+    double r, b;
+    c[0] = (uint32_t)(pair >> 1); c[1] = (uint32_t)(pair >> 33); c[2] = (uint32_t)stream; c[3] = (uint32_t)(stream >> 32);
+    lgelu__philox(c, seed);
+    r = sqrt(-2 * lgelu__log(((double)c[2 * (pair & 1)] + 0.5) * (1.0 / 4294967296.0)));
+    b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);         /* in [0, 2) */
+    x[0] = r * lgelu__cospi(b > 1 ? 2 - b : b);
+    b = fabs(b - 0.5);
+    x[1] = r * lgelu__cospi(b > 1 ? 2 - b : b);
+}
+LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i)
+{
+    double x[2];
+    lgelu__normal_pair(x, seed, stream, i / 2);
+    return (float)x[i & 1];
 }
 LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream)   /* Fisher-Yates */
 {
@@ -597,6 +608,7 @@ typedef struct lgelu__kernels {
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
     void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
+    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 4 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
@@ -1180,13 +1192,18 @@ static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, 
     p.b.x = b; p.b.row = n; p.b.col = 1;
     return p;
 }
+static void lgelu__few_rows_piece(void *user, size_t task)
+{
+    lgelu__k()->few_rows((const lgelu_product *)user, task * 256, lgelu__least(((const lgelu_product *)user)->n, task * 256 + 256));
+}
 static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
 {
     size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
     lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, in, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), net->w + node->weight);
     p.b.row = 1; p.b.col = in;
     if (node->biases) p.bias = net->w + node->bias;
-    lgelu_multiply(&p, net->pack, &net->threads);
+    if (p.m <= 4) lgelu__parallel(p.n * in < 65536 ? NULL : &net->threads, lgelu__few_rows_piece, &p, (out + 255) / 256);
+    else lgelu_multiply(&p, net->pack, &net->threads);
     return LGELU_OK;
 }
 static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
@@ -2170,9 +2187,13 @@ static void lgelu__first_piece(void *user, size_t index)              /* first w
     float *w = p->net->w + node->weight, bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
     int normal = node->init == LGELU_NORMAL || node->op == LGELU__EMBEDDING || node->op == LGELU__POSITION;
     size_t j = index * LGELU__PIECE, end = lgelu__least(node->weights, j + LGELU__PIECE);
-    for (; j < end; j++)
-        w[j] = normal ? node->deviation * lgelu_normal(p->seed, (uint64_t)p->node, j)
-                      : (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+    for (; normal && j < end; j += 2) {
+        double x[2];
+        lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
+        w[j] = node->deviation * (float)x[0];
+        if (j + 1 < end) w[j + 1] = node->deviation * (float)x[1];
+    }
+    for (; j < end; j++) w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
 }
 LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed)
 {
@@ -3972,6 +3993,43 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
     for (; j + 4 * v_lanes <= n; j += 4 * v_lanes) LGELU__FN(column_sum)(4, sum + j, x + j, x_row, m, n - j, accumulate);
     for (; j < n; j += v_lanes) LGELU__FN(column_sum)(1, sum + j, x + j, x_row, m, n - j, accumulate);
 }
+
+/* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
+   memory sets the pace; each number is the same chain of fma as in a tile */
+LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, size_t end)
+{
+    const size_t k = job->k, a_row = job->a.row, b_col = job->b.col;
+    for (; j < end; j += v_lanes) {
+        const size_t n = end - j < v_lanes ? end - j : v_lanes;
+        const float *b = job->b.x + j * b_col;
+        V sum[4], t[4];
+        float column[4 * v_lanes];
+        size_t i, l, q;
+        LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = job->bias ? v_load_n(job->bias + j, n) : v_set(0);
+        for (l = 0; l + 4 <= k && n == v_lanes; l += 4) {
+            v_turn(t, b + l, b_col);
+            LGELU__UNROLL for (i = 0; i < m; i++)
+                LGELU__UNROLL for (q = 0; q < 4; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        }
+        for (; l < k; l += 4) {                                       /* an edge */
+            size_t depth = k - l < 4 ? k - l : 4;
+            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
+            for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
+            LGELU__UNROLL for (i = 0; i < m; i++)
+                for (q = 0; q < depth; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        }
+        LGELU__UNROLL for (i = 0; i < m; i++) v_store_n(job->c + i * job->c_row + j, sum[i], n);
+    }
+}
+static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t j, size_t end)
+{
+    switch (job->m) {
+    case 1:  LGELU__FN(few)(1, job, j, end); break;
+    case 2:  LGELU__FN(few)(2, job, j, end); break;
+    case 3:  LGELU__FN(few)(3, job, j, end); break;
+    default: LGELU__FN(few)(4, job, j, end); break;
+    }
+}
 #endif
 
 static const lgelu__kernels LGELU__FN(kernels) = {
@@ -3980,7 +4038,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add), LGELU__FN(scale),
 #ifdef LGELU_TRAINER
     LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), v_rows, 2 * v_lanes
+    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
 };
 
