@@ -46,8 +46,8 @@ static void print(void)
 
 static int draw(const char *path)
 {
-    static const char *const title[PANELS] = { "f(x) = x\xCE\xA6(\xCE\xBBx)", "slope \xE2\x88\x82" "f/\xE2\x88\x82x", "\xE2\x88\x82" "f/\xE2\x88\x82\xCE\xBB (log scale)" };
-    static const char *const note[PANELS] = { "from GELU to ReLU", "overshoots to 1.129 at \xCE\xBBx = \xE2\x88\x9A" "2", "what learning \xCE\xBB feels: less and less" };
+    static const char *const title[PANELS] = { "f(x) = xΦ(λx)", "slope ∂f/∂x", "∂f/∂λ (log scale)" };
+    static const char *const note[PANELS] = { "from GELU to ReLU", "overshoots to 1.129 at λx = √2", "what learning λ feels: less and less" };
     svg_panel panel[PANELS] = { { 44, 118, 206, 236, -2, 1.2, -0.2, 1.2, 0, 0 }, { 302, 118, 206, 236, -2, 2, -0.2, 1.2, 0, 0 },
                                 { 570, 118, 206, 236, 1e-3, 10, 1e-7, 1, 1, 1 } };
     svg s;
@@ -57,7 +57,7 @@ static int draw(const char *path)
         char ink[8];
         svg_ramp(ink, (double)k / (CURVES - 1));
         svg_rule(&s, 24 + 92 * k, 53, 42 + 92 * k, 53, ink, 3, NULL);
-        svg_text(&s, 48 + 92 * k, 57, 's', 12, ink, "\xCE\xBB = %g", (double)lambda[k]);
+        svg_text(&s, 48 + 92 * k, 57, 's', 12, ink, "λ = %g", (double)lambda[k]);
     }
     for (int p = 0; p < PANELS; p++) {
         svg_text(&s, panel[p].left, 88, 's', -13, SVG_INK, "%s", title[p]);

@@ -70,11 +70,12 @@ static void common_options(job_option o[COMMON], job_config *c)
         { "seeds",       "N",     "how many seeds, each from its own first weights and order of pictures", JOB_WHOLE, &c->seeds, 1, 1000, 0, NULL },
         { "epochs",      "N",     "passes over the training pictures", JOB_WHOLE, &c->epochs, 1, 100000, 0, NULL },
         { "batch",       "N",     "pictures a step", JOB_WHOLE, &c->batch, 1, 65536, 0, NULL },
-        { "lr",          "RATE",  "peak learning rate of AdamW; it falls to 0 along a cosine", JOB_REAL, &c->lr, 0, 10, 1, NULL },
+        { "lr",          "RATE",  "peak learning rate of AdamW; it falls to 0 along a cosine", JOB_REAL, &c->lr, 0, 1e30, 1, NULL },
         { "weight-decay","W",     "of AdamW, on matrices only", JOB_REAL, &c->weight_decay, 0, 10, 0, NULL },
         { "c",           "C",     "learning-rate multiplier of s, from which λ is made", JOB_REAL, &c->c, 0, 1e6, 0, NULL },
         { "t",           "T",     "temperature of the map from s to λ", JOB_REAL, &c->t, 1e-4, 1e4, 0, NULL },
-        { "map",         "MAP",   "softplus: λ = 1 + softplus(s/t), sigmoid: bounded by 256, direct: max(1, s)", JOB_CHOICE, &c->map, 0, 0, 0, "softplus|sigmoid|direct" },
+        { "map",         "MAP",   "softplus: λ = 1 + softplus(s/t), sigmoid: bounded by 256, direct: max(1, s)", JOB_CHOICE, &c->map,
+          0, 0, 0, "softplus|sigmoid|direct" },
         { "init",        "MODE",  "first λ: soft 1.05, neutral 1.693147, hard 3, or a number above 1", JOB_TEXT, &c->init, 0, 0, 0, NULL },
         { "harden-from", "SHARE", "share of the steps after which λ is driven, and GELU switched", JOB_REAL, &c->harden_from, 0, 0.9999, 0, NULL },
         { "shape",       "SHAPE", "of the way to the target", JOB_CHOICE, &c->shape, 0, 0, 0, "geometric|linear|linear-s|cosine" },
@@ -162,7 +163,8 @@ static int set_option(job *j, const job_option *o, const char *value)
     } else {
         double x = strtod(value, &end);
         if (end == value || *end || isspace((unsigned char)*value) || !(x >= o->least && x <= o->most) || (o->above && !(x > o->least)))
-            return job_fail(j, "--%s: '%s', expected a number %s %g and at most %g", o->name, value, o->above ? "above" : "from", o->least, o->most);
+            return job_fail(j, "--%s: '%s', expected a number %s %g %s %g", o->name, value, o->above ? "above" : "from", o->least,
+                            o->above ? "and at most" : "to", o->most);
         *(double *)o->value = x;
     }
     return 0;
@@ -246,6 +248,9 @@ static int check_file(job *j, const char *option, const char *path)
     if (!path) return 0;
     if (out_begin(&o, path)) return job_fail(j, "--%s: %s: cannot write there: %s", option, path, strerror(errno));
     out_drop(&o);
+    FILE *f = fopen(path, "rb+");                           /* nothing can be renamed onto a folder */
+    if (f) fclose(f);
+    else if (errno == EISDIR) return job_fail(j, "--%s: %s: is a folder, expected a file", option, path);
     return 0;
 }
 static int check_outputs(job *j)
@@ -350,8 +355,11 @@ static int prepare(job *j)
 /* ==== measuring ==================================================================================================== */
 static int network_failed(job *j, const lgelu_net *net, const char *when)
 {
-    return job_fail(j, "%s, seed %ld, %s step %ld: %s%s", job_arm_name[j->arm], j->config.seed + j->run, when, j->net.step > net->step ? j->net.step : net->step,
-                    net->message, net->status == LGELU_E_NONFINITE ? "; a smaller --lr may help" : "");
+    const char *arm = job_arm_name[j->arm];
+    long seed = j->config.seed + j->run;
+    if (net->status == LGELU_E_NONFINITE)
+        return job_fail(j, "%s, seed %ld, step %ld: the loss%s is not finite; a smaller --lr may help", arm, seed, net->step + 1, when);
+    return job_fail(j, "%s, seed %ld, step %ld: %s%s", arm, seed, net->step + 1, net->message, when);
 }
 
 /* The network's copy, with ReLU for its gates if asked, on every test picture. Returns the accuracy in percent. */
@@ -370,7 +378,7 @@ static double judge(job *j, const lgelu_net *net, int relu, float *logits, doubl
         *loss += t->loss * (double)n / (double)j->test;
         memcpy(logits + first * classes, lgelu_net_value(t, j->logits), n * classes * sizeof *logits);
     }
-    if (t->status) { t->step = net->step; network_failed(j, t, "on the test pictures after"); return 0; }
+    if (t->status) { t->step = net->step; network_failed(j, t, " on the test pictures"); return 0; }
     for (size_t i = 0; i < j->test; i++) {
         const float *p = logits + i * classes;
         size_t best = 0;
@@ -406,7 +414,7 @@ static void final_look(job *j, lgelu_net *net)
     data_floats(j->x, j->data.test_x, &j->data, samples);
     lgelu_net_bind(net, 0, j->x);
     lgelu_net_bind(net, 1, NULL);
-    if (lgelu_net_forward(net, samples)) { network_failed(j, net, "after"); return; }
+    if (lgelu_net_forward(net, samples)) { network_failed(j, net, ""); return; }
     r->dead = lgelu_dead_share(lgelu_net_value(net, j->gate_node[j->gates - 1]), samples * width);
     r->oui  = lgelu_oui_batch (lgelu_net_value(net, j->gate_node[j->gates - 1]), samples, width);
 }
@@ -496,7 +504,7 @@ static void json_array(FILE *f, const double *v, long n)
     fprintf(f, "]");
 }
 
-static void end_epoch(job *j, const lgelu_net *net)
+static void end_epoch(job *j, lgelu_net *net)
 {
     long epoch = net->step / j->epoch_steps - 1;
     job_result *r = result(j);
@@ -507,12 +515,13 @@ static void end_epoch(job *j, const lgelu_net *net)
     j->loss_steps = 0;
     if (j->log_file) {
         FILE *f = j->log_file;
-        fprintf(f, "{\"arm\": \"%s\", \"seed\": %ld, \"epoch\": %ld, \"step\": %ld, \"loss\": ", job_arm_name[j->arm], j->config.seed + j->run, epoch + 1, net->step);
+        fprintf(f, "{\"arm\": \"%s\", \"seed\": %ld, \"epoch\": %ld, \"step\": %ld, \"loss\": ",
+                job_arm_name[j->arm], j->config.seed + j->run, epoch + 1, net->step);
         json_number(f, r->loss[epoch]);
         fprintf(f, ", \"test_loss\": ");
         json_number(f, r->test_loss[epoch]);
         fprintf(f, ", \"accuracy\": %.9g, \"gradient_norm\": ", r->accuracy[epoch]);
-        json_number(f, net->gradient_norm);
+        json_number(f, lgelu_net_clip(net, 0));             /* of the step just taken; nothing is clipped */
         fprintf(f, ", \"lambda\": ");
         json_array(f, r->lambda + (epoch + 1) * j->gates, j->gates);
         fprintf(f, ", \"seconds\": %.3f}\n", now() - j->started);
@@ -520,9 +529,9 @@ static void end_epoch(job *j, const lgelu_net *net)
     }
 }
 
-int job_go(job *j, const lgelu_net *net, long last)
+int job_go(job *j, lgelu_net *net, long last)
 {
-    if (net->status) { network_failed(j, net, "after"); return 0; }
+    if (net->status) { network_failed(j, net, ""); return 0; }
     if (net->step > j->at) {
         j->at = net->step;
         j->done++;
@@ -545,10 +554,11 @@ static int train(job *j, int arm, lgelu_net *net, float target, long last)
     plan.hardening.shape  = (lgelu_shape)j->config.shape;
     plan.hardening.h      = net->hardness;
     j->arm = arm;
-    if (target > 0) for (int k = 0; k < net->hardnesses && net->step == plan.hardening.begin; k++) {
-        net->lambda0[k] = net->lambda[k];                   /* the first driven step, as lgelu_net_step would have set it */
-        net->lambda[k] = lgelu_harden(net->lambda[k], &plan.hardening, net->step + 1);
-    }
+    if (target > 0 && net->step && net->step == plan.hardening.begin)
+        for (int k = 0; k < net->hardnesses; k++) {         /* a branch: the first driven λ, as lgelu_net_step would have left it */
+            net->lambda0[k] = net->lambda[k];
+            net->lambda[k] = lgelu_harden(net->lambda[k], &plan.hardening, net->step + 1);
+        }
     j->at = net->step;
     j->program->train(net, j, &plan, last);
     return j->error[0] || interrupted ? -1 : 0;
@@ -562,7 +572,7 @@ static int finish(job *j, lgelu_net *net)
     r->best = 0;
     for (long e = 0; e < j->config.epochs; e++) if (r->accuracy[e] > r->best) r->best = r->accuracy[e];
     r->drift = 0;
-    for (long i = 0; i < j->config.epochs * j->gates; i++) r->drift += fabs(r->lambda[i + j->gates] - r->lambda[i]) / (double)(j->config.epochs * j->gates);
+    for (long i = 0, n = j->config.epochs * j->gates; i < n; i++) r->drift += fabs(r->lambda[i + j->gates] - r->lambda[i]) / (double)n;
     if (!(r->drift >= 0)) r->drift = 0;                     /* ReLU's infinite λ stays where it is */
     if (!j->error[0]) show(j, net, 1);
     return j->error[0] ? -1 : 0;
@@ -642,6 +652,7 @@ job_mean job_over_seeds(const job *j, double (*value)(const job_result *r, const
 static void cell(job_mean m, int width, const char *format)
 {
     char text[96] = "";
+    if (fabs(m.mean) < 0.005) m.mean = fabs(m.mean);        /* no -0.00 */
     add(text, sizeof text, format, m.mean);
     if (m.spread >= 0) { add(text, sizeof text, " ± "); add(text, sizeof text, format, m.spread); }
     printf("%*s%s", width > columns(text) ? width - columns(text) : 0, "", text);
@@ -688,6 +699,9 @@ static const char *choice(const char *choices, int i, char text[32])
     return text;
 }
 
+static const char *const curve_name[3] = { "accuracy", "loss", "test_loss" };
+static const double *curve(const job_result *r, int k) { return k == 0 ? r->accuracy : k == 1 ? r->loss : r->test_loss; }
+
 static int write_csv(job *j)
 {
     out_file o;
@@ -697,15 +711,15 @@ static int write_csv(job *j)
         const job_result *r = &j->result[i][a];
         long seed = j->config.seed + i;
         const struct { const char *name; double value; } one[] = {
-            { "before", r->before }, { "after", r->after }, { "drop", r->before - r->after }, { "flips", (double)r->flips }, { "max_dlogit", r->max_dlogit },
-            { "loss_before", r->loss_before }, { "loss_after", r->loss_after }, { "best", r->best }, { "drift", r->drift }, { "dead", r->dead },
+            { "before", r->before }, { "after", r->after }, { "drop", r->before - r->after }, { "flips", (double)r->flips },
+            { "max_dlogit", r->max_dlogit }, { "loss_before", r->loss_before }, { "loss_after", r->loss_after }, { "best", r->best }, { "drift", r->drift }, { "dead", r->dead },
             { "oui_batch", r->oui }, { "seconds", r->seconds }, { "switch_before", r->switch_before }, { "switch_after", r->switch_after },
             { "switch_flips", (double)r->switch_flips }, { "switch_max_dlogit", r->switch_dlogit } };
         for (size_t k = 0; k < COUNT(one) - (a == JOB_SWITCHED ? 0 : 4); k++)
             fprintf(o.f, "%s,%ld,,,%s,%.9g\n", job_arm_name[a], seed, one[k].name, one[k].value);
         for (long e = 0; e <= j->config.epochs; e++) {
-            if (e) fprintf(o.f, "%s,%ld,%ld,,accuracy,%.9g\n%s,%ld,%ld,,loss,%.9g\n%s,%ld,%ld,,test_loss,%.9g\n", job_arm_name[a], seed, e, r->accuracy[e - 1],
-                           job_arm_name[a], seed, e, r->loss[e - 1], job_arm_name[a], seed, e, r->test_loss[e - 1]);
+            for (int k = 0; k < 3 && e; k++)
+                fprintf(o.f, "%s,%ld,%ld,,%s,%.9g\n", job_arm_name[a], seed, e, curve_name[k], curve(r, k)[e - 1]);
             for (int g = 0; g < j->gates; g++)
                 fprintf(o.f, "%s,%ld,%ld,%s,lambda,%.9g\n", job_arm_name[a], seed, e, job_gate_name(j, g), r->lambda[e * j->gates + g]);
         }
@@ -781,7 +795,10 @@ static void json_arm(FILE *f, const job *j, int a)
         fprintf(f, "\"spearman\": [");
         for (long i = 0; i < seeds; i++) for (long k = i + 1; k < seeds; k++) {
             float p[JOB_GATES], q[JOB_GATES];
-            for (int l = 0; l < g; l++) { p[l] = (float)j->result[i][a].lambda[epochs * g + l]; q[l] = (float)j->result[k][a].lambda[epochs * g + l]; }
+            for (int l = 0; l < g; l++) {
+                p[l] = (float)j->result[i][a].lambda[epochs * g + l];
+                q[l] = (float)j->result[k][a].lambda[epochs * g + l];
+            }
             fprintf(f, "%s{\"seeds\": [%ld, %ld], \"rho\": ", i + k > 1 ? ", " : "", j->config.seed + i, j->config.seed + k);
             json_number(f, lgelu_spearman(p, q, (size_t)g));
             fprintf(f, "}");
@@ -793,12 +810,8 @@ static void json_arm(FILE *f, const job *j, int a)
                                              (unsigned long)(j->result[i][a].fingerprint & 0xFFFFFFFFu));
     fprintf(f, "],\n      \"curves\": {");
     for (int k = 0; k < 3; k++) {
-        fprintf(f, "\"%s\": [", k == 0 ? "accuracy" : k == 1 ? "loss" : "test_loss");
-        for (long i = 0; i < seeds; i++) {
-            const job_result *r = &j->result[i][a];
-            if (i) fprintf(f, ", ");
-            json_array(f, k == 0 ? r->accuracy : k == 1 ? r->loss : r->test_loss, epochs);
-        }
+        fprintf(f, "\"%s\": [", curve_name[k]);
+        for (long i = 0; i < seeds; i++) { if (i) fprintf(f, ", "); json_array(f, curve(&j->result[i][a], k), epochs); }
         fprintf(f, "],\n        ");
     }
     fprintf(f, "\"lambda\": [");
@@ -823,7 +836,8 @@ static int write_json(job *j)
             j->train, j->test, d->classes, d->channels, d->height, d->width);
     fprintf(o.f, "  \"config\": {\"network\": \"%s\", \"parameters\": %zu, \"gates\": [", j->network, j->net.parameters);
     for (int g = 0; g < j->gates; g++) { if (g) fprintf(o.f, ", "); json_text(o.f, job_gate_name(j, g)); }
-    fprintf(o.f, "],\n    \"seed\": %ld, \"seeds\": %ld, \"epochs\": %ld, \"batch\": %ld, \"optimizer\": \"adamw\", \"rate\": \"cosine\", \"lr\": %.9g, \"weight_decay\": %.9g,\n",
+    fprintf(o.f, "],\n    \"seed\": %ld, \"seeds\": %ld, \"epochs\": %ld, \"batch\": %ld, \"optimizer\": \"adamw\", "
+            "\"rate\": \"cosine\", \"lr\": %.9g, \"weight_decay\": %.9g,\n",
             c->seed, c->seeds, c->epochs, c->batch, c->lr, c->weight_decay);
     fprintf(o.f, "    \"map\": \"%s\", \"c\": %.9g, \"t\": %.9g, \"init\": ", choice("softplus|sigmoid|direct", c->map, word), c->c, c->t);
     json_text(o.f, c->init);
@@ -844,8 +858,8 @@ static int run(job *j)
     j->started = j->shown = now();
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
-    printf("%s: %zu training and %zu test pictures of %zu classes; %s, %zu parameters; %s, %ld thread%s\n", j->data.name, j->train, j->test, j->data.classes,
-           j->network, j->net.parameters, lgelu_isa_name(lgelu_isa()), j->config.threads, j->config.threads > 1 ? "s" : "");
+    printf("%s: %zu training and %zu test pictures of %zu classes; %s, %zu parameters; %s, %ld thread%s\n",
+           j->data.name, j->train, j->test, j->data.classes, j->network, j->net.parameters, lgelu_isa_name(lgelu_isa()), j->config.threads, j->config.threads > 1 ? "s" : "");
     fflush(stdout);
     for (j->run = 0; j->run < j->config.seeds; j->run++) {
         j->order_epoch = -1;
@@ -872,7 +886,8 @@ int job_main(const job_program *program, int argc, char **argv)
     fflush(stdout);
     if (j.error[0]) fprintf(stderr, "%s: %s\n", program->name, j.error);
     else if (interrupted) {
-        fprintf(stderr, "%s: stopped at %s, seed %ld, step %ld; no result was written\n", program->name, job_arm_name[j.arm], j.config.seed + j.run, j.at);
+        fprintf(stderr, "%s: stopped at %s, seed %ld, step %ld; no result was written\n", program->name,
+                job_arm_name[j.arm], j.config.seed + j.run, j.at);
         status = 130;
     }
     if (j.log_file) fclose(j.log_file);

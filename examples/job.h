@@ -11,8 +11,14 @@
        relu       ReLU from the start
        switched   GELU up to the switch point, swapped cold there and trained on as ReLU
 
-   hardened is lgelu up to the switch point, and switched is gelu. So each pair is trained once up to there and then copied, optimiser
-   and all: lgelu_net_copy leaves the same bits that training from scratch would. */
+   hardened is lgelu up to the switch point, and switched is gelu. So each pair is trained once up to there and then copied,
+   optimiser and all: lgelu_net_copy leaves the same bits that training from scratch would.
+
+   CSV    arm,seed,epoch,gate,quantity,value: one number a line; epoch and gate are empty where a number belongs to the whole arm.
+   JSON   data, config, arms: each arm has an array over the seeds of before, after, flips, max_dlogit, lambda (per gate), ...; and
+          curves per epoch. null is what JSON has no number for: an infinite λ (ReLU), or a value that was not measured.
+   log    one JSON object a line for each epoch and arm. hardened and switched begin after the switch point: before it, they are
+          lgelu and gelu. The file grows by whole lines; CSV, JSON and figures appear at the end, whole or not at all. */
 #ifndef JOB_H
 #define JOB_H
 #define LGELU_TRAINER
@@ -101,7 +107,7 @@ struct job {
 int  job_main(const job_program *program, int argc, char **argv);
 
 /* for the example's own loop */
-int    job_go   (job *j, const lgelu_net *net, long last);     /* another step? no after the last one, an error or Ctrl-C */
+int    job_go   (job *j, lgelu_net *net, long last);           /* another step? no after the last one, an error or Ctrl-C */
 size_t job_batch(job *j, long step);     /* fills j->x and j->y with the batch of that step (0, 1, ...); how many samples */
 int    job_fail (job *j, const char *format, ...);             /* keeps one line for stderr; returns -1 */
 

@@ -51,7 +51,7 @@ static void draw_band(svg *s, const svg_panel *p, const band *b, const char *ink
 
 static int open_figure(job *j, svg *s, const char *what, int height, const char *title, const char *note)
 {
-    char path[OUT_PATH + 64];
+    char path[OUT_PATH];
     snprintf(path, sizeof path, "%s/%s_%s.svg", j->config.svg, j->program->name, what);
     if (svg_begin(s, path, 800, height, title)) return job_fail(j, "--svg: %s: %s", path, strerror(errno));
     svg_text(s, 24, 32, 's', -17, SVG_INK, "%s", title);
@@ -79,6 +79,7 @@ static int accuracy_figure(job *j)
     double low = 100, high = 0, tick[32];
     char text[32];
     long epochs = j->config.epochs, settled = epochs / 4 + 1;
+    int n;
 
     for (int a = 0; a < JOB_ARMS; a++) {                              /* the first epochs may leave the panel below */
         read_band(&b, j, a, -1, 1);
@@ -116,8 +117,9 @@ static int accuracy_figure(job *j)
     svg_unclip(&s);
     svg_labels(&s, label, JOB_ARMS, p.left + p.width, p.top + 4, p.top + p.height - 4, 17);
 
-    for (int i = svg_ticks(tick, 32, q.y0, q.y1, 0, 6) - 1; i >= 0; i--) {
-        svg_number(text, tick[i]);
+    n = svg_ticks(tick, 32, q.y0, q.y1, 0, 6);
+    for (int i = 0; i < n; i++) {
+        svg_tick_text(text, tick, i, n, 0);
         svg_rule(&s, q.left, svg_y(&q, tick[i]), q.left + q.width, svg_y(&q, tick[i]), tick[i] > -1e-9 && tick[i] < 1e-9 ? SVG_GREY : SVG_RULE, 1, NULL);
         svg_text(&s, q.left - 8, svg_y(&q, tick[i]) + 4, 'e', 12, SVG_GREY, "%s", text);
     }
@@ -164,11 +166,11 @@ static int hardness_figure(job *j)
     q.y1 = top * 1.4;
     p.x1 = q.x1 = (double)j->config.epochs;
 
-    if (open_figure(j, &s, "hardness", 440, "The hardness \xCE\xBB of each gate: learned, then driven", "bands: standard deviation")) return -1;
+    if (open_figure(j, &s, "hardness", 440, "The hardness λ of each gate: learned, then driven", "bands: standard deviation")) return -1;
     svg_text(&s, p.left, 79, 's', -13, colour[JOB_LGELU], "lgelu: learned throughout");
     svg_text(&s, q.left, 79, 's', -13, colour[JOB_HARDENED], "hardened: driven from the switch point on");
-    svg_axes(&s, &p, "epoch", "\xCE\xBB", 6, 6);
-    svg_axes(&s, &q, "epoch", "\xCE\xBB (log scale)", 6, 4);
+    svg_axes(&s, &p, "epoch", "λ", 6, 6);
+    svg_axes(&s, &q, "epoch", "λ (log scale)", 6, 4);
     svg_mark(&s, &q, switch_epoch(j), "switch point");
     svg_clip(&s, &p);
     for (int g = 0; g < j->gates; g++) { read_band(&b, j, JOB_LGELU, g, 0); draw_band(&s, &p, &b, ink[g], 2, NULL); }
@@ -208,16 +210,17 @@ static int gate_figure(job *j)
     }
     lambda[1] = exp(lambda[1]);                                       /* geometric mean of the gates */
 
-    if (open_figure(j, &s, "gate", 440, "The gate f(x) = x\xCE\xA6(\xCE\xBBx) at its initial, learned and final hardness", "learned \xCE\xBB: geometric mean over gates and seeds")) return -1;
+    if (open_figure(j, &s, "gate", 440, "The gate f(x) = xΦ(λx) at its initial, learned and final hardness",
+                    "learned λ: geometric mean over gates and seeds")) return -1;
     svg_axes(&s, &p, "x", "f(x)", 6, 6);
-    svg_axes(&s, &q, "|x| (log scale)", "distance to ReLU, |f(x) \xE2\x88\x92 max(x, 0)| (log scale)", 5, 6);
+    svg_axes(&s, &q, "|x| (log scale)", "distance to ReLU, |f(x) − max(x, 0)| (log scale)", 5, 8);
     svg_line(&s, &p, relu_x, relu_y, 3, "#BBBBBB", 6, NULL);
     for (int k = 0; k < KINDS; k++) {
         double row = p.top + 20 + 19 * k, top = (double)lgelu_gap((float)lambda[k]);
         for (int i = 0; i < N; i++) { x[i] = -2 + 3.0 * i / (N - 1); y[i] = lgelu_exact(x[i], lambda[k]); }
         svg_line(&s, &p, x, y, N, ink[k], 2, NULL);
         svg_rule(&s, p.left + 10, row, p.left + 30, row, ink[k], 2.5, NULL);
-        svg_text(&s, p.left + 36, row + 4, 's', 12, ink[k], "%s, \xCE\xBB = %.5g", name[k], lambda[k]);
+        svg_text(&s, p.left + 36, row + 4, 's', 12, ink[k], "%s, λ = %.5g", name[k], lambda[k]);
         svg_clip(&s, &q);
         for (int i = 0; i < N; i++) {                                 /* |f - ReLU| is even: at -|x| it is f itself */
             x[i] = pow(10, -4 + 5.0 * i / (N - 1));
@@ -230,7 +233,7 @@ static int gate_figure(job *j)
         svg_text(&s, q.left + 36, row + 4, 's', 12, ink[k], "%s, at most %.2g", name[k], top);
     }
     svg_rule(&s, p.left + 10, p.top + 20 + 19 * KINDS, p.left + 30, p.top + 20 + 19 * KINDS, "#BBBBBB", 6, NULL);
-    svg_text(&s, p.left + 36, p.top + 24 + 19 * KINDS, 's', 12, SVG_GREY, "ReLU, \xCE\xBB = \xE2\x88\x9E");
+    svg_text(&s, p.left + 36, p.top + 24 + 19 * KINDS, 's', 12, SVG_GREY, "ReLU, λ = ∞");
     return close_figure(j, &s);
 }
 
@@ -238,7 +241,7 @@ static int gate_figure(job *j)
 static void count_label(char text[32], job_mean m)
 {
     int digits = m.mean < 9.95 && m.mean > 0 ? 1 : 0;
-    if (m.spread > 0) snprintf(text, 32, "%.*f \xC2\xB1 %.*f", digits, m.mean, digits, m.spread);
+    if (m.spread > 0) snprintf(text, 32, "%.*f ± %.*f", digits, m.mean, digits, m.spread);
     else snprintf(text, 32, "%.*f", digits, m.mean);
 }
 static int flips_figure(job *j)
@@ -261,7 +264,8 @@ static int flips_figure(job *j)
     }
     p.x1 = log10(1 + most * 1.3);                                     /* log(1 + n): 0, 1 and 1000 can all be read */
 
-    snprintf(text, sizeof text, "%zu", j->test);
+    if (j->test < 10000) snprintf(text, sizeof text, "%zu", j->test);
+    else snprintf(text, sizeof text, "%zu,%03zu", j->test / 1000, j->test % 1000);
     if (open_figure(j, &s, "flips", 410, "What replacing every gate by ReLU changes", "bars: mean, dots: seeds")) return -1;
     svg_text(&s, p.left, 84, 's', 13, SVG_INK, "flips: predictions of %s that change", text);
     svg_text(&s, q.left, 84, 's', 13, SVG_INK, "largest change of any logit");

@@ -98,7 +98,7 @@ static inline void svg_text(svg *s, double x, double y, char anchor, double size
         case '&': fputs("&amp;", s->f); break;
         case '<': fputs("&lt;", s->f); break;
         case '>': fputs("&gt;", s->f); break;
-        case '-': fputs(c[1] >= '0' && c[1] <= '9' && (c == text || c[-1] == ' ') ? "\xE2\x88\x92" : "-", s->f); break;   /* minus sign */
+        case '-': fputs(c[1] >= '0' && c[1] <= '9' && (c == text || c[-1] == ' ') ? "−" : "-", s->f); break;   /* minus sign */
         default:  fputc(*c, s->f);
         }
     fputs("</text>\n", s->f);
@@ -148,14 +148,22 @@ static inline int svg_ticks(double *tick, int most, double a, double b, int log_
 static inline void svg_number(char text[32], double v)
 {
     if (v > 0 && (v < 0.9e-3 || v > 1.1e4)) {                        /* a power of ten */
-        static const char *const digit[10] = { "\xE2\x81\xB0", "\xC2\xB9", "\xC2\xB2", "\xC2\xB3", "\xE2\x81\xB4",
-                                               "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7", "\xE2\x81\xB8", "\xE2\x81\xB9" };
+        static const char *const digit[10] = { "⁰", "¹", "²", "³", "⁴",
+                                               "⁵", "⁶", "⁷", "⁸", "⁹" };
         int e = (int)floor(log10(v) + 1e-6), size = e < 0 ? -e : e;
         double head = v / pow(10, e);
         char lead[16] = "";
-        if (fabs(head - 1) > 0.01) snprintf(lead, sizeof lead, "%.2g\xC2\xB7", head);
-        snprintf(text, 32, "%s10%s%s%s", lead, e < 0 ? "\xE2\x81\xBB" : "", size > 9 ? digit[size / 10 % 10] : "", digit[size % 10]);
+        if (fabs(head - 1) > 0.01) snprintf(lead, sizeof lead, "%.2g·", head);
+        snprintf(text, 32, "%s10%s%s%s", lead, e < 0 ? "⁻" : "", size > 9 ? digit[size / 10 % 10] : "", digit[size % 10]);
     } else snprintf(text, 32, "%.6g", fabs(v) < 1e-12 ? 0.0 : v);
+}
+/* the label of tick i of n: on a linear scale with as many decimals as the steps need */
+static inline void svg_tick_text(char text[32], const double *tick, int i, int n, int log_scale)
+{
+    double step = n > 1 ? tick[1] - tick[0] : 1;
+    int decimals = step < 0.99 ? (int)ceil(-log10(step) - 1e-6) : 0;
+    if (log_scale || n < 2 || decimals > 9) svg_number(text, tick[i]);
+    else snprintf(text, 32, "%.*f", decimals, fabs(tick[i]) < step / 2 ? 0.0 : tick[i]);
 }
 static inline void svg_axes(svg *s, const svg_panel *p, const char *x_name, const char *y_name, int x_about, int y_about)
 {
@@ -164,14 +172,14 @@ static inline void svg_axes(svg *s, const svg_panel *p, const char *x_name, cons
     int n = svg_ticks(tick, 64, p->y0, p->y1, p->y_log, y_about), i;
     for (i = 0; i < n; i++) {
         double y = svg_y(p, tick[i]);
-        svg_number(text, tick[i]);
+        svg_tick_text(text, tick, i, n, p->y_log);
         svg_rule(s, p->left, y, p->left + p->width, y, SVG_RULE, 1, NULL);
         svg_text(s, p->left - 8, y + 4, 'e', 12, SVG_GREY, "%s", text);
     }
     n = svg_ticks(tick, 64, p->x0, p->x1, p->x_log, x_about);
     for (i = 0; i < n; i++) {
         double x = svg_x(p, tick[i]);
-        svg_number(text, tick[i]);
+        svg_tick_text(text, tick, i, n, p->x_log);
         svg_rule(s, x, p->top + p->height, x, p->top + p->height + 4, SVG_GREY, 1, NULL);
         svg_text(s, x, p->top + p->height + 18, 'm', 12, SVG_GREY, "%s", text);
     }

@@ -124,7 +124,7 @@ columns = []
 for k in range(8):
     low, high = mpf(k) / 2, mpf(k + 1) / 2
     if low < root < high:
-        near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-20, 21)]
+        near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-64, 65)]
         first = lambda z: (z * z - 2) * exp(-z * z / 2) / sqrt(2 * pi)
         loss = lambda z: (abs(to_float(slope(z)) - slope(z)) + abs(to_float(first(z)) - first(z)) * abs(z - root))
         centre = min(near, key=loss)
@@ -147,11 +147,18 @@ c = fit(f, mpf(-1) / 2, mpf(1) / 2, 6, lambda t: mpf(2) ** t, fixed=[0.0])
 errors.append(('exp2', worst(f, c, mpf(-1) / 2, mpf(1) / 2, lambda t: mpf(2) ** t)))
 vector('exp2', '2^f - 1 in powers of f, from the first', c[1:])
 
-# the tail: zQ(z)/φ(z) = 1 - w·P(w), w = 1/z², z from 3.6
-low, high = mpf(1) / 420, 1 / mpf('3.59') ** 2
-c = fit(asymptotic, low, high, 5, lambda w: 1 / w)
+# the tail: zQ(z)/φ(z) = 1 - w·P(w), w = 1/z², z from 3.5
+low, high = mpf(1) / 420, 1 / mpf('3.49') ** 2
+c = fit(asymptotic, low, high, 6, lambda w: 1 / w)
 errors.append(('tail', worst(asymptotic, c, low, high, lambda w: 1 / w)))
 vector('tail', '(1 - zQ(z)/φ(z))/w in powers of w = 1/z²', c)
+
+# tanh: -2√(2/π)·log2(e) and -2√(2/π)·0.044715·log2(e), each as two floats
+c = []
+for v in (mpf(1), mpf('0.044715')):
+    v *= -2 * sqrt(2 / pi) / log(2)
+    c += [to_float(v), to_float(v - mpf(to_float(v)))]
+vector('tanh', '-2√(2/π)·log2(e)·(1, 0.044715), each in two floats', c)
 
 text = '\n'.join(tables) + '\n'
 if len(sys.argv) == 1:

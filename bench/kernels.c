@@ -1,0 +1,269 @@
+/* Every kernel on every instruction set this machine has, from the first-level cache, the second and memory, beside memcpy, ReLU,
+   a libm loop, the same loop vectorised through libmvec, and Eigen. One thread. All contenders of a row group run in turn, round
+   after round, and the fastest round of each counts.
+
+       kernels [--json FILE] [--quick]                                                      SPDX-License-Identifier: MIT-0 */
+#define _POSIX_C_SOURCE 200112L
+#define LGELU_IMPLEMENTATION
+#include "../lgelu.h"
+#include "peers.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+enum { L1 = 3 << 10, L2 = 48 << 10, MEMORY = 64 << 20, LARGE = 4 << 20, ROUNDS = 9, CONTENDERS = 32, RESULTS = 512 };
+
+static float *x, *y, *dy, *w;                /* MEMORY numbers each; the kernels read x and dy and write y (and w, m, v) */
+static double sink;                          /* keeps sums alive */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- contenders: run(λ, n) on the buffers above ---- */
+typedef void run(float lambda, size_t n);
+static void run_memcpy  (float l, size_t n) { (void)l; memcpy(y, x, n * sizeof *y); }
+static void run_relu    (float l, size_t n) { (void)l; peer_relu(y, x, n); }
+static void run_libm    (float l, size_t n) { peer_libm(y, x, l, n); }
+static void run_libmvec (float l, size_t n) { peer_libmvec(y, x, l, n); }
+static void run_libm_dx   (float l, size_t n) { peer_libm_dx(y, dy, x, l, n); }
+static void run_libmvec_dx(float l, size_t n) { peer_libmvec_dx(y, dy, x, l, n); }
+#ifdef HAVE_EIGEN
+static void run_eigen        (float l, size_t n) { peer_eigen(y, x, l, n); }
+static void run_eigen_dx     (float l, size_t n) { peer_eigen_dx(y, dy, x, l, n); }
+static void run_eigen_avx2   (float l, size_t n) { peer_eigen_avx2(y, x, l, n); }
+static void run_eigen_avx2_dx(float l, size_t n) { peer_eigen_avx2_dx(y, dy, x, l, n); }
+#endif
+static void run_forward (float l, size_t n) { lgelu_forward(y, x, l, n); }
+static void run_backward(float l, size_t n) { sink += lgelu_backward(y, dy, x, l, n); }
+static void run_tanh_forward (float l, size_t n) { (void)l; lgelu_tanh_forward(y, x, n); }
+static void run_tanh_backward(float l, size_t n) { (void)l; lgelu_tanh_backward(y, dy, x, n); }
+static void run_channels(float l, size_t n)
+{
+    static float lambda[64];
+    size_t i;
+    for (i = 0; i < 64; i++) lambda[i] = l + (float)i * 0.01f;
+    lgelu_forward_channels(y, x, lambda, n / 64, 64, 1);
+}
+static void run_backward_channels(float l, size_t n)
+{
+    static float lambda[64];
+    static double sum[64];
+    size_t i;
+    for (i = 0; i < 64; i++) lambda[i] = l + (float)i * 0.01f;
+    lgelu_backward_channels(y, sum, dy, x, lambda, n / 64, 64, 1);
+}
+static void run_adamw(float l, size_t n)
+{
+    lgelu_adamw opt = lgelu_adamw_defaults(1e-6f);
+    (void)l;
+    lgelu_adamw_step(w, w + n, w + 2 * n, dy, &opt, 1000, n);
+}
+
+typedef struct { const char *name; run *run; int isa, least, peer; } contender;   /* isa -1: not ours; least: needs that ISA */
+typedef struct { char group[32], name[32], isa[12], data[16]; float lambda; size_t n; double ns, memcpy_ns, eigen; } result;
+static result results[RESULTS];
+static int n_results;
+
+/* ---- data, from integers ---- */
+static void fill(const char *data, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) {
+        double u = ((double)lgelu_random(1, 1, 2 * i) + 0.5) / 4294967296.0, v = (double)lgelu_random(1, 1, 2 * i + 1) / 4294967296.0;
+        x[i] = data[0] == 'N' ? (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v))
+             : data[0] == 'u' ? (float)(28 * u - 14)
+             : data[0] == 's' ? (float)((u - 0.5) * 2e-38)              /* subnormal inputs */
+                              : (float)(-13.2 - u);                      /* subnormal results */
+        dy[i] = (float)(v - 0.5);
+    }
+}
+static void repeat(float *p, size_t n, size_t have) { size_t i; for (i = have; i < n; i++) p[i] = p[i % have]; }
+
+/* ---- one group: all contenders in turn ---- */
+static void measure(const char *group, const contender *c, int count, const char *data, float lambda, size_t n, int rounds, double each)
+{
+    double best[CONTENDERS];
+    size_t times[CONTENDERS], k;
+    int i, r, copy = -1, eigen = -1;
+    for (i = 0; i < count; i++) best[i] = 1e30;
+    for (r = -1; r < rounds; r++) for (i = 0; i < count; i++) {
+        double start, t;
+        if (c[i].isa >= 0 && lgelu_isa_limit(c[i].isa) != c[i].isa) continue;
+        if (r < 0) {                                                      /* warm up, and see how often fills `each` seconds */
+            times[i] = 1;
+            c[i].run(lambda, n);
+            start = now();
+            c[i].run(lambda, n);
+            t = now() - start;
+            if (t < each) times[i] = (size_t)(each / (t + 1e-9)) + 1;
+            continue;
+        }
+        start = now();
+        for (k = 0; k < times[i]; k++) c[i].run(lambda, n);
+        t = (now() - start) / (double)times[i];
+        if (t < best[i]) best[i] = t;
+    }
+    for (i = 0; i < count; i++) {
+        if (!strcmp(c[i].name, "memcpy")) copy = i;
+        if (!strcmp(c[i].name, "Eigen, native")) eigen = i;
+    }
+    for (i = 0; i < count && n_results < RESULTS; i++) if (best[i] < 1e29) {
+        result *o = results + n_results++;
+        memset(o, 0, sizeof *o);
+        snprintf(o->group, sizeof o->group, "%s", group);
+        snprintf(o->name, sizeof o->name, "%s", c[i].name);
+        snprintf(o->isa, sizeof o->isa, "%s", c[i].isa >= 0 ? lgelu_isa_name(c[i].isa) : "");
+        snprintf(o->data, sizeof o->data, "%s", data);
+        o->lambda = lambda; o->n = n; o->ns = best[i] / (double)n * 1e9;
+        o->memcpy_ns = copy >= 0 ? best[copy] / (double)n * 1e9 : 0;
+        o->eigen = eigen >= 0 ? best[i] / best[eigen] : 0;
+    }
+    lgelu_isa_limit(LGELU_AVX512);
+}
+
+/* cycles of one nanosecond: a chain of dependent steps of four cycles (xor 1, multiply 3) on every current core */
+static double gigahertz(void)
+{
+    double best = 1e30;
+    int r, i;
+    for (r = 0; r < 20; r++) {
+        uint64_t a = (uint64_t)r;
+        double start = now(), t;
+        for (i = 0; i < 100000; i++) a = (a ^ (uint64_t)i) * 0x9E3779B97F4A7C15u;
+        t = now() - start;
+        sink += (double)(a & 1);
+        if (t < best) best = t;
+    }
+    return 4 * 100000 / best * 1e-9;
+}
+
+static void show(double ghz, double short_ns)
+{
+    int i;
+    const result *last = NULL;
+    printf("one thread, about %.2f GHz; ns and cycles per element, and the ratio to memcpy of the same array and to Eigen\n", ghz);
+    for (i = 0; i < n_results; i++) {
+        const result *r = results + i;
+        if (!last || strcmp(last->group, r->group) || strcmp(last->data, r->data) || last->n != r->n || last->lambda < r->lambda || last->lambda > r->lambda)
+            printf("\n%-9s n = %-9lu x: %-18s λ = %-4g   ns/el  cyc/el  /memcpy  /Eigen\n", r->group, (unsigned long)r->n,
+                   r->data[0] == 'N' ? "N(0,1)" : r->data[0] == 'u' ? "uniform +-14" : r->data[0] == 's' ? "subnormal" : "results subnormal", (double)r->lambda);
+        printf("    %-28s %-8s %11.3f %7.2f %8.2f", r->name, r->isa, r->ns, r->ns * ghz, r->memcpy_ns > 0 ? r->ns / r->memcpy_ns : 0.0);
+        if (r->eigen > 0) printf(" %7.2f", r->eigen);
+        printf("\n");
+        last = r;
+    }
+    printf("\n16 floats, dispatch included: %.1f ns a call\n", short_ns);
+}
+static int write_json(const char *path, double ghz, double short_ns)
+{
+    FILE *f = fopen(path, "w");
+    int i;
+    if (!f) { fprintf(stderr, "kernels: %s: %s\n", path, strerror(errno)); return 1; }
+    fprintf(f, "{\"ghz\": %.4f, \"short_call_ns\": %.3f, \"rows\": [\n", ghz, short_ns);
+    for (i = 0; i < n_results; i++) {
+        const result *r = results + i;
+        fprintf(f, "  {\"group\": \"%s\", \"name\": \"%s\", \"isa\": \"%s\", \"data\": \"%s\", \"lambda\": %g, \"n\": %lu, \"ns\": %.5f, \"memcpy_ns\": %.5f}%s\n",
+                r->group, r->name, r->isa, r->data, (double)r->lambda, (unsigned long)r->n, r->ns, r->memcpy_ns, i + 1 < n_results ? "," : "");
+    }
+    fprintf(f, "]}\n");
+    if (ferror(f) | fclose(f)) { fprintf(stderr, "kernels: %s: %s\n", path, strerror(errno)); return 1; }
+    return 0;
+}
+static float *room(size_t n)                 /* on huge pages where the system has them */
+{
+    void *p = NULL;
+    if (posix_memalign(&p, 2 << 20, n * sizeof(float))) { fprintf(stderr, "kernels: out of memory\n"); exit(1); }
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    madvise(p, n * sizeof(float), MADV_HUGEPAGE);
+#endif
+    memset(p, 0, n * sizeof(float));
+    return (float *)p;
+}
+
+int main(int argc, char **argv)
+{
+    static const contender forward[] = {
+        { "memcpy", run_memcpy, -1, 0, 1 }, { "ReLU loop", run_relu, -1, 0, 1 }, { "libm 0.5x(1+erff)", run_libm, -1, 0, 1 },
+        { "libmvec, -ffast-math", run_libmvec, -1, 0, 1 },
+#ifdef HAVE_EIGEN
+        { "Eigen, native", run_eigen, -1, 0, 1 }, { "Eigen, AVX2", run_eigen_avx2, -1, 0, 1 },
+#endif
+        { "lgelu_forward", run_forward, LGELU_SCALAR, 0, 0 }, { "lgelu_forward", run_forward, LGELU_NEON, 0, 0 },
+        { "lgelu_forward", run_forward, LGELU_AVX2, 0, 0 }, { "lgelu_forward", run_forward, LGELU_AVX512, 0, 0 } };
+    static const contender backward[] = {
+        { "memcpy", run_memcpy, -1, 0, 1 }, { "libm dx alone", run_libm_dx, -1, 0, 1 }, { "libmvec dx alone", run_libmvec_dx, -1, 0, 1 },
+#ifdef HAVE_EIGEN
+        { "Eigen, native", run_eigen_dx, -1, 0, 1 }, { "Eigen, AVX2", run_eigen_avx2_dx, -1, 0, 1 },
+#endif
+        { "lgelu_backward dx and dλ", run_backward, LGELU_SCALAR, 0, 0 }, { "lgelu_backward dx and dλ", run_backward, LGELU_NEON, 0, 0 },
+        { "lgelu_backward dx and dλ", run_backward, LGELU_AVX2, 0, 0 }, { "lgelu_backward dx and dλ", run_backward, LGELU_AVX512, 0, 0 } };
+    static const struct { const char *name; run *run; } more[] = {
+        { "forward, λ per channel", run_channels }, { "backward, λ per channel", run_backward_channels },
+        { "tanh forward", run_tanh_forward }, { "tanh backward", run_tanh_backward }, { "AdamW step", run_adamw } };
+    static const char *const kinds[] = { "N(0,1)", "uniform" };
+    static const float lambdas[] = { 1, 2, 30 };
+    const int n_forward = (int)(sizeof forward / sizeof *forward), n_backward = (int)(sizeof backward / sizeof *backward);
+    const char *json = NULL;
+    int quick = 0, i, d, l, isa, best_isa = lgelu_isa();
+    double ghz, short_ns = 1e30;
+    contender other[CONTENDERS];
+
+    for (i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--json") && i + 1 < argc) json = argv[++i];
+        else if (!strcmp(argv[i], "--quick")) quick = 1;
+        else { fprintf(stderr, "usage: kernels [--json FILE] [--quick]\n"); return 1; }
+    }
+    x = room(MEMORY); y = room(MEMORY); dy = room(MEMORY); w = room(3 * (size_t)LARGE);
+    ghz = gigahertz();
+    for (d = 0; d < 2; d++) {
+        fill(kinds[d], L2);
+        for (l = 0; l < (quick ? 1 : 3); l++) {
+            measure("forward", forward, n_forward, kinds[d], lambdas[l], L1, ROUNDS, 2e-4);
+            measure("backward", backward, n_backward, kinds[d], lambdas[l], L1, ROUNDS, 2e-4);
+        }
+        measure("forward", forward, n_forward, kinds[d], 1, L2, ROUNDS, 5e-4);
+        measure("backward", backward, n_backward, kinds[d], 1, L2, ROUNDS, 5e-4);
+    }
+    fill("subnormal", L1);  measure("forward", forward, n_forward, "subnormal", 1, L1, 5, 2e-4); measure("backward", backward, n_backward, "subnormal", 1, L1, 5, 2e-4);
+    fill("results", L1);    measure("forward", forward, n_forward, "results", 1, L1, 5, 2e-4);   measure("backward", backward, n_backward, "results", 1, L1, 5, 2e-4);
+    fill("N(0,1)", L2);
+    for (l = 0; l < 2; l++) {
+        int n = 0;
+        other[n].name = "memcpy"; other[n].run = run_memcpy; other[n].isa = -1; n++;
+        for (i = 0; i < (int)(sizeof more / sizeof *more); i++) for (isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++) {
+            other[n].name = more[i].name; other[n].run = more[i].run; other[n].isa = isa; n++;
+        }
+        measure("others", other, n, "N(0,1)", 1, l ? L2 : L1, ROUNDS, 2e-4);
+    }
+    if (!quick) {                                                         /* memory: the fastest set and the fast peers */
+        contender big[CONTENDERS];
+        int n = 0;
+        repeat(x, MEMORY, L2); repeat(dy, MEMORY, L2);
+        for (i = 0; i < n_forward; i++) if (forward[i].isa < 0 ? i != 2 : forward[i].isa >= LGELU_NEON) big[n++] = forward[i];
+        measure("forward", big, n, "N(0,1)", 1, MEMORY, 5, 0);
+        for (n = 0, i = 0; i < n_backward; i++) if (backward[i].isa < 0 ? i != 1 : backward[i].isa >= LGELU_NEON) big[n++] = backward[i];
+        measure("backward", big, n, "N(0,1)", 1, MEMORY, 3, 0);
+        for (n = 0, i = 0; i < (int)(sizeof more / sizeof *more); i++) {
+            if (!i) { big[n].name = "memcpy"; big[n].run = run_memcpy; big[n++].isa = -1; }
+            big[n].name = more[i].name; big[n].run = more[i].run; big[n++].isa = best_isa;
+        }
+        measure("others", big, n, "N(0,1)", 1, LARGE, 5, 0);
+    }
+    for (i = 0; i < 200; i++) {
+        double start = now(), t;
+        for (l = 0; l < 1000; l++) lgelu_forward(y, x + (l & 7) * 16, 1.5f, 16);
+        t = (now() - start) * 1e6;
+        if (t < short_ns) short_ns = t;
+    }
+    show(ghz, short_ns);
+    free(x); free(y); free(dy); free(w);
+    return (json && write_json(json, ghz, short_ns)) || sink != sink;
+}

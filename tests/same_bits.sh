@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT-0
+# same_bits.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE (gcc-O3native-fast-c99): compiles test_same_bits.c so and runs it.
+# COMPILER-openmp: with OpenMP, on 1, 2, 3 and 8 threads.
+compiler=${1%%-*}
+rest=${1#*-}
+name=$(echo "$1" | sed 's/O3native/O3 -march=native/; s/-\(O[0-3]\)/ -\1/; s/-off/ -ffp-contract=off/; s/-fast/ -ffp-contract=fast/; s/-\(c[9+]\)/ -std=\1/')
+flags="-I.."
+language=c
+case $rest in
+*c++11) language=c++; flags="$flags -std=c++11" ;;
+*)      flags="$flags -std=c99" ;;
+esac
+case $rest in
+O0-*)       flags="$flags -O0" ;;
+O2-*)       flags="$flags -O2" ;;
+O3native-*) flags="$flags -O3 -march=native" ;;
+openmp)     flags="$flags -O2 -fopenmp" ;;
+esac
+case $rest in
+*-off-*)  flags="$flags -ffp-contract=off" ;;
+*-fast-*) flags="$flags -ffp-contract=fast" ;;
+esac
+if ! command -v "$compiler" > /dev/null; then echo "skip $name: no $compiler here"; exit 0; fi
+if ! printf '#include <math.h>\nint main(void) { return 0; }\n' | "$compiler" -x $language $flags - -o "build/bits-$1.probe" -lm 2> /dev/null; then
+    echo "skip $name: this $compiler can't ${language} or one of $flags"
+    exit 0
+fi
+rm -f "build/bits-$1.probe"
+if ! "$compiler" -x $language $flags test_same_bits.c -o "build/bits-$1" -lm; then echo "FAIL $name: does not compile"; exit 1; fi
+if [ "$rest" != openmp ]; then "build/bits-$1"; exit; fi
+status=0
+for threads in 1 2 3 8; do
+    OMP_NUM_THREADS=$threads "build/bits-$1" > "build/bits-$1.$threads" || status=1
+    sed "s/^ok /ok $threads threads, /; s/^FAIL /FAIL $threads threads, /" "build/bits-$1.$threads"
+done
+exit $status

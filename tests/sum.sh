@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT-0
+# sum.sh LOG...: shows what failed and what was skipped, one line per program, and the sum as the last line. Fails if anything did.
+# A program that ends badly without having said FAIL is a failed case.
+awk '
+function close_log() {
+    if (name == "") return
+    if (status != "0" && !failed) {
+        printf "FAIL %s: ended with status %s%s\n", name, status, last == "" ? "" : ": " last
+        failed = 1
+    }
+    if (status == "0" && !passed && !failed && !skipped) { printf "FAIL %s: checked nothing\n", name; failed = 1 }
+    printf "%-34s %4d passed%s%s\n", name, passed, failed ? ", " failed " failed" : "", skipped ? ", " skipped " skipped" : ""
+    all_passed += passed; all_failed += failed; all_skipped += skipped
+}
+FNR == 1 {
+    close_log()
+    name = FILENAME
+    sub(/^.*\//, "", name)
+    sub(/\.log$/, "", name)
+    passed = failed = skipped = 0
+    status = "unknown"
+    last = ""
+}
+/^ok /   { passed++; next }
+/^FAIL / { failed++; sub(/^FAIL /, "FAIL " name ": "); print; next }
+/^skip / { skipped++; sub(/^skip /, "skip " name ": "); print; next }
+/^exit [0-9]+$/ { status = $2; next }
+/^#/     { next }
+{ last = $0 }
+END {
+    close_log()
+    printf "%d passed, %d failed%s\n", all_passed, all_failed, all_skipped ? ", " all_skipped " skipped" : ""
+    exit all_failed > 0
+}' "$@"
