@@ -1537,7 +1537,8 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
 static lgelu_status lgelu__attention_forward(lgelu_net *net, lgelu_node *node)
 {
     lgelu__attention_job p = lgelu__attention_make(net, node);
-    lgelu__parallel(&net->threads, lgelu__attention_forward_strand, &p, lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
+    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &net->threads, lgelu__attention_forward_strand, &p,
+                    lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
     return LGELU_OK;
 }
 static void lgelu__attention_backward(lgelu_net *net, lgelu_node *node, float **dx)
