@@ -136,6 +136,43 @@ static double reference_forward(reference_net *r)
                     y[i] += a[i / c * (n_in / net->samples) + (node->option[0] + k) * c + i % c] / (double)node->option[1];
             }
             break;
+        case LGELU__VIEW:
+            for (size_t i = 0; i < n; i++) y[i] = a[i];
+            break;
+        case LGELU__CONV:
+        case LGELU__MAX_POOL:
+        case LGELU__AVERAGE_POOL: {
+            const size_t *s = from->shape, *o = node->shape, each = node->op == LGELU__CONV ? in / node->groups : 1;
+            const size_t taps = node->window[0] * node->window[1];
+            for (size_t i = 0; i < n; i++) {
+                const size_t k = i % c, column = i / c % o[1], row = i / c / o[1] % o[0], sample = i / c / o[1] / o[0];
+                double most = -HUGE_VAL;
+                y[i] = node->op == LGELU__CONV && node->biases ? r->w[node->bias + k] : 0;
+                for (size_t p = 0; p < taps; p++) {
+                    const size_t u = row * node->stride + p / node->window[1], v = column * node->stride + p % node->window[1];
+                    if (u < node->padding || u - node->padding >= s[0] || v < node->padding || v - node->padding >= s[1]) continue;
+                    const double *x = a + ((sample * s[0] + u - node->padding) * s[1] + v - node->padding) * in;
+                    if (node->op == LGELU__CONV) for (size_t q = 0; q < each; q++)
+                        y[i] += x[k / (c / node->groups) * each + q] * r->w[node->weight + (k * taps + p) * each + q];
+                    else y[i] += x[k] / (double)taps;
+                    if (node->op == LGELU__MAX_POOL) most = fmax(most, x[k]);
+                }
+                if (node->op == LGELU__MAX_POOL) y[i] = most;
+            }
+            break;
+        }
+        case LGELU__BATCH_NORM:
+            for (size_t k = 0; k < c; k++) {
+                double mean = (double)net->state[node->state + k], variance = (double)net->state[node->state + c + k], rows = (double)(n / c);
+                if (net->mode == LGELU_TRAIN && !net->evaluate) {
+                    mean = variance = 0;
+                    for (size_t i = k; i < n; i += c) mean += a[i] / rows;
+                    for (size_t i = k; i < n; i += c) variance += (a[i] - mean) * (a[i] - mean) / rows;
+                }
+                for (size_t i = k; i < n; i += c)
+                    y[i] = (a[i] - mean) / sqrt(variance + (double)node->eps) * r->w[node->bias + k] + r->w[node->bias + c + k];
+            }
+            break;
         case LGELU__CROSS_ENTROPY: {
             const int32_t *label = (const int32_t *)net->nodes[node->input[1]].bound;
             for (size_t i = 0; label && i < n_in; i += in) {

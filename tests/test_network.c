@@ -428,26 +428,32 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     int n = net->count, back = 2 * n - 1 - l, first = 2 * n, last = l, found = 0;
     for (int j = l + 1; j < n; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == l) {
         int needs = mode == LGELU_TRAIN && net->nodes[j].op != LGELU__ADD ? 2 * n - 1 - j : j;
+        if (net->nodes[j].absorbed)                                     /* a sum that its gate computes, twice */
+            for (int r = j + 1; r < n; r++) if (net->nodes[r].inputs && net->nodes[r].input[0] == j && 2 * n - 1 - r > needs) needs = 2 * n - 1 - r;
         if (needs > last) last = needs;
         if (2 * n - 1 - j < first) first = 2 * n - 1 - j;
         found = 1;
     }
-    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY; }
+    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY && !node->absorbed; }
     if (which == LGELU__GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
     return 0;
 }
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
     if (which == LGELU__GRADIENT && net->nodes[l].overwrites) which = LGELU__VALUE;
-    return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : l].buffer + which;
+    return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : which == LGELU__GRADIENT ? net->nodes[l].lent : l].buffer + which;
 }
-/* a sum, or at inference a gate, may overwrite what it reads when no one else reads it any more */
+/* a gate or a sum may overwrite what it reads when no one else reads it any more */
 static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
-    int from, to, op = net->nodes[y].op;
+    int from, to;
     life_of(net, x, LGELU__VALUE, mode, &from, &to);
-    return (op == LGELU__ADD || (mode == LGELU_INFER && op == LGELU__GATE)) && to == y
-        && (net->nodes[y].input[0] == x || (op == LGELU__ADD && net->nodes[y].input[1] == x));
+    return (net->nodes[y].op == LGELU__GATE || net->nodes[y].op == LGELU__ADD) && net->nodes[y].input[0] == x && to == y;
+}
+/* a sum's gradient may serve its inputs as it is */
+static int lent(const lgelu_net *net, int p, int q, int x, int y)
+{
+    return p == LGELU__GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU__ADD;
 }
 /* softmax - 1[label] may overwrite the logits, when only the cross-entropy reads them */
 static int loss_in_place(const lgelu_net *net, int x)
@@ -471,6 +477,7 @@ static int plan_overlaps(const lgelu_net *net, int mode)
             if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
             if (i == j && p + q == LGELU__VALUE + LGELU__GRADIENT && loss_in_place(net, i)) continue;
             if (p == LGELU__VALUE && q == LGELU__VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
+            if (lent(net, p, q, i, j)) continue;
             if (q >= 2) { from2 = b->from; to2 = b->to; }
             else if (!life_of(net, j, q, mode, &from2, &to2)) continue;
             if (from <= to2 && from2 <= to) return 1;
