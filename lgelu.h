@@ -24,23 +24,27 @@
        }
 
    MAP         search for the token to open the door
-     [1] DECLARATIONS   the interface: yardstick, kernels, hardness, optimiser, hardening, instruments, network
+     [1] DECLARATIONS   the interface: yardstick, kernels, 16-bit kernels, stochastic gate, hardness, optimiser, hardening,
+                        random numbers, instruments; matrix product, network, exchange          (LGELU_TRAINER)
      [2] PLATFORM       compilers, target attribute, atomics, refused flags, exact fma
      [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same bits everywhere
      [4] DISPATCH       this file includes itself once per instruction set; the table; cpuid; the public kernels
      [5] HARDNESS       λ(s), slope, inverse, gap to ReLU, target, the hardening plan
      [6] OPTIMISER      AdamW on flat arrays; the group of s
      [7] INSTRUMENTS    flips, dead share, OUI, pattern change, drift, Spearman
-     [8] NETWORK        matrix products, the graph of layers, memory plan, forward, backward, step          (LGELU_TRAINER)
-     [9] EXCHANGE       checkpoints as safetensors, through a caller's write function      (LGELU_TRAINER)
+     [8] NETWORK        matrix products; layers: dense, convolution, normalisation, pooling, attention, losses; builders;
+                        the memory plan; forward, backward, generate, step                      (LGELU_TRAINER)
+     [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
      [K] KERNELS        vocabularies (scalar, AVX2, AVX-512, NEON), METHOD, then every kernel once
 
    PROMISES
+     Accuracy      of every float x at λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests expand.
      Determinism   y[i] depends on x[i] and λ alone: not on i, n, alignment, neighbours or instruction set. Sums run over
                    16 virtual lanes in one order. gcc and clang, -O0 to -O3, contraction on or off: the same bits.
      Threads       every function is reentrant; the only global is one atomic int, the instruction set in force.
      Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
-                   that the caller provides after asking for its size. No stdio, no environment, no errno.
+                   that the caller provides after asking for its size. No stdio, no environment, no errno; the largest
+                   array on the stack takes 16 KB.
      Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2) to +inf (ReLU; a negative x
                    gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept.
@@ -52,7 +56,7 @@
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
 
-   HISTORY     0.1  kernels, hardness, optimiser, instruments, dense networks
+   HISTORY     0.1  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer networks
 */
 #ifndef LGELU__PASS
 
@@ -192,7 +196,8 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 #ifdef LGELU_TRAINER
 /* ---- network: a graph of layers over one block of memory. A value is a node; samples lie in rows, channels last:
    (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return the new node, or -1 after an error;
-   errors stick, so one look at net.status (text in net.message, naming the layer) after building is enough. ---- */
+   errors stick until net.status is set back to LGELU_OK, so one look at it (text in net.message, naming the layer) after
+   building is enough. ---- */
 typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU } lgelu_gate_kind;
 typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
 typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;    /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
@@ -371,6 +376,11 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
 /* file: its whole bytes. Every check comes before the first change: after an error the network is as it was. Moments and λ's
    may be missing (foreign files): then they stay; weights must all be there, as F32 of the right shape. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
+/* several networks in one file: a prefix of at most 31 bytes stands before the names of each one's layers, such as "" and
+   "branch/"; messages are in the first one. Loading names the parts it wants; what else the file holds is passed over. */
+typedef struct { const char *prefix; lgelu_net *net; } lgelu_part;
+LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user);
+LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes);
 /* the layers and the memory plan as text: a line a layer, then the totals; after lgelu_net_bytes or lgelu_net_make */
 LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user);
 /* the text of one metadata key, cut to fit; 0 when there is none */
@@ -744,7 +754,7 @@ static int lgelu__detect(void)
 #if LGELU__X86
     unsigned a, b, c, d, os;
 #ifdef __GNUC__
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38001000u) != 0x38001000u) return LGELU_SCALAR;   /* F16C AVX OSXSAVE FMA */
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;   /* F16C AVX OSXSAVE POPCNT FMA */
     __asm__ volatile("xgetbv" : "=a"(os), "=d"(d) : "c"(0));
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return LGELU_SCALAR;
 #else
@@ -753,7 +763,7 @@ static int lgelu__detect(void)
     if (r[0] < 7) return LGELU_SCALAR;
     __cpuidex(r, 1, 0);
     c = (unsigned)r[2];
-    if ((c & 0x38001000u) != 0x38001000u) return LGELU_SCALAR;
+    if ((c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;
     os = (unsigned)_xgetbv(0);
     __cpuidex(r, 7, 0);
     b = (unsigned)r[1];
@@ -3463,6 +3473,27 @@ static const char *lgelu__gate_names(int kind)
     return name[kind];
 }
 
+/* prefix and name as they stand in a file */
+static const char *lgelu__key(char key[64], const char *prefix, const char *name)
+{
+    size_t n = strlen(prefix);
+    memcpy(key, prefix, n);
+    memcpy(key + n, name, strlen(name) + 1);
+    return key;
+}
+
+static size_t lgelu__utf8(const unsigned char *p, size_t bytes)       /* how many are sound: Unicode 15, table 3-7 */
+{
+    size_t i, k;
+    for (i = 0; i < bytes; i += k) {
+        unsigned c = p[i], more = c < 0x80 ? 0 : c < 0xC2 ? 9 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 9;
+        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80, high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+        if (more == 9 || more >= bytes - i) return i;
+        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF) if (p[i + k] < low || p[i + k] > high) return i + k;
+    }
+    return bytes;
+}
+
 /* ---- writing ---- */
 typedef struct { lgelu_write *write; void *user; size_t bytes; int failed; } lgelu__out;   /* write NULL: only counts */
 
@@ -3490,30 +3521,40 @@ static void lgelu__put_string(lgelu__out *out, const char *text)
     }
     lgelu__put_text(out, "\"");
 }
-static void lgelu__put_header(lgelu__out *out, const lgelu_net *net, const char *const (*metadata)[2], int pairs)
+static void lgelu__put_pair(lgelu__out *out, const char *key, const char *value)
+{
+    lgelu__put_string(out, key);
+    lgelu__put_text(out, ":");
+    lgelu__put_string(out, value);
+}
+static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs)
 {
     size_t at = 0;
     lgelu__tensor t;
+    char key[64];
     int i, k;
-    lgelu__put_text(out, "{\"__metadata__\":{\"format\":\"lgelu\",\"step\":\"");
-    lgelu__put_number(out, (size_t)net->step);
-    lgelu__put_text(out, "\"");
-    for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE) {
+    lgelu__put_text(out, "{\"__metadata__\":{");
+    lgelu__put_pair(out, "format", "lgelu");
+    for (k = 0; k < parts; k++) {
+        const lgelu_net *net = part[k].net;
         lgelu__put_text(out, ",");
-        lgelu__put_string(out, net->nodes[i].name);
-        lgelu__put_text(out, ":");
-        lgelu__put_string(out, lgelu__gate_names((int)net->nodes[i].gate));
+        lgelu__put_string(out, lgelu__key(key, part[k].prefix, "step"));
+        lgelu__put_text(out, ":\"");
+        lgelu__put_number(out, (size_t)net->step);
+        lgelu__put_text(out, "\"");
+        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE) {
+            lgelu__put_text(out, ",");
+            lgelu__put_pair(out, lgelu__key(key, part[k].prefix, net->nodes[i].name), lgelu__gate_names((int)net->nodes[i].gate));
+        }
     }
     for (i = 0; i < pairs; i++) {
         lgelu__put_text(out, ",");
-        lgelu__put_string(out, metadata[i][0]);
-        lgelu__put_text(out, ":");
-        lgelu__put_string(out, metadata[i][1]);
+        lgelu__put_pair(out, metadata[i][0], metadata[i][1]);
     }
     lgelu__put_text(out, "}");
-    for (k = 0; lgelu__tensor_at(net, k, &t); k++) if (t.data) {
+    for (i = 0; i < parts; i++) for (k = 0; lgelu__tensor_at(part[i].net, k, &t); k++) if (t.data) {
         lgelu__put_text(out, ",\"");
-        lgelu__put_text(out, t.node->name);
+        lgelu__put_text(out, lgelu__key(key, part[i].prefix, t.node->name));
         lgelu__put_text(out, t.suffix);
         lgelu__put_text(out, "\":{\"dtype\":\"F32\",\"shape\":[");
         lgelu__put_number(out, t.shape[0]);
@@ -3530,39 +3571,63 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_net *net, const char 
 /* a message without the sticky status: the network itself is unharmed */
 #define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
-LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user)
+/* names that can stand in a file, and each but once */
+static lgelu_status lgelu__check_names(const lgelu_part *part, int parts)
+{
+    lgelu_net *first = part->net;
+    char key[64], other[64];
+    const char *c;
+    int p, q, i, j;
+    for (p = 0; p < parts; p++) {
+        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is saved");
+        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
+        for (i = 0; i < part[p].net->count; i++) {
+            for (c = lgelu__key(key, part[p].prefix, part[p].net->nodes[i].name); *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
+                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", key);
+            for (q = 0; q <= p; q++) for (j = 0; j < (q < p ? part[q].net->count : i); j++)
+                if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name)))
+                    return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
+        }
+    }
+    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user)
 {
     lgelu__out out;
     lgelu__tensor t;
+    lgelu_status status;
     unsigned char head[256];
     size_t i, j, n;
-    int k;
-    if (net->status) return net->status;
-    if (!net->memory) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "a network must be made before it is saved");
-    for (i = 0; i < (size_t)net->count; i++) {
-        const char *c;
-        for (c = net->nodes[i].name; *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
-            return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", net->nodes[i].name);
-        for (j = 0; j < i; j++) if (!strcmp(net->nodes[i].name, net->nodes[j].name))
-            return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "two layers are called '%s'", net->nodes[i].name);
-    }
+    int k, p;
+    for (p = 0; p < parts; p++) if (part[p].net->status) return part[p].net->status;
+    status = lgelu__check_names(part, parts);
+    if (status) return status;
+    for (k = 0; k < 2 * pairs; k++)                                    /* or the file could not be read again */
+        if (lgelu__utf8((const unsigned char *)metadata[k / 2][k % 2], strlen(metadata[k / 2][k % 2])) < strlen(metadata[k / 2][k % 2]))
+            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8", metadata[k / 2][0]);
     memset(&out, 0, sizeof out);
-    lgelu__put_header(&out, net, metadata, pairs);
+    lgelu__put_header(&out, part, parts, metadata, pairs);
     n = (out.bytes + 7) & ~(size_t)7;
     for (i = 0; i < 8; i++) head[i] = (unsigned char)((uint64_t)n >> (8 * i));
     j = n - out.bytes;
     out.bytes = 0; out.write = write; out.user = user;
     lgelu__put(&out, head, 8);
-    lgelu__put_header(&out, net, metadata, pairs);
+    lgelu__put_header(&out, part, parts, metadata, pairs);
     lgelu__put(&out, "       ", j);
-    for (k = 0; lgelu__tensor_at(net, k, &t); k++) if (t.data)
+    for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.data)
         for (i = 0, n = t.shape[0] * t.shape[1]; i < n && !out.failed; i += j) {      /* bytes in file order on any machine */
             size_t b;
             j = n - i < sizeof head / 4 ? n - i : sizeof head / 4;
             for (b = 0; b < 4 * j; b++) head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
             lgelu__put(&out, head, 4 * j);
         }
-    return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the file could not be written") : LGELU_OK;
+    return out.failed ? LGELU__REFUSE(part->net, LGELU_E_FILE, "the file could not be written") : LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user)
+{
+    lgelu_part part;
+    part.prefix = ""; part.net = net;
+    return lgelu_parts_save(&part, 1, metadata, pairs, write, user);
 }
 
 static void lgelu__put_column(lgelu__out *out, const char *text, size_t n, int width)   /* a text, or with NULL a number, padded left */
@@ -3699,19 +3764,6 @@ static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
     if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size) return lgelu__wrong(j, "offsets and shape disagree");
     return 1;
 }
-static int lgelu__utf8(lgelu__json *j)                                /* Unicode 15, table 3-7 */
-{
-    size_t i = j->at;
-    while (i < j->end) {
-        unsigned c = j->p[i], more = c < 0x80 ? 0 : c < 0xC2 ? 9 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 9, k;
-        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80, high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-        if (more == 9 || more >= j->end - i) { j->at = i; return lgelu__wrong(j, "not UTF-8"); }
-        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF)
-            if (j->p[i + k] < low || j->p[i + k] > high) { j->at = i + k; return lgelu__wrong(j, "not UTF-8"); }
-        i += more + 1;
-    }
-    return 1;
-}
 static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
 {
     uint64_t n = 0;
@@ -3725,7 +3777,10 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
     j->at = 8;
     j->end = 8 + (size_t)n;
     if (!n || j->p[8] != '{') return lgelu__wrong(j, "the header does not start with '{'");
-    return lgelu__utf8(j);
+    j->at = 8 + lgelu__utf8(j->p + 8, (size_t)n);
+    if (j->at < j->end) return lgelu__wrong(j, "not UTF-8");
+    j->at = 8;
+    return 1;
 }
 /* Walks the header: fills entries, or, with entries NULL, looks the metadata key up and gives where its value stands. */
 static int lgelu__walk(lgelu__json *j, lgelu__entry *entry, size_t capacity, size_t *count, const char *key, size_t *value, size_t *value_bytes)
@@ -3799,48 +3854,62 @@ static int lgelu__read(lgelu__json *j, const void *file, size_t bytes, lgelu__en
         if (!lgelu__before(j, entry + i - 1, entry + i, 1)) { j->at = entry[i].name; return lgelu__wrong(j, "a name stands twice"); }
     return 1;
 }
-static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const lgelu__tensor *t)
+static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const char *key, const lgelu__tensor *t)
 {
-    size_t a = strlen(t->node->name), b = strlen(t->suffix), i;
+    size_t a = strlen(key), b = strlen(t->suffix), i;
     for (i = 0; i < n; i++)
-        if (e[i].name_bytes == a + b && !memcmp(j->p + e[i].name, t->node->name, a) && !memcmp(j->p + e[i].name + a, t->suffix, b)) return e + i;
+        if (e[i].name_bytes == a + b && !memcmp(j->p + e[i].name, key, a) && !memcmp(j->p + e[i].name + a, t->suffix, b)) return e + i;
     return NULL;
+}
+LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes)
+{
+    lgelu_net *first = part->net;
+    lgelu__json j;
+    lgelu__tensor t;
+    lgelu__entry *entry;
+    size_t count, i, n;
+    int pass, p, k, kind;
+    char text[24], key[64];
+    for (p = 0; p < parts; p++) {
+        if (part[p].net->status) return part[p].net->status;
+        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is loaded");
+        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
+    }
+    entry = (lgelu__entry *)(void *)first->arena;                      /* between two passes the arena is free */
+    first->pending = 0;
+    if (!lgelu__read(&j, file, bytes, entry, first->arena_bytes / sizeof *entry, &count))
+        return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
+    for (pass = 0; pass < 2; pass++) for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.data) {   /* check all, then change */
+        const lgelu__entry *e = lgelu__find(&j, entry, count, lgelu__key(key, part[p].prefix, t.node->name), &t);
+        const unsigned char *from;
+        if (!e && t.required) return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: no tensor '%s%s'", key, t.suffix);
+        if (!e) continue;
+        if (!e->f32 || e->dims != t.dims || e->shape[0] != t.shape[0] || (t.dims > 1 && e->shape[1] != t.shape[1]))
+            return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: '%s%s' is not F32 %z x %z", e->name, key, t.suffix, t.shape[0], t.shape[1]);
+        for (from = j.p + j.end + e->from, i = 0, n = t.shape[0] * t.shape[1]; i < n; i++, from += 4) {
+            float x = lgelu__float((uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24);
+            if (pass) t.data[i] = x;
+            else if (t.suffix[1] == 'l' && t.suffix[7] == 0 && !(x >= 1))
+                return LGELU__REFUSE(first, LGELU_E_LAMBDA, "safetensors: byte %z: '%s%s' is less than 1", e->name, key, t.suffix);
+        }
+    }
+    for (p = 0; p < parts; p++) {
+        lgelu_net *net = part[p].net;
+        net->pending = 0;
+        net->fresh = 1;
+        net->step = 0;
+        if (lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, "step"), text, sizeof text))
+            for (i = 0; text[i] >= '0' && text[i] <= '9' && net->step < 100000000L; i++) net->step = net->step * 10 + (text[i] - '0');
+        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE && lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, net->nodes[k].name), text, sizeof text))
+            for (kind = 0; kind < 4; kind++) if (!strcmp(text, lgelu__gate_names(kind))) net->nodes[k].gate = (lgelu_gate_kind)kind;
+    }
+    return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes)
 {
-    lgelu__json j;
-    lgelu__tensor t;
-    lgelu__entry *entry = (lgelu__entry *)(void *)net->arena;          /* between two passes the arena is free */
-    size_t count, i, n;
-    int pass, k, kind;
-    char text[24];
-    long step = 0;
-    if (net->status) return net->status;
-    if (!net->memory) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "a network must be made before it is loaded");
-    net->pending = 0;
-    if (!lgelu__read(&j, file, bytes, entry, net->arena_bytes / sizeof *entry, &count))
-        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
-    if (lgelu_metadata(file, bytes, "step", text, sizeof text))
-        for (i = 0; text[i] >= '0' && text[i] <= '9' && step < 100000000000L / 10; i++) step = step * 10 + (text[i] - '0');
-    for (pass = 0; pass < 2; pass++) for (k = 0; lgelu__tensor_at(net, k, &t); k++) if (t.data) {      /* check all, then change */
-        const lgelu__entry *e = lgelu__find(&j, entry, count, &t);
-        const unsigned char *p;
-        if (!e && t.required) return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: no tensor '%s%s'", t.node->name, t.suffix);
-        if (!e) continue;
-        if (!e->f32 || e->dims != t.dims || e->shape[0] != t.shape[0] || (t.dims > 1 && e->shape[1] != t.shape[1]))
-            return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s%s' is not F32 %z x %z", e->name, t.node->name, t.suffix, t.shape[0], t.shape[1]);
-        for (p = j.p + j.end + e->from, i = 0, n = t.shape[0] * t.shape[1]; i < n; i++, p += 4) {
-            float x = lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
-            if (pass) t.data[i] = x;
-            else if (t.suffix[1] == 'l' && t.suffix[7] == 0 && !(x >= 1))
-                return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s%s' is less than 1", e->name, t.node->name, t.suffix);
-        }
-    }
-    net->step = step;
-    net->fresh = 1;
-    for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE && lgelu_metadata(file, bytes, net->nodes[k].name, text, sizeof text))
-        for (kind = 0; kind < 4; kind++) if (!strcmp(text, lgelu__gate_names(kind))) net->nodes[k].gate = (lgelu_gate_kind)kind;
-    return LGELU_OK;
+    lgelu_part part;
+    part.prefix = ""; part.net = net;
+    return lgelu_parts_load(&part, 1, file, bytes);
 }
 LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value, size_t capacity)
 {
