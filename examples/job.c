@@ -51,12 +51,8 @@ static double now(void)
 #endif
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
-<<<<<<< HEAD
-enum { JUDGED = 250, SHUFFLE = 1 << 20, AUGMENT = 1 << 21 };   /* test pictures at a time; random streams of the first epoch */
-=======
 enum { TEXT = JOB_OPTIONS * (OUT_PATH + 32) };              /* bytes of a checkpoint's metadata, without the results */
-enum { JUDGED = 250, SHUFFLE = 1 << 20 };                   /* test pictures at a time; random stream of the first epoch's order */
->>>>>>> resume
+enum { JUDGED = 250, SHUFFLE = 1 << 20, AUGMENT = 1 << 21 };   /* test pictures at a time; random streams of the first epoch */
 enum { NET, BRANCH, JUDGE };
 
 const char *const job_arm_name[JOB_ARMS] = { "gelu", "lgelu", "hardened", "relu", "switched" };
