@@ -164,6 +164,7 @@ LGELU_DEF const char *lgelu_isa_name(int isa);     /* "scalar", "neon", "avx2", 
 /* ---- random numbers: Philox4x32-10 (Salmon et al., SC 2011); out[i] of a stream depends on (seed, stream, i) alone ---- */
 LGELU_DEF uint32_t lgelu_random (uint64_t seed, uint64_t stream, uint64_t i);            /* 32 random bits */
 LGELU_DEF float    lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i);            /* [0, 1), 24 bits */
+LGELU_DEF float    lgelu_normal (uint64_t seed, uint64_t stream, uint64_t i);            /* mean 0, deviation 1 */
 LGELU_DEF void     lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream);   /* a permutation of 0..n-1 */
 
 /* ---- instruments: small functions over activations, weights and histories; no trainer needed ---- */
@@ -193,8 +194,8 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
    (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return the new node, or -1 after an error;
    errors stick, so one look at net.status (text in net.message, naming the layer) after building is enough. ---- */
 typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU } lgelu_gate_kind;
-typedef enum { LGELU_INFER = 0, LGELU_TRAIN } lgelu_mode;
-typedef enum { LGELU_HE = 0, LGELU_GLOROT } lgelu_init;                  /* uniform forms: ±√(6/in), ±√(6/(in + out)) */
+typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
+typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;    /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
 
 typedef struct { size_t bytes, at; int from, to; } lgelu_buffer;        /* its place in the block and its life: the memory plan */
 typedef struct {                             /* made by the builders; read what you like */
@@ -209,7 +210,11 @@ typedef struct {                             /* made by the builders; read what 
     lgelu_gate_kind gate;
     lgelu_init init;
     float  lambda0;                          /* λ at the start */
-    int    learns, written;                  /* has a gradient; it holds something */
+    size_t option[2];                        /* attention: heads, causal; patches: their side; take: first token, how many */
+    float  rate, deviation;                  /* of dropout; of the first weights */
+    int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
+    int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
+    int    overwrites;                       /* its gradient takes the place of its value */
     const void *bound;                       /* an input's data */
     int    host, lent;                       /* the nodes in whose buffers the value and the gradient lie */
     int    absorbed;                         /* never written: its only reader computes it on the fly */
@@ -244,18 +249,20 @@ LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, siz
 
 typedef struct {
     lgelu_node *nodes; int count, capacity;
-    lgelu_init init;                         /* of the layers built next */
+    lgelu_init init; float deviation;        /* of the layers built next; 0 is 0.02 */
     lgelu_hardness hardness;                 /* the map of every learned λ; set it before lgelu_net_make */
     lgelu_threads threads;
     size_t batch, parameters, matrices;      /* w holds the matrices first (these decay), then biases: `parameters` in all */
     float *w, *g, *m, *v;                    /* weights, gradients, AdamW moments; the last three in training only */
     size_t states; float *state;             /* running means and variances: no gradient, no decay, saved with the weights */
-    int    evaluate;                         /* 1: a network made to train behaves as at inference (running statistics) */
+    int    evaluate;                         /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
     int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; set it before lgelu_net_bytes */
     int    hardnesses;
     float *lambda, *s, *s_m, *s_v, *lambda0; /* per hardness: λ, free number, its moments, λ where hardening begins */
     double *dlambda;
     size_t samples;                          /* of the last forward */
+    size_t from, tokens;                     /* of the last lgelu_net_generate */
+    uint64_t seed, pass;                     /* what dropout draws from, beside the step: the forwards since the last one */
     long   step;                             /* steps taken */
     double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
@@ -287,6 +294,23 @@ LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);     
 LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);             /* (1, 1, rows·columns·channels), no copy */
 LGELU_DEF int  lgelu_cross_entropy     (lgelu_net *net, const char *name, int logits, int labels);    /* mean of -log softmax */
 LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target);         /* mean of (x - target)² */
+/* ---- Transformers: a token is a column, (1, tokens, channels); its layers ---- */
+LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);               /* int32_t, count a sample */
+LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);              /* a row of its matrix (vocabulary, channels) */
+LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
+LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);              /* (x - mean)/√(variance + 1e-5)·gain + shift over the channels */
+/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: no token sees a later one */
+LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
+LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
+LGELU_DEF int  lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);   /* x Eᵀ with the embedding's own matrix */
+LGELU_DEF int  lgelu_patches    (lgelu_net *net, const char *name, int image, size_t side); /* (rows, columns, c) → (1, patches, side·side·c) */
+LGELU_DEF int  lgelu_class_token(lgelu_net *net, const char *name, int x);              /* puts one learned token in front */
+LGELU_DEF int  lgelu_take       (lgelu_net *net, const char *name, int x, size_t first, size_t count);        /* the mean of some tokens */
+/* pre-LayerNorm networks with learned positions and GPT-2's first weights; the node of the logits. hidden 0: 4·width */
+typedef struct { size_t layers, heads, width, hidden; lgelu_gate_kind gate; float lambda, dropout; int untied; } lgelu_transformer;
+#define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
+LGELU_DEF int  lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
+LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes);   /* class token, or mean */
 /* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names fc1, gate1, fc2, ... */
 LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda);
 /* LeNet-5 with max pooling; a residual network for small pictures, 3 × 3 stem: stages of `blocks` basic blocks, each stage of
@@ -303,6 +327,9 @@ LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *da
 
 /* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
 LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
+/* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
+   calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. */
+LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 /* gradients of share·loss, share = 1, or 1/k when k backward calls make up one step: the calls between two steps add up */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share);
 LGELU_DEF double       lgelu_net_clip    (lgelu_net *net, float most);          /* global L2 norm; scales it to at most `most` (0: no) */
@@ -580,6 +607,24 @@ LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
     return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
 }
+static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)       /* Box & Muller: cos and sin */
+{
+    uint32_t c[4];
+    double r, b;
+    c[0] = (uint32_t)(pair >> 1); c[1] = (uint32_t)(pair >> 33); c[2] = (uint32_t)stream; c[3] = (uint32_t)(stream >> 32);
+    lgelu__philox(c, seed);
+    r = sqrt(-2 * lgelu__log(((double)c[2 * (pair & 1)] + 0.5) * (1.0 / 4294967296.0)));
+    b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);         /* in [0, 2) */
+    x[0] = r * lgelu__cospi(b > 1 ? 2 - b : b);
+    b = fabs(b - 0.5);
+    x[1] = r * lgelu__cospi(b > 1 ? 2 - b : b);
+}
+LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i)
+{
+    double x[2];
+    lgelu__normal_pair(x, seed, stream, i / 2);
+    return (float)x[i & 1];
+}
 LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream)   /* Fisher-Yates */
 {
     size_t i, j;
@@ -629,9 +674,10 @@ typedef struct lgelu__kernels {
     void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
     double (*square_sum)      (const float *x, size_t n);
     float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
-    float  (*sum_exp)         (const float *x, float shift, size_t n);                        /* Σ exp(x - shift) */
+    float  (*sum_exp)         (float *p, const float *x, float shift, size_t n);              /* Σ p, p = exp(x - shift), kept if not NULL */
     void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
     void   (*add)             (float *y, const float *a, const float *b, size_t n);
+    void   (*scale)           (float *y, const float *x, float scale, size_t n);
     void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
     void   (*to16)            (uint16_t *y, const float *x, int format, size_t n);
     void   (*forward16)       (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n);
@@ -639,6 +685,10 @@ typedef struct lgelu__kernels {
     void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
                                uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
+    void   (*softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n);   /* scale·p(dp - Σ dp·p) */
+    void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
+    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
+    void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
     void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
@@ -653,6 +703,7 @@ typedef struct lgelu__kernels {
     void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
     void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
     void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
+    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 4 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
@@ -1075,8 +1126,9 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 /* ==== [8] NETWORK ================================================================================================== */
 #include <stdarg.h>
 
-enum { LGELU__INPUT, LGELU__LABELS, LGELU__LINEAR, LGELU__GATE, LGELU__ADD, LGELU__CONV, LGELU__BATCH_NORM, LGELU__MAX_POOL,
-       LGELU__AVERAGE_POOL, LGELU__VIEW, LGELU__CROSS_ENTROPY, LGELU__SQUARED_ERROR };
+enum { LGELU__INPUT, LGELU__TOKENS, LGELU__LABELS, LGELU__LINEAR, LGELU__GATE, LGELU__ADD, LGELU__CONV, LGELU__BATCH_NORM, LGELU__MAX_POOL,
+       LGELU__AVERAGE_POOL, LGELU__VIEW, LGELU__EMBEDDING, LGELU__POSITION, LGELU__LAYER_NORM, LGELU__ATTENTION, LGELU__DROPOUT,
+       LGELU__PATCHES, LGELU__CLASS_TOKEN, LGELU__TAKE, LGELU__CROSS_ENTROPY, LGELU__SQUARED_ERROR };
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
@@ -1128,13 +1180,18 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 static size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }   /* sticks at the top */
 static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
-static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node) { return net->samples * node->shape[0] * node->shape[1]; }
+static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
+{
+    return net->tokens ? net->tokens : net->samples * node->shape[0] * node->shape[1];
+}
 static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? node->biases : node->shape[2]; }
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
+    size_t from = which == LGELU__VALUE ? net->from * node->shape[2] : 0;
+    if (which == LGELU__GRADIENT && node->overwrites) which = LGELU__VALUE;
     if (which == LGELU__VALUE) node = net->nodes + node->host;
     if (which == LGELU__GRADIENT) node = net->nodes + node->lent;
-    return (float *)(void *)(net->arena + node->buffer[which].at);
+    return (float *)(void *)(net->arena + node->buffer[which].at) + from;
 }
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
@@ -1264,6 +1321,16 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
 }
 
+/* whether the gradient of its matrix, which another layer may share, holds something already; from now on it does */
+static int lgelu__holds(lgelu_net *net, lgelu_node *node)
+{
+    int holds;
+    if (node->shares) node = net->nodes + node->shares - 1;
+    holds = !net->fresh || node->begun;
+    node->begun = 1;
+    return holds;
+}
+
 /* ---- linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
 static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, const float *a, const float *b)
 {
@@ -1275,25 +1342,30 @@ static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, 
     p.b.x = b; p.b.row = n; p.b.col = 1;
     return p;
 }
+static void lgelu__few_rows_piece(void *user, size_t task)
+{
+    lgelu__k()->few_rows((const lgelu_product *)user, task * 256, lgelu__least(((const lgelu_product *)user)->n, task * 256 + 256));
+}
 static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
 {
-    size_t out = node->biases, in = node->weights / out;
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
     lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, in, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), net->w + node->weight);
     p.b.row = 1; p.b.col = in;
-    p.bias = net->w + node->bias;
-    lgelu_multiply(&p, net->pack, &net->threads);
+    if (node->biases) p.bias = net->w + node->bias;
+    if (p.m <= 4) lgelu__parallel(p.n * in < 65536 ? NULL : &net->threads, lgelu__few_rows_piece, &p, (out + 255) / 256);
+    else lgelu_multiply(&p, net->pack, &net->threads);
     return LGELU_OK;
 }
 static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    size_t out = node->biases, in = node->weights / out, rows = lgelu__rows(net, node);
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2], rows = lgelu__rows(net, node);
     const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
     /* dW = dyᵀ x, db = Σ dy, dx = dy W */
     lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, lgelu__in(net, node, 0));
     p.a.row = 1; p.a.col = out;
-    p.accumulate = !net->fresh;
+    p.accumulate = lgelu__holds(net, node);
     lgelu_multiply(&p, net->pack, &net->threads);
-    lgelu_column_sums(net->g + node->bias, dy, out, rows, out, !net->fresh, &net->threads);
+    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, !net->fresh, &net->threads);
     if (!dx[0]) return;
     p = lgelu__linear_make(rows, in, out, dx[0], dy, net->w + node->weight);
     lgelu_multiply(&p, net->pack, &net->threads);
@@ -1308,14 +1380,11 @@ typedef struct {
 } lgelu__gate_job;
 
 static size_t lgelu__piece(const lgelu_node *node) { return node->shape[2] < 16384 ? 16384 / node->shape[2] : 1; }
-static size_t lgelu__pieces(const lgelu_node *node, size_t batch)
-{
-    return (batch * node->shape[0] * node->shape[1] - 1) / lgelu__piece(node) + 1;
-}
+static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
 static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__times(lgelu__pieces(node, batch), (size_t)node->hardnesses), sizeof(double));
+    return lgelu__times(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), (size_t)node->hardnesses), sizeof(double));
 }
 static lgelu__gate_job lgelu__gate_make(lgelu_net *net, lgelu_node *node)
 {
@@ -1378,13 +1447,13 @@ static void lgelu__gate_backward_piece(void *user, size_t index)       /* the sa
 static lgelu_status lgelu__gate_forward(lgelu_net *net, lgelu_node *node)
 {
     lgelu__gate_job job = lgelu__gate_make(net, node);
-    lgelu__parallel(&net->threads, lgelu__gate_forward_piece, &job, lgelu__pieces(node, net->samples));
+    lgelu__parallel(&net->threads, lgelu__gate_forward_piece, &job, lgelu__pieces(node, job.rows));
     return LGELU_OK;
 }
 static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__gate_job job = lgelu__gate_make(net, node);
-    size_t i, pieces = lgelu__pieces(node, net->samples), n = (size_t)node->hardnesses;
+    size_t i, pieces = lgelu__pieces(node, job.rows), n = (size_t)node->hardnesses;
     double *sum = net->dlambda + node->hardness;
     job.y = dx[0]; job.dy = lgelu__at(net, node, LGELU__GRADIENT); job.dlambda = (double *)(void *)lgelu__at(net, node, LGELU__AUX);
     lgelu__parallel(&net->threads, lgelu__gate_backward_piece, &job, pieces);
@@ -1405,7 +1474,7 @@ static lgelu_status lgelu__add_forward(lgelu_net *net, lgelu_node *node)
 {
     lgelu__gate_job job = lgelu__gate_make(net, node);
     if (node->absorbed) return LGELU_OK;
-    lgelu__parallel(&net->threads, lgelu__add_piece, &job, lgelu__pieces(node, net->samples));
+    lgelu__parallel(&net->threads, lgelu__add_piece, &job, lgelu__pieces(node, job.rows));
     return LGELU_OK;
 }
 static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
@@ -1428,12 +1497,18 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 }
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
-   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), LGELU__TILES tiles at a time.
+   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), about 2 MiB of tiles at a time.
    dx is the same with dy for x, the taps reversed and padding 2 - padding; dW runs the steps around the products backwards. */
-enum { LGELU__TILES = 128 };
+static size_t lgelu__tiles(size_t in, size_t out)
+{
+    size_t n = 1024;
+    while (n > 128 && n * (in + out) > 32768) n /= 2;
+    return n;
+}
 typedef struct {
     const float *x, *w, *bias; float *y;
     size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
+    size_t most;                             /* tiles in a round */
     size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
     float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
     float *dw; const float *dy;              /* dW wanted, from dy */
@@ -1448,8 +1523,8 @@ static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536
 static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__winograd_bytes(size_t in, size_t out)
 {
-    size_t each = lgelu__most(lgelu_multiply_bytes(LGELU__TILES, out, in), lgelu_multiply_bytes(out, in, LGELU__TILES));
-    return 64 * lgelu__plus(lgelu__times(in, out), LGELU__TILES * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
+    size_t tiles = lgelu__tiles(in, out), each = lgelu__most(lgelu_multiply_bytes(tiles, out, in), lgelu_multiply_bytes(out, in, tiles));
+    return 64 * lgelu__plus(lgelu__times(in, out), tiles * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
 }
 static void lgelu__winograd_taps(void *user, size_t o)
 {
@@ -1466,13 +1541,13 @@ static void lgelu__winograd_gather(void *user, size_t task)           /* eight t
         size_t row = 2 * (tile / p->across % p->down) - p->padding, column = 2 * (tile % p->across) - p->padding;      /* wrap below 0 */
         for (k = 0; k < 16; k++)
             d[k] = row + k / 4 < p->rows && column + k % 4 < p->columns ? p->x + ((sample * p->rows + row + k / 4) * p->columns + column + k % 4) * p->in : NULL;
-        lgelu__k()->winograd_in(p->u + t * p->in, LGELU__TILES * p->in, d, p->in);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
     }
 }
 static void lgelu__winograd_product(void *user, size_t k)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    float *u = p->u + k * LGELU__TILES * p->in, *m = p->m + k * LGELU__TILES * p->out, *kernel = p->kernel + k * p->in * p->out;
+    float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
     lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
     if (p->dw) {
         job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
@@ -1495,8 +1570,8 @@ static void lgelu__winograd_scatter(void *user, size_t task)
             y[k] = there && p->y ? p->y + at : NULL;
             dy[k] = there && p->dw ? p->dy + at : NULL;
         }
-        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, LGELU__TILES * p->out, dy, p->out);
-        else lgelu__k()->winograd_out(y, p->m + t * p->out, LGELU__TILES * p->out, p->bias, p->add, p->out);
+        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, dy, p->out);
+        else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
     }
 }
 static void lgelu__winograd_dtaps(void *user, size_t o)
@@ -1519,16 +1594,17 @@ static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *d
     p.padding = dx ? 2 - node->padding : node->padding;
     p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2;
     p.taps_in = from->shape[2]; p.flip = dx != NULL; p.add = add;
+    p.most = lgelu__tiles(p.in, p.out);
     p.kernel = net->pack;
     p.u = p.kernel + 16 * p.in * p.out;
-    p.m = p.u + 16 * LGELU__TILES * p.in;
-    p.work = (unsigned char *)(p.m + 16 * LGELU__TILES * p.out);
-    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(LGELU__TILES, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, LGELU__TILES)) + 63) & ~(size_t)63;
+    p.m = p.u + 16 * p.most * p.in;
+    p.work = (unsigned char *)(p.m + 16 * p.most * p.out);
+    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(p.most, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, p.most)) + 63) & ~(size_t)63;
     p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
     if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
     tiles = net->samples * p.across * p.down;
     for (p.first = 0; p.first < tiles; p.first += p.count) {
-        p.count = lgelu__least(tiles - p.first, LGELU__TILES);
+        p.count = lgelu__least(tiles - p.first, p.most);
         eights = (p.count + 7) / 8;
         lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
         if (dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
@@ -1753,7 +1829,7 @@ static double *lgelu__norm_mean(const lgelu_net *net, const lgelu_node *node)
 static size_t lgelu__norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch), 16), 40), node->shape[2]);
+    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), 16), 40), node->shape[2]);
 }
 static void lgelu__norm_sums_piece(void *user, size_t index)
 {
@@ -1779,7 +1855,7 @@ static lgelu__norm_job lgelu__norm_make(lgelu_net *net, lgelu_node *node)
 }
 static void lgelu__norm_sums(lgelu_net *net, lgelu__norm_job *job)    /* the totals end up in the first piece's place */
 {
-    size_t i, n = 2 * job->node->shape[2], pieces = lgelu__pieces(job->node, net->samples);
+    size_t i, n = 2 * job->node->shape[2], pieces = lgelu__pieces(job->node, lgelu__rows(net, job->node));
     lgelu__parallel(&net->threads, lgelu__norm_sums_piece, job, pieces);
     for (i = n; i < pieces * n; i++) job->sum[i % n] += job->sum[i];
 }
@@ -1810,7 +1886,7 @@ static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
     }
     if (node->absorbed) return LGELU_OK;
     job.y = lgelu__at(net, node, LGELU__VALUE); job.b = NULL;
-    lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, net->samples));
+    lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
     return LGELU_OK;
 }
 /* with x̂ = (x - mean)·inverse: db = Σ dy, dg = Σ dy·x̂, dx = scale·(dy - db/n - x̂·dg/n), as three factors: of dy, of x, and 1 */
@@ -1831,7 +1907,7 @@ static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
         factor[c + i] = (float)(-k * inverse[i] * (dg / n));
         factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dg / n, -(db / n)));
     }
-    if (dx[0]) lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, net->samples));
+    if (dx[0]) lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
 }
 
 /* ---- pooling, a sample a task; aux keeps which tap was the largest, the first of equals ---- */
@@ -1902,47 +1978,384 @@ static void lgelu__pool_backward(lgelu_net *net, lgelu_node *node, float **dx)
     if (dx[0]) lgelu__parallel(&net->threads, lgelu__pool_sample_backward, &job, net->samples);
 }
 
-/* ---- losses: mean over samples (and tokens); aux keeps log Σ exp of each row ---- */
+/* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
+   pieces of 64 ---- */
+typedef struct { float *y; const float *x; const int32_t *token; size_t rows, channels; } lgelu__rows_job;
+
+static lgelu_status lgelu__embedding_forward(lgelu_net *net, lgelu_node *node)
+{
+    const lgelu_node *from = net->nodes + node->input[0];
+    const int32_t *token = (const int32_t *)from->bound + net->from;
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, rows = lgelu__rows(net, node), c = node->shape[2];
+    for (i = 0; i < rows; i++) {
+        if (token[i] < 0 || (size_t)token[i] >= from->shape[2])
+            return lgelu__fail(net, LGELU_E_LABEL, "tokens '%s': token %z is %d, expected 0 to %z", from->name, net->from + i, (long)token[i], from->shape[2] - 1);
+        memcpy(y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *y);
+    }
+    return LGELU_OK;
+}
+static void lgelu__embedding_piece(void *user, size_t task)
+{
+    const lgelu__rows_job *p = (const lgelu__rows_job *)user;
+    size_t i, first = task * 64, n = lgelu__least(p->channels - first, 64);
+    for (i = 0; i < p->rows; i++) {
+        float *sum = p->y + (size_t)p->token[i] * p->channels + first;
+        lgelu__k()->add(sum, sum, p->x + i * p->channels + first, n);
+    }
+}
+static void lgelu__embedding_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__rows_job p;
+    (void)dx;
+    p.y = net->g + node->weight; p.x = lgelu__at(net, node, LGELU__GRADIENT);
+    p.token = (const int32_t *)net->nodes[node->input[0]].bound;
+    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
+    if (!lgelu__holds(net, node)) memset(p.y, 0, node->weights * sizeof *p.y);
+    lgelu__parallel(&net->threads, lgelu__embedding_piece, &p, (p.channels + 63) / 64);
+}
+static lgelu_status lgelu__position_forward(lgelu_net *net, lgelu_node *node)
+{
+    const float *x = lgelu__in(net, node, 0), *place = net->w + node->weight;
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, n = lgelu__size(node);
+    if (net->tokens) lgelu__k()->add(y, x, place + net->from * node->shape[2], net->tokens * node->shape[2]);
+    else for (i = 0; i < net->samples; i++) lgelu__k()->add(y + i * n, x + i * n, place, n);
+    return LGELU_OK;
+}
+static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    size_t n = lgelu__size(node);
+    lgelu_column_sums(net->g + node->weight, dy, n, net->samples, n, lgelu__holds(net, node), &net->threads);
+    if (dx[0]) memcpy(dx[0], dy, net->samples * n * sizeof *dy);
+}
+
+/* ---- layer normalisation: pieces of 64 rows; aux keeps mean and 1/deviation of each row, then each piece's gradients ---- */
+typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; } lgelu__layer_norm_job;
+
+static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
+    (void)net;
+    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times((rows + 63) / 64, 2 * node->shape[2])), sizeof(float));
+}
+static lgelu__layer_norm_job lgelu__layer_norm_make(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__layer_norm_job p;
+    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
+    p.y = lgelu__at(net, node, LGELU__VALUE); p.x = lgelu__in(net, node, 0); p.dy = NULL;
+    p.stat = lgelu__at(net, node, LGELU__AUX); p.part = p.stat + 2 * p.rows;
+    p.gain = net->w + node->bias;                                     /* then the shifts */
+    return p;
+}
+static void lgelu__layer_norm_forward_piece(void *user, size_t task)
+{
+    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
+    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
+    for (i = task * 64; i < end; i++) lgelu__k()->normalise(p->y + i * c, p->stat + 2 * i, p->x + i * c, p->gain, c);
+}
+static void lgelu__layer_norm_backward_piece(void *user, size_t task)
+{
+    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
+    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
+    float *part = p->part + task * 2 * c;
+    memset(part, 0, 2 * c * sizeof *part);
+    for (i = task * 64; i < end; i++)
+        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, c);
+}
+static lgelu_status lgelu__layer_norm_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
+    lgelu__parallel(&net->threads, lgelu__layer_norm_forward_piece, &p, (p.rows + 63) / 64);
+    return LGELU_OK;
+}
+static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
+    size_t pieces = (p.rows + 63) / 64;
+    p.y = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+    lgelu__parallel(&net->threads, lgelu__layer_norm_backward_piece, &p, pieces);
+    lgelu_column_sums(net->g + node->bias, p.part, 2 * p.channels, pieces, 2 * p.channels, !net->fresh, &net->threads);
+}
+
+/* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
+   leaves log Σ exp of each row, the backward makes the scores again. A few strands of tasks, each with its own place in net->pack:
+   scaled queries, scores, their gradients, room for products. ---- */
+enum { LGELU__STRANDS = 16, LGELU__QUERIES = 64 };
+typedef struct {
+    const lgelu_node *node; const float *x, *dy; float *y, *dx, *log_sum; unsigned char *work;
+    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
+} lgelu__attention_job;
+
+static size_t lgelu__attention_row(const lgelu_node *node) { return (node->shape[1] + 15) & ~(size_t)15; }   /* of the scores */
+static size_t lgelu__attention_strand(const lgelu_node *node)
+{
+    size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES, most = lgelu_multiply_bytes(n, t, width);
+    if (most < lgelu_multiply_bytes(n, width, t)) most = lgelu_multiply_bytes(n, width, t);
+    if (most < lgelu_multiply_bytes(t, width, n)) most = lgelu_multiply_bytes(t, width, n);
+    return (most + n * (width + 2 * lgelu__attention_row(node) + 1) * sizeof(float) + 63) & ~(size_t)63;
+}
+static size_t lgelu__attention_work(const lgelu_node *node) { return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node)); }
+static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    (void)net;
+    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), sizeof(float));
+}
+static lgelu__attention_job lgelu__attention_make(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__attention_job p;
+    p.node = node;
+    p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
+    p.causal = node->option[1] != 0;
+    p.row = lgelu__attention_row(node); p.strand = lgelu__attention_strand(node);
+    p.from = net->from; p.count = net->tokens ? net->tokens : p.tokens;
+    p.x = lgelu__in(net, node, 0) - p.from * 3 * p.channels; p.y = lgelu__at(net, node, LGELU__VALUE) - p.from * p.channels;
+    p.dx = NULL; p.dy = NULL; p.log_sum = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
+    p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
+    p.tasks = net->samples * p.heads;
+    return p;
+}
+/* scores (m, n) = q kᵀ/√width for the queries first .. first + m - 1 of one head */
+static void lgelu__attention_scores(const lgelu__attention_job *p, const float *q, const float *k, float *query, float *score,
+                                    void *pack, size_t first, size_t m, size_t n)
+{
+    const lgelu__kernels *isa = lgelu__k();
+    float scale = (float)(1 / sqrt((double)p->width));
+    lgelu_product job = lgelu__linear_make(m, n, p->width, score, query, k);
+    size_t i;
+    for (i = 0; i < m; i++) isa->scale(query + i * p->width, q + (first + i) * 3 * p->channels, scale, p->width);
+    job.c_row = p->row;
+    job.b.row = 1; job.b.col = 3 * p->channels;
+    lgelu_multiply(&job, pack, NULL);
+}
+static void lgelu__attention_forward_strand(void *user, size_t strand)
+{
+    const lgelu__attention_job *p = (const lgelu__attention_job *)user;
+    const lgelu__kernels *isa = lgelu__k();
+    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
+    void *pack = part + LGELU__QUERIES * (p->row + 1);
+    size_t task, i, c = p->channels;
+    for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
+        size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * p->width;
+        size_t first = p->from + task % p->blocks * LGELU__QUERIES, m = lgelu__least(p->from + p->count - first, LGELU__QUERIES);
+        size_t n = p->causal ? first + m : p->tokens;
+        const float *q = p->x + sample * p->tokens * 3 * c + at;
+        float *y = p->y + (sample * p->tokens + first) * c + at;
+        lgelu_product job = lgelu__linear_make(m, p->width, n, y, score, q + 2 * c);
+        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
+        for (i = 0; i < m; i++) {
+            size_t seen = p->causal ? first + i + 1 : n;
+            float *s = score + i * p->row, most = isa->max(s, seen), sum = isa->sum_exp(s, s, most, seen);
+            memset(s + seen, 0, (n - seen) * sizeof *s);
+            part[i] = 1 / sum;
+            p->log_sum[head * p->tokens + first + i] = most + (float)lgelu__log((double)sum);
+        }
+        job.a.row = p->row; job.b.row = 3 * c; job.c_row = c;
+        lgelu_multiply(&job, pack, NULL);
+        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, part[i], p->width);
+    }
+}
+static void lgelu__attention_backward_strand(void *user, size_t strand)
+{
+    const lgelu__attention_job *p = (const lgelu__attention_job *)user;
+    const lgelu__kernels *isa = lgelu__k();
+    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
+    void *pack = part + LGELU__QUERIES * (p->row + 1);
+    float scale = (float)(1 / sqrt((double)p->width));
+    size_t head, block, i, c = p->channels;
+    for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {    /* the last sees all keys */
+        size_t sample = head / p->heads, at = head % p->heads * p->width;
+        size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
+        const float *q = p->x + sample * p->tokens * 3 * c + at, *dy = p->dy + (sample * p->tokens + first) * c + at;
+        float *dq = p->dx + sample * p->tokens * 3 * c + at;
+        lgelu_product job = lgelu__linear_make(m, n, p->width, part, dy, q + 2 * c);
+        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
+        job.a.row = c; job.b.row = 1; job.b.col = 3 * c; job.c_row = p->row;
+        lgelu_multiply(&job, pack, NULL);                             /* dP = dO Vᵀ */
+        for (i = 0; i < m; i++) {
+            size_t seen = p->causal ? first + i + 1 : n;
+            float *s = score + i * p->row, *d = part + i * p->row;
+            isa->softmax(s, s, p->log_sum[head * p->tokens + first + i], 1, seen);
+            isa->softmax_backward(d, d, s, scale, seen);
+            memset(s + seen, 0, (n - seen) * sizeof *s);
+            memset(d + seen, 0, (n - seen) * sizeof *d);
+        }
+        job = lgelu__linear_make(n, p->width, m, dq + 2 * c, score, dy);
+        job.a.row = 1; job.a.col = p->row; job.b.row = c; job.c_row = 3 * c;
+        job.accumulate = block + 1 < p->blocks;
+        lgelu_multiply(&job, pack, NULL);                             /* dV = Pᵀ dO */
+        job.c = dq + c; job.a.x = part; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
+        lgelu_multiply(&job, pack, NULL);                             /* dK = dSᵀ Q */
+        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, part, q + c);
+        job.a.row = p->row; job.b.row = 3 * c; job.c_row = 3 * c;
+        lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
+    }
+}
+static lgelu_status lgelu__attention_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__attention_job p = lgelu__attention_make(net, node);
+    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &net->threads, lgelu__attention_forward_strand, &p,
+                    lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
+    return LGELU_OK;
+}
+static void lgelu__attention_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__attention_job p = lgelu__attention_make(net, node);
+    p.dx = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+    if (dx[0]) lgelu__parallel(&net->threads, lgelu__attention_backward_strand, &p, lgelu__least(LGELU__STRANDS, p.tasks));
+}
+
+/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
+typedef struct { float *y; const float *x; uint64_t seed, stream; float rate; size_t n; } lgelu__dropout_job;
+
+static void lgelu__dropout_piece(void *user, size_t task)
+{
+    const lgelu__dropout_job *p = (const lgelu__dropout_job *)user;
+    size_t first = task * 16384;
+    lgelu__k()->dropout(p->y + first, p->x + first, p->seed, p->stream, first, p->rate, lgelu__least(p->n - first, 16384));
+}
+static void lgelu__dropout(lgelu_net *net, const lgelu_node *node, float *y, const float *x)
+{
+    lgelu__dropout_job p;
+    p.y = y; p.x = x; p.rate = node->rate; p.n = lgelu__rows(net, node) * node->shape[2];
+    p.seed = net->seed;
+    p.stream = (uint64_t)1 << 63 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
+    if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__parallel(&net->threads, lgelu__dropout_piece, &p, (p.n + 16383) / 16384);
+    else if (y != x) memcpy(y, x, p.n * sizeof *y);
+}
+static lgelu_status lgelu__dropout_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__dropout(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0));
+    return LGELU_OK;
+}
+static void lgelu__dropout_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    if (dx[0]) lgelu__dropout(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT));
+}
+
+/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens ---- */
+static void lgelu__cut(const lgelu_net *net, const lgelu_node *node, float *tokens, float *image)   /* image NULL: forward */
+{
+    const lgelu_node *x = net->nodes + node->input[0];
+    size_t side = node->option[0], line = side * x->shape[2], across = x->shape[1] / side, n = net->samples * x->shape[0] * across, i;
+    const float *from = lgelu__in(net, node, 0);
+    for (i = 0; i < n; i++) {                                         /* i: sample, row of the picture, patch in that row */
+        size_t row = i / across;
+        float *t = tokens + ((row / side * across + i % across) * side + row % side) * line;
+        if (image) memcpy(image + i * line, t, line * sizeof *t);
+        else memcpy(t, from + i * line, line * sizeof *t);
+    }
+}
+static lgelu_status lgelu__patches_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__cut(net, node, lgelu__at(net, node, LGELU__VALUE), NULL);
+    return LGELU_OK;
+}
+static void lgelu__patches_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    if (dx[0]) lgelu__cut(net, node, lgelu__at(net, node, LGELU__GRADIENT), dx[0]);
+}
+static lgelu_status lgelu__class_token_forward(lgelu_net *net, lgelu_node *node)
+{
+    const float *x = lgelu__in(net, node, 0);
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, c = node->shape[2], n = lgelu__size(node);
+    for (i = 0; i < net->samples; i++) {
+        memcpy(y + i * n, net->w + node->bias, c * sizeof *y);
+        memcpy(y + i * n + c, x + i * (n - c), (n - c) * sizeof *y);
+    }
+    return LGELU_OK;
+}
+static void lgelu__class_token_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    size_t i, c = node->shape[2], n = lgelu__size(node);
+    lgelu_column_sums(net->g + node->bias, dy, n, net->samples, c, !net->fresh, &net->threads);
+    for (i = 0; dx[0] && i < net->samples; i++) memcpy(dx[0] + i * (n - c), dy + i * n + c, (n - c) * sizeof *dy);
+}
+static lgelu_status lgelu__take_forward(lgelu_net *net, lgelu_node *node)
+{
+    const lgelu_node *x = net->nodes + node->input[0];
+    const float *from = lgelu__in(net, node, 0) + node->option[0] * node->shape[2];
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, c = node->shape[2], count = node->option[1];
+    for (i = 0; i < net->samples; i++) {
+        lgelu__k()->column_sums(y + i * c, from + i * lgelu__size(x), c, count, c, 0);
+        if (count > 1) lgelu__k()->scale(y + i * c, y + i * c, (float)(1 / (double)count), c);
+    }
+    return LGELU_OK;
+}
+static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    size_t i, k, c = node->shape[2], count = node->option[1], n = lgelu__size(net->nodes + node->input[0]);
+    if (!dx[0]) return;
+    memset(dx[0], 0, net->samples * n * sizeof *dy);
+    for (i = 0; i < net->samples; i++) for (k = 0; k < count; k++)
+        lgelu__k()->scale(dx[0] + i * n + (node->option[0] + k) * c, dy + i * c, (float)(1 / (double)count), c);
+}
+
+/* ---- losses: mean over samples (and tokens); aux keeps each row's loss and log Σ exp. The logits' gradient may lie where they
+   lie: row by row it is made from them. ---- */
+typedef struct { const float *x; const int32_t *label; double *loss; float *shift, *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
+
+static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
+{
+    const lgelu_node *logits = net->nodes + node->input[0];
+    lgelu__loss_job p;
+    p.rows = lgelu__rows(net, logits); p.classes = logits->shape[2]; p.piece = lgelu__piece(logits);
+    p.x = lgelu__in(net, node, 0); p.label = (const int32_t *)net->nodes[node->input[1]].bound;
+    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.shift = (float *)(void *)(p.loss + p.rows); p.d = NULL;
+    p.share = (float)(1 / (double)p.rows) * net->share;
+    return p;
+}
+static void lgelu__cross_entropy_forward_piece(void *user, size_t task)
+{
+    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
+    for (i = task * p->piece; i < end; i++) {
+        const float *x = p->x + i * p->classes;
+        float most = lgelu__k()->max(x, p->classes);
+        double log_sum = lgelu__log((double)lgelu__k()->sum_exp(NULL, x, most, p->classes));
+        p->shift[i] = (float)((double)most + log_sum);
+        p->loss[i] = ((double)most - (double)x[(size_t)p->label[i]]) + log_sum;
+    }
+}
+static void lgelu__cross_entropy_backward_piece(void *user, size_t task)       /* (softmax - 1[label]) / rows */
+{
+    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
+    for (i = task * p->piece; i < end; i++) {
+        lgelu__k()->softmax(p->d + i * p->classes, p->x + i * p->classes, p->shift[i], p->share, p->classes);
+        p->d[i * p->classes + (size_t)p->label[i]] -= p->share;
+    }
+}
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
 {
-    const lgelu_node *logits = net->nodes + node->input[0], *target = net->nodes + node->input[1];
-    const float *x = lgelu__in(net, node, 0);
-    const int32_t *label = (const int32_t *)target->bound;
-    float *shift = lgelu__at(net, node, LGELU__AUX);
-    size_t i, rows = lgelu__rows(net, logits), classes = logits->shape[2];
+    lgelu__loss_job p = lgelu__loss_make(net, node);
     double sum = 0;
-    if (!label) return LGELU_OK;
-    for (i = 0; i < rows; i++) {
-        float most;
-        double log_sum;
-        if (label[i] < 0 || (size_t)label[i] >= classes)
-            return lgelu__fail(net, LGELU_E_LABEL, "%s '%s': label %z is %d, expected 0 to %z", "labels", target->name, i, (long)label[i], classes - 1);
-        most = lgelu__k()->max(x + i * classes, classes);
-        log_sum = lgelu__log((double)lgelu__k()->sum_exp(x + i * classes, most, classes));
-        shift[i] = (float)((double)most + log_sum);
-        sum += ((double)most - (double)x[i * classes + (size_t)label[i]]) + log_sum;
-    }
-    net->loss += sum / (double)rows;
+    size_t i;
+    if (!p.label) return LGELU_OK;
+    for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
+        return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
+    lgelu__parallel(&net->threads, lgelu__cross_entropy_forward_piece, &p, (p.rows - 1) / p.piece + 1);
+    for (i = 0; i < p.rows; i++) sum += p.loss[i];
+    net->loss += sum / (double)p.rows;
     return LGELU_OK;
 }
 static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const lgelu_node *logits = net->nodes + node->input[0], *target = net->nodes + node->input[1];
-    const float *x = lgelu__in(net, node, 0), *shift = lgelu__at(net, node, LGELU__AUX);
-    const int32_t *label = (const int32_t *)target->bound;
-    size_t i, rows = lgelu__rows(net, logits), classes = logits->shape[2];
-    float share = (float)(1 / (double)rows) * net->share, *d = dx[0];
-    if (!d) return;
-    if (!label) { memset(d, 0, rows * classes * sizeof *d); return; }
-    for (i = 0; i < rows; i++) {                                      /* (softmax - 1[label]) / rows */
-        lgelu__k()->softmax(d + i * classes, x + i * classes, shift[i], share, classes);
-        d[i * classes + (size_t)label[i]] -= share;
-    }
+    lgelu__loss_job p = lgelu__loss_make(net, node);
+    p.d = dx[0];
+    if (!p.d) return;
+    if (!p.label) memset(p.d, 0, p.rows * p.classes * sizeof *p.d);
+    else lgelu__parallel(&net->threads, lgelu__cross_entropy_backward_piece, &p, (p.rows - 1) / p.piece + 1);
 }
 static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     const lgelu_node *logits = net->nodes + node->input[0];
-    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(float));
+    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double) + sizeof(float));
 }
 static lgelu_status lgelu__squared_error_forward(lgelu_net *net, lgelu_node *node)
 {
@@ -1968,6 +2381,7 @@ static void lgelu__squared_error_backward(lgelu_net *net, lgelu_node *node, floa
 
 static const lgelu__layer lgelu__layers[] = {
     { "input",              NULL,                         NULL,                          NULL,                     0 },
+    { "tokens",             NULL,                         NULL,                          NULL,                     0 },
     { "labels",             NULL,                         NULL,                          NULL,                     0 },
     { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     LGELU__KEEPS },
     { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
@@ -1977,6 +2391,14 @@ static const lgelu__layer lgelu__layers[] = {
     { "max pool",           lgelu__pool_forward,          lgelu__pool_backward,          lgelu__pool_aux,          0 },
     { "average pool",       lgelu__pool_forward,          lgelu__pool_backward,          NULL,                     0 },
     { "view",               NULL,                         lgelu__pass_backward,          NULL,                     LGELU__PASSES },
+    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     0 },
+    { "position",           lgelu__position_forward,      lgelu__position_backward,      NULL,                     LGELU__IN_PLACE },
+    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS },
+    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     lgelu__attention_aux,     LGELU__KEEPS },
+    { "dropout",            lgelu__dropout_forward,       lgelu__dropout_backward,       NULL,                     LGELU__IN_PLACE },
+    { "patches",            lgelu__patches_forward,       lgelu__patches_backward,       NULL,                     0 },
+    { "class token",        lgelu__class_token_forward,   lgelu__class_token_backward,   NULL,                     0 },
+    { "take",               lgelu__take_forward,          lgelu__take_backward,          NULL,                     0 },
     { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, lgelu__cross_entropy_aux, LGELU__KEEPS },
     { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     LGELU__KEEPS }
 };
@@ -2005,6 +2427,7 @@ static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
     for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
     node->op = op;
     node->init = net->init;
+    node->deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node->input[0] = a; node->input[1] = b;
     node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
     for (k = 0; k < node->inputs; k++) {
@@ -2013,7 +2436,8 @@ static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
             return -1;
         }
         learns |= net->nodes[node->input[k]].learns;
-        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
+        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
+            || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
             lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': '%s' can't be its input %z", lgelu__layers[op].name, name, net->nodes[node->input[k]].name, (size_t)k);
             return -1;
         }
@@ -2111,6 +2535,177 @@ LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, 
 LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
 {
     return lgelu__loss(net, LGELU__SQUARED_ERROR, name, x, target);
+}
+/* ---- Transformers ---- */
+static int lgelu__refuse(lgelu_net *net, int i, const char *what, size_t n)      /* a shape that the layer can't take */
+{
+    lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': %s %z", lgelu__layers[net->nodes[i].op].name, net->nodes[i].name, what, n);
+    return -1;
+}
+static int lgelu__with_matrix(lgelu_net *net, int i, size_t rows, size_t columns)
+{
+    if (i < 0) return i;
+    net->nodes[i].weights = lgelu__times(rows, columns);
+    net->nodes[i].learns = 1;
+    return !columns || net->nodes[i].weights > (size_t)-1 / 64 ? lgelu__refuse(net, i, "channels", columns) : i;
+}
+LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+{
+    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
+}
+LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
+{
+    int i = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    if (i < 0) return i;
+    net->nodes[i].shape[2] = channels;
+    return lgelu__with_matrix(net, i, net->nodes[tokens].shape[2], channels);
+}
+LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    return i < 0 ? i : lgelu__with_matrix(net, i, net->nodes[i].shape[0] * net->nodes[i].shape[1], net->nodes[i].shape[2]);
+}
+LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    if (i < 0) return i;
+    net->nodes[i].biases = 2 * net->nodes[i].shape[2];                /* gains, then shifts: neither decays */
+    net->nodes[i].learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
+{
+    int i = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    lgelu_node *node;
+    if (i < 0) return i;
+    node = net->nodes + i;
+    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads) return lgelu__refuse(net, i, "its input must be 3·heads times a whole number of channels, not", node->shape[2]);
+    if (node->shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", node->shape[0]);
+    node->shape[2] /= 3;
+    node->option[0] = heads; node->option[1] = causal != 0;
+    return i;
+}
+LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
+{
+    int i;
+    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
+    i = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
+    if (i < 0) return i;
+    if (!(rate > 0 && rate < 1)) { lgelu__fail(net, LGELU_E_ARGUMENT, "dropout '%s': the rate must be at least 0 and less than 1", name); return -1; }
+    net->nodes[i].rate = rate;
+    return i;
+}
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
+{
+    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    if (i < 0) return i;
+    if (embedding < 0 || embedding >= i || net->nodes[embedding].op != LGELU__EMBEDDING) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "linear '%s': only an embedding's matrix can be shared", name);
+        return -1;
+    }
+    if (net->nodes[embedding].shape[2] != net->nodes[i].shape[2]) return lgelu__refuse(net, i, "the embedding has another number of channels than", net->nodes[i].shape[2]);
+    net->nodes[i].shape[2] = net->nodes[embedding].weights / net->nodes[embedding].shape[2];
+    net->nodes[i].shares = embedding + 1;
+    net->nodes[i].learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
+{
+    int i = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    size_t *s;
+    if (i < 0) return i;
+    s = net->nodes[i].shape;
+    if (!side || s[0] % side || s[1] % side) return lgelu__refuse(net, i, "the picture can't be cut into squares of side", side);
+    s[2] *= side * side;
+    s[1] = s[0] / side * (s[1] / side);
+    s[0] = 1;
+    net->nodes[i].option[0] = side;
+    return i;
+}
+LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    if (i < 0) return i;
+    if (net->nodes[i].shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", net->nodes[i].shape[0]);
+    net->nodes[i].shape[1]++;
+    net->nodes[i].biases = net->nodes[i].shape[2];
+    net->nodes[i].learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
+{
+    int i = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    size_t tokens;
+    if (i < 0) return i;
+    tokens = net->nodes[i].shape[0] * net->nodes[i].shape[1];
+    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, i, "there are no such tokens, only", tokens);
+    net->nodes[i].option[0] = first; net->nodes[i].option[1] = count;
+    net->nodes[i].shape[0] = net->nodes[i].shape[1] = 1;
+    return i;
+}
+static const char *lgelu__in_block(char text[32], size_t block, const char *name)     /* h.BLOCK.NAME */
+{
+    char digit[24], *d = digit + sizeof digit, *t = text;
+    *--d = 0;
+    do { *--d = (char)('0' + block % 10); block /= 10; } while (block);
+    *t++ = 'h'; *t++ = '.';
+    while (*d) *t++ = *d++;
+    *t++ = '.';
+    while (*name && t < text + 31) *t++ = *name++;
+    *t = 0;
+    return text;
+}
+static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t, int causal)
+{
+    size_t b, hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    float deviation = net->deviation > 0 ? net->deviation : 0.02f, narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    char s[32];
+    int y;
+    for (b = 0; b < t->layers && !net->status; b++) {
+        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_1"), x);
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_attn"), y, lgelu__times(3, t->width));
+        y = lgelu_attention (net, lgelu__in_block(s, b, "attn"), y, t->heads, causal);
+        net->deviation = narrow;
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_proj"), y, t->width);
+        net->deviation = deviation;
+        y = lgelu_dropout   (net, lgelu__in_block(s, b, "attn.drop"), y, t->dropout);
+        x = lgelu_add       (net, lgelu__in_block(s, b, "attn.add"), y, x);
+        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_2"), x);
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_fc"), y, hidden);
+        y = lgelu_gate      (net, lgelu__in_block(s, b, "mlp.gate"), y, t->gate, t->lambda);
+        net->deviation = narrow;
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_proj"), y, t->width);
+        net->deviation = deviation;
+        y = lgelu_dropout   (net, lgelu__in_block(s, b, "mlp.drop"), y, t->dropout);
+        x = lgelu_add       (net, lgelu__in_block(s, b, "mlp.add"), y, x);
+    }
+    return lgelu_layer_norm(net, "ln_f", x);
+}
+LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
+{
+    lgelu_init init = net->init;
+    int x, wte;
+    net->init = LGELU_NORMAL;
+    wte = lgelu_embedding(net, "wte", tokens, shape->width);
+    x = lgelu_dropout(net, "drop", lgelu_position(net, "wpe", wte), shape->dropout);
+    x = lgelu__transformer(net, x, shape, 1);
+    x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2]) : lgelu_linear_tied(net, "lm_head", x, wte);
+    net->init = init;
+    return x;
+}
+LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes)
+{
+    lgelu_init init = net->init;
+    int x;
+    net->init = LGELU_NORMAL;
+    x = lgelu_linear(net, "patch", lgelu_patches(net, "patches", image, side), shape->width);
+    if (!mean) x = lgelu_class_token(net, "class", x);
+    x = lgelu_dropout(net, "drop", lgelu_position(net, "position", x), shape->dropout);
+    x = lgelu__transformer(net, x, shape, 0);
+    x = lgelu_take(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
+    x = lgelu_linear(net, "head", x, classes);
+    net->init = init;
+    return x;
 }
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
 {
@@ -2286,7 +2881,7 @@ static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the va
 static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_mode mode)
 {
     int i = (int)(node - net->nodes), n = net->count, end = 2 * n, train = mode == LGELU_TRAIN, j, k;
-    int last = i, writes = end, written = i, readers = 0, writers = 0, reader = i, below = -1, scratch = 0, x;
+    int last = i, writes = end, written = i, readers = 0, writers = 0, reader = i, below = -1, scratch = 0, loss = 0, x;
     size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
     size_t (*aux)(const lgelu_net *, const lgelu_node *, size_t) = lgelu__layers[node->op].aux;
     for (j = i + 1; j < n; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
@@ -2296,14 +2891,16 @@ static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_m
         if (back < writes) writes = back;
         if (back > written) written = back;
         readers += net->nodes[j].op < LGELU__CROSS_ENTROPY;
+        if (!k) loss = net->nodes[j].op;
         writers++;
         below = reader;                                               /* the last reader but one */
         reader = j;
     }
+    if (mode == LGELU_GENERATE) for (j = i + 1; j < n; j++) if (net->nodes[j].op == LGELU__ATTENTION && net->nodes[j].input[0] == i) last = end;
     for (j = i + 1; j < reader; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i)
         scratch |= !(lgelu__layers[net->nodes[j].op].traits & LGELU__ADDS);
     scratch |= below == reader;                                       /* x + x */
-    lgelu__live(&node->buffer[LGELU__VALUE], bytes, i, readers ? last : end);                   /* results stay readable */
+    lgelu__live(&node->buffer[LGELU__VALUE], bytes, last == end ? 0 : i, readers ? last : end); /* results stay readable */
     node->host = node->lent = i;
     x = node->inputs ? net->nodes[node->input[0]].host : i;
     node->absorbed = node->op == LGELU__BATCH_NORM && writers == 1 && (lgelu__layers[net->nodes[reader].op].traits & LGELU__ABSORBS)
@@ -2323,6 +2920,8 @@ static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_m
     lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train && node->learns ? end - 1 - i : last < end ? last : i);
     train = train && node->learns;
     if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
+    node->overwrites = train && writers == 1 && !readers && node->op > LGELU__LABELS && node->host == i && loss == LGELU__CROSS_ENTROPY;
+    if (node->overwrites) { node->buffer[LGELU__VALUE].to = end - 1 - i; writers = 0; }         /* softmax - 1[label], where the logits stood */
     lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
     lgelu__live(&node->buffer[LGELU__SCRATCH], train && scratch ? bytes : 0, writes, written);
 }
@@ -2404,6 +3003,8 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         node->hardness = net->hardnesses;
         if (node->hardnesses > 0x7FFFFFFF - net->hardnesses) { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
         net->hardnesses += node->hardnesses;
+        if (node->shares) node->weight = net->nodes[node->shares - 1].weight;
+        if (node->op == LGELU__ATTENTION && lgelu__attention_work(node) > pack) pack = lgelu__attention_work(node);
         node->state = net->states;
         net->states += node->states;
         if (node->op == LGELU__CONV) {
@@ -2411,11 +3012,11 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
             if (use > pack) pack = use;
         }
         if (node->op == LGELU__LINEAR) {
-            size_t in = node->weights / node->biases, rows = lgelu__times(batch, node->shape[0] * node->shape[1]), k;
+            size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2], rows = lgelu__times(batch, node->shape[0] * node->shape[1]), k;
             size_t use[3];
-            use[0] = lgelu_multiply_bytes(rows, node->biases, in);
-            use[1] = lgelu_multiply_bytes(node->biases, in, rows);
-            use[2] = lgelu_multiply_bytes(rows, in, node->biases);
+            use[0] = lgelu_multiply_bytes(rows, out, in);
+            use[1] = lgelu_multiply_bytes(out, in, rows);
+            use[2] = lgelu_multiply_bytes(rows, in, out);
             for (k = 0; k < 1 + 2 * train; k++) if (use[k] > pack) pack = use[k];
         }
     }
@@ -2451,6 +3052,26 @@ static float lgelu__free(const lgelu_hardness *h, float lambda)         /* s; Re
 {
     return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
+typedef struct { lgelu_net *net; int node; uint64_t seed; } lgelu__first;
+
+static void lgelu__first_piece(void *user, size_t index)              /* first weights; stream: the layer's number */
+{
+    const lgelu__first *p = (const lgelu__first *)user;
+    const lgelu_node *node = p->net->nodes + p->node;
+    double out = (double)lgelu__outputs(node), in = (double)node->weights / out;
+    float *w = p->net->w + node->weight, bound;
+    int normal = node->init == LGELU_NORMAL || node->op == LGELU__EMBEDDING || node->op == LGELU__POSITION;
+    size_t j = index * LGELU__PIECE, end = lgelu__least(node->weights, j + LGELU__PIECE);
+    if (node->op == LGELU__CONV) out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
+    bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
+    for (; normal && j < end; j += 2) {
+        double x[2];
+        lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
+        w[j] = node->deviation * (float)x[0];
+        if (j + 1 < end) w[j + 1] = node->deviation * (float)x[1];
+    }
+    for (; j < end; j++) w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+}
 LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed)
 {
     size_t need = lgelu_net_bytes(net, batch, mode), j;
@@ -2462,18 +3083,19 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
+    net->seed = seed;
     net->fresh = 1;
     net->gradient_scale = net->share = 1;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        double out = (double)lgelu__outputs(node), in = node->weights ? (double)node->weights / out : 1;
-        float bound;
-        if (node->op == LGELU__CONV) out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
-        bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
-        for (j = 0; j < node->weights; j++)                           /* stream: the layer's number */
-            net->w[node->weight + j] = (2 * lgelu_uniform(seed, (uint64_t)i, j) - 1) * bound;
-        for (j = 0; node->op == LGELU__BATCH_NORM && j < node->shape[2]; j++)
-            net->w[node->bias + j] = net->state[node->state + node->shape[2] + j] = 1;
+        lgelu__first first;
+        first.net = net; first.node = i; first.seed = seed;
+        lgelu__parallel(&net->threads, lgelu__first_piece, &first, (node->weights + LGELU__PIECE - 1) / LGELU__PIECE);
+        for (j = 0; j < node->biases; j++)                            /* biases start at 0, gains at 1 */
+            if (node->op == LGELU__CLASS_TOKEN) net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+            else if (node->op == LGELU__LAYER_NORM && j < node->shape[2]) net->w[node->bias + j] = 1;
+            else if (node->op == LGELU__BATCH_NORM && j < node->shape[2])
+                net->w[node->bias + j] = net->state[node->state + node->shape[2] + j] = 1;
         for (j = 0; j < (size_t)node->hardnesses; j++) {
             size_t k = (size_t)node->hardness + j;
             net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
@@ -2515,19 +3137,17 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- running ---- */
-LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
+static lgelu_status lgelu__run(lgelu_net *net)
 {
     int i, k;
-    if (net->status) return net->status;
-    if (!net->memory || !samples || samples > net->batch)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
-    net->samples = samples;
     net->loss = 0;
+    net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
+        if (net->tokens && node->op >= LGELU__CROSS_ENTROPY) continue;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
-            if (x->op == LGELU__INPUT && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
+            if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
                 return lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name);
         }
         if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
@@ -2535,6 +3155,34 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
     if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
     net->pending = 1;
     return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
+{
+    if (net->status) return net->status;
+    if (!net->memory || !samples || samples > net->batch)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
+    net->samples = samples;
+    net->from = net->tokens = 0;
+    return lgelu__run(net);
+}
+LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
+{
+    size_t context = 0;
+    int i;
+    if (net->status) return net->status;
+    if (!net->memory || net->mode != LGELU_GENERATE) return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (node->op == LGELU__TOKENS && !context) context = node->shape[1];
+        if (node->op == LGELU__INPUT || (node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY && node->shape[1] != context)
+            || (node->op >= LGELU__PATCHES && node->op <= LGELU__TAKE) || (node->op == LGELU__ATTENTION && !node->option[1]))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__layers[node->op].name, node->name);
+    }
+    if (!count || from > context || count > context - from)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
+    net->samples = 1;
+    net->from = from; net->tokens = count;
+    return lgelu__run(net);
 }
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
@@ -2544,7 +3192,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
     net->gradient_scale = 1;
-    for (i = 0; i < net->count; i++) net->nodes[i].written = 0;
+    for (i = 0; i < net->count; i++) net->nodes[i].written = net->nodes[i].begun = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
         float *dx[3] = { NULL, NULL, NULL };
@@ -2677,6 +3325,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
                (size_t)net->hardnesses * sizeof *net->lambda);
     net->fresh = 1;
     net->gradient_scale = 1;
+    net->pass = 0;
     return LGELU_OK;
 }
 
@@ -2688,7 +3337,7 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node), *y;
     const lgelu_buffer *b;
-    if (!x || x->op == LGELU__LABELS || x->absorbed) return NULL;
+    if (!x || x->op == LGELU__TOKENS || x->op == LGELU__LABELS || x->absorbed) return NULL;
     if (net->nodes[x->host].op == LGELU__INPUT) return (const float *)net->nodes[x->host].bound;
     /* the forward ends at time count: what is not kept until then, or until the end once a backward has run, is overwritten */
     b = net->nodes[x->host].buffer + LGELU__VALUE;
@@ -2700,7 +3349,7 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node);
-    return x && x->weights ? net->w + x->weight : NULL;
+    return x && (x->weights || x->shares) ? net->w + x->weight : NULL;
 }
 LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 {
@@ -2770,6 +3419,10 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
 /* ---- the tensors of a network, one after another; NULL after the last ---- */
 typedef struct { const lgelu_node *node; const char *suffix; float *data; size_t shape[2]; int dims, required; } lgelu__tensor;
 
+static size_t lgelu__matrix_rows(const lgelu_node *node)
+{
+    return node->op == LGELU__EMBEDDING || node->op == LGELU__POSITION ? node->weights / node->shape[2] : lgelu__outputs(node);
+}
 static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 {
     static const char suffix[14][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v",
@@ -2788,8 +3441,8 @@ static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
     t->suffix = suffix[kind];
     t->data = array[kind] && n ? array[kind] + (kind < 3 ? node->weight : kind < 6 ? node->bias : (size_t)node->hardness) : NULL;
     t->dims = kind < 3 ? 2 : 1;
-    t->shape[0] = kind < 3 ? lgelu__outputs(node) : n;
-    t->shape[1] = kind < 3 && n ? n / lgelu__outputs(node) : 1;
+    t->shape[0] = kind < 3 ? lgelu__matrix_rows(node) : n;
+    t->shape[1] = kind < 3 && n ? n / lgelu__matrix_rows(node) : 1;
     t->required = kind == 0 || kind == 3 || kind > 11;
     if (node->states && (kind < 6 || kind > 11)) {                    /* its factors and constants, its means and variances are one array each */
         n = node->shape[2];
@@ -2797,6 +3450,11 @@ static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
         if (kind > 11) t->data = array[kind] + node->state + (kind == 13 ? n : 0);
         t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
     } else if (kind > 11) t->data = NULL;
+    if (node->op == LGELU__LAYER_NORM && kind < 6) {                  /* gains go by the name of weights */
+        n = node->shape[2];
+        t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
+        t->data = array[kind] ? array[kind] + node->bias + (kind < 3 ? 0 : n) : NULL;
+    }
     return 1;
 }
 static const char *lgelu__gate_names(int kind)
@@ -4626,7 +5284,15 @@ static LGELU__TARGET float LGELU__FN(max)(const float *x, size_t n)
     for (; i < n; i++) most = x[i] > most ? x[i] : most;
     return most;
 }
-static LGELU__TARGET float LGELU__FN(sum_exp)(const float *x, float shift, size_t n)
+LGELU__WORD V LGELU__FN(head)(V a, size_t n)                          /* its first n numbers, then zeros */
+{
+    float t[v_lanes];
+    if (n >= v_lanes) return a;
+    v_store(t, v_set(0));
+    v_store_n(t, a, n);
+    return v_load(t);
+}
+static LGELU__TARGET float LGELU__FN(sum_exp)(float *p, const float *x, float shift, size_t n)
 {
     const V s = v_set(shift);
     float sum[16];
@@ -4635,8 +5301,10 @@ static LGELU__TARGET float LGELU__FN(sum_exp)(const float *x, float shift, size_
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16)
         for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-            V e = LGELU__FN(exp)(v_sub(v_load_n(x + i + j * v_lanes, n - i - j * v_lanes), s));
-            a[j] = v_add(a[j], n - i - j * v_lanes < v_lanes ? (v_store(sum, v_set(0)), v_store_n(sum, e, n - i - j * v_lanes), v_load(sum)) : e);
+            size_t k = i + j * v_lanes;
+            V e = LGELU__FN(exp)(v_sub(v_load_n(x + k, n - k), s));
+            if (p) v_store_n(p + k, e, n - k);
+            a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
         }
     for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
     return lgelu__fold(sum);
@@ -4655,6 +5323,111 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
     size_t i;
     for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_add(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
 }
+static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale, size_t n)
+{
+    const V s = v_set(scale);
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
+}
+
+#ifdef LGELU_TRAINER
+/* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing ---- */
+static LGELU__TARGET void LGELU__FN(softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n)
+{
+    V a[16 / v_lanes], s = v_set(scale), mean;
+    float sum[16];
+    size_t i, j;
+    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
+    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+        size_t k = i + j * v_lanes;
+        a[j] = v_fma(v_load_n(dp + k, n - k), v_load_n(p + k, n - k), a[j]);
+    }
+    for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
+    mean = v_set(lgelu__fold(sum));
+    for (i = 0; i < n; i += v_lanes)
+        v_store_n(dx + i, v_mul(v_mul(v_load_n(p + i, n - i), s), v_sub(v_load_n(dp + i, n - i), mean)), n - i);
+}
+static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
+{
+    V a[16 / v_lanes], mean = v_set(0), r;
+    float sum[16];
+    size_t i, j;
+    int pass;
+    for (pass = 0; pass < 2; pass++) {                                /* the mean, then the mean square of the distance from it */
+        for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
+        for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+            size_t k = i + j * v_lanes;
+            V d = v_sub(v_load_n(x + k, n - k), mean);
+            a[j] = pass ? (d = LGELU__FN(head)(d, n - k), v_fma(d, d, a[j])) : v_add(a[j], d);
+        }
+        for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
+        stat[pass] = lgelu__fold(sum) / (float)n;
+        if (!pass) mean = v_set(stat[0]);
+    }
+    stat[1] = 1 / sqrtf(stat[1] + 1e-5f);
+    r = v_set(stat[1]);
+    for (i = 0; i < n; i += v_lanes)
+        v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i), v_load_n(gain + n + i, n - i)), n - i);
+}
+/* with h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx = r·(g - mean(g) - h·mean(g·h)) */
+static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat,
+                                                        const float *gain, size_t n)
+{
+    V a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
+    float sum[2][16];
+    size_t i, j;
+    for (j = 0; j < 16 / v_lanes; j++) a[0][j] = a[1][j] = v_set(0);
+    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+        size_t k = i + j * v_lanes;
+        V d = v_load_n(dy + k, n - k), h = v_mul(v_sub(v_load_n(x + k, n - k), mean), r), g = v_mul(d, v_load_n(gain + k, n - k));
+        v_store_n(dgain + k, v_fma(d, h, v_load_n(dgain + k, n - k)), n - k);
+        v_store_n(dgain + n + k, v_add(d, v_load_n(dgain + n + k, n - k)), n - k);
+        a[0][j] = v_add(a[0][j], g);
+        a[1][j] = v_fma(g, h, a[1][j]);
+    }
+    if (!dx) return;
+    for (j = 0; j < 16 / v_lanes; j++) { v_store(sum[0] + j * v_lanes, a[0][j]); v_store(sum[1] + j * v_lanes, a[1][j]); }
+    b = v_set(lgelu__fold(sum[0]) / (float)n);
+    c = v_set(lgelu__fold(sum[1]) / (float)n);
+    for (i = 0; i < n; i += v_lanes) {
+        V h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
+    }
+}
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; 16 Philox blocks at a time, which
+   the compiler makes vectors of */
+static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)
+{
+    const uint32_t limit = (uint32_t)(rate * 16777216.0f);
+    const float scale = 1 / (1 - rate);
+    size_t i, j;
+    for (i = 0; i < n; i += 64) {
+        uint32_t c0[16], c1[16], c2[16], c3[16], k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+        float t[64];
+        int l, round;
+        for (l = 0; l < 16; l++) {
+            uint64_t block = ((uint64_t)first + i) / 4 + (uint64_t)l;
+            c0[l] = (uint32_t)block; c1[l] = (uint32_t)(block >> 32); c2[l] = (uint32_t)stream; c3[l] = (uint32_t)(stream >> 32);
+        }
+        for (round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+            for (l = 0; l < 16; l++) {
+                uint64_t p = (uint64_t)0xD2511F53u * c0[l], q = (uint64_t)0xCD9E8D57u * c2[l];
+                c0[l] = (uint32_t)(q >> 32) ^ c1[l] ^ k0;
+                c1[l] = (uint32_t)q;
+                c2[l] = (uint32_t)(p >> 32) ^ c3[l] ^ k1;
+                c3[l] = (uint32_t)p;
+            }
+        for (l = 0; l < 16; l++) {
+            t[4 * l]     = c0[l] >> 8 >= limit ? scale : 0;
+            t[4 * l + 1] = c1[l] >> 8 >= limit ? scale : 0;
+            t[4 * l + 2] = c2[l] >> 8 >= limit ? scale : 0;
+            t[4 * l + 3] = c3[l] >> 8 >= limit ? scale : 0;
+        }
+        for (j = 0; j < 64 && i + j < n; j += v_lanes)
+            v_store_n(y + i + j, v_mul(v_load(t + j), v_load_n(x + i + j, n - i - j)), n - i - j);
+    }
+}
+#endif
 
 #ifdef LGELU_TRAINER
 /* ---- matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
@@ -4812,6 +5585,42 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
     for (; j < n; j += v_lanes) LGELU__FN(column_sum)(1, sum + j, x + j, x_row, m, n - j, accumulate);
 }
 
+/* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
+   memory sets the pace; each number is the same chain of fma as in a tile */
+LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, size_t end)
+{
+    const size_t k = job->k, a_row = job->a.row, b_col = job->b.col;
+    for (; j < end; j += v_lanes) {
+        const size_t n = end - j < v_lanes ? end - j : v_lanes;
+        const float *b = job->b.x + j * b_col;
+        V sum[4], t[4];
+        float column[4 * v_lanes];
+        size_t i, l, q;
+        LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = job->bias ? v_load_n(job->bias + j, n) : v_set(0);
+        for (l = 0; l + 4 <= k && n == v_lanes; l += 4) {
+            v_turn(t, b + l, b_col);
+            LGELU__UNROLL for (i = 0; i < m; i++)
+                LGELU__UNROLL for (q = 0; q < 4; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        }
+        for (; l < k; l += 4) {                                       /* an edge */
+            size_t depth = k - l < 4 ? k - l : 4;
+            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
+            for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
+            LGELU__UNROLL for (i = 0; i < m; i++)
+                for (q = 0; q < depth; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        }
+        LGELU__UNROLL for (i = 0; i < m; i++) v_store_n(job->c + i * job->c_row + j, sum[i], n);
+    }
+}
+static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t j, size_t end)
+{
+    switch (job->m) {
+    case 1:  LGELU__FN(few)(1, job, j, end); break;
+    case 2:  LGELU__FN(few)(2, job, j, end); break;
+    case 3:  LGELU__FN(few)(3, job, j, end); break;
+    default: LGELU__FN(few)(4, job, j, end); break;
+    }
+}
 /* ---- pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
    a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
 LGELU__WORD void LGELU__FN(move)(float *out, const float *in, size_t n)       /* in NULL: zeros */
@@ -5014,12 +5823,13 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
     LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
-    LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
+    LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add), LGELU__FN(scale),
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
+    LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
-    LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), v_rows, 2 * v_lanes
+    LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
 };
 
