@@ -52,7 +52,7 @@
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
 
-   HISTORY     0.1  kernels, hardness, optimiser, instruments, dense networks
+   HISTORY     0.1  kernels, hardness, optimiser, instruments, dense and convolutional networks
 */
 #ifndef LGELU__PASS
 
