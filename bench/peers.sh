@@ -1,5 +1,5 @@
 #!/bin/sh
-# The training step of lgelu.h beside PyTorch's (Debian: python3-torch), interleaved, the fastest round of each.
+# The training steps of lgelu.h beside PyTorch's (Debian: python3-torch), interleaved, the fastest round of each.
 # Debian's OpenBLAS may pick slow kernels on a CPU it does not know: the core types below are tried first and the best one is
 # kept. OMP_WAIT_POLICY=passive keeps PyTorch's waiting threads off the few cores.            SPDX-License-Identifier: MIT-0
 set -eu
@@ -29,15 +29,20 @@ else
     echo "PyTorch: skipped (apt-get install python3-torch)"
 fi
 
-for round in $(seq "$rounds"); do
-    for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
-        OMP_NUM_THREADS=$threads "$build/step" 5 >> "$lines"
-        [ $torch = 0 ] || OMP_NUM_THREADS=$threads "$python" step.py "$threads" 5 >> "$lines"
+# measure PROGRAM TITLE ROUNDS: both peers in turn, PROGRAM and PROGRAM.py, then the table
+measure() {
+    : > "$lines"
+    for round in $(seq "$rounds"); do
+        for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
+            OMP_NUM_THREADS=$threads "$build/$1" "$3" >> "$lines"
+            [ $torch = 0 ] || OMP_NUM_THREADS=$threads "$python" "$1.py" "$threads" "$3" >> "$lines"
+        done
     done
-done
-
-echo
-echo "training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW; fastest of $rounds interleaved rounds"
+    echo
+    echo "$2; fastest of $rounds interleaved rounds"
+    table
+}
+table() {
 awk -v RS='\n' '
 function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
 {
@@ -58,3 +63,7 @@ END {
         printf "\n"
     }
 }' "$lines"
+}
+
+measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5
+measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3
