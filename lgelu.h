@@ -24,23 +24,27 @@
        }
 
    MAP         search for the token to open the door
-     [1] DECLARATIONS   the interface: yardstick, kernels, hardness, optimiser, hardening, instruments, network
+     [1] DECLARATIONS   the interface: yardstick, kernels, 16-bit kernels, stochastic gate, hardness, optimiser, hardening,
+                        random numbers, instruments; matrix product, network, exchange          (LGELU_TRAINER)
      [2] PLATFORM       compilers, target attribute, atomics, refused flags, exact fma
      [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same bits everywhere
      [4] DISPATCH       this file includes itself once per instruction set; the table; cpuid; the public kernels
      [5] HARDNESS       λ(s), slope, inverse, gap to ReLU, target, the hardening plan
      [6] OPTIMISER      AdamW on flat arrays; the group of s
      [7] INSTRUMENTS    flips, dead share, OUI, pattern change, drift, Spearman
-     [8] NETWORK        matrix products, the graph of layers, memory plan, forward, backward, step          (LGELU_TRAINER)
-     [9] EXCHANGE       checkpoints as safetensors, through a caller's write function      (LGELU_TRAINER)
+     [8] NETWORK        matrix products; layers: dense, convolution, normalisation, pooling, attention, losses; builders;
+                        the memory plan; forward, backward, generate, step                      (LGELU_TRAINER)
+     [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
      [K] KERNELS        vocabularies (scalar, AVX2, AVX-512, NEON), METHOD, then every kernel once
 
    PROMISES
+     Accuracy      of every float x at λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests expand.
      Determinism   y[i] depends on x[i] and λ alone: not on i, n, alignment, neighbours or instruction set. Sums run over
                    16 virtual lanes in one order. gcc and clang, -O0 to -O3, contraction on or off: the same bits.
      Threads       every function is reentrant; the only global is one atomic int, the instruction set in force.
      Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
-                   that the caller provides after asking for its size. No stdio, no environment, no errno.
+                   that the caller provides after asking for its size. No stdio, no environment, no errno; the largest
+                   array on the stack takes 16 KB.
      Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2) to +inf (ReLU; a negative x
                    gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept.
@@ -52,7 +56,7 @@
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
 
-   HISTORY     0.1  kernels, hardness, optimiser, instruments, dense networks
+   HISTORY     0.1  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer networks
 */
 #ifndef LGELU__PASS
 
@@ -88,10 +92,11 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);   /* x² φ(λx) 
 LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
 
-/* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result (relative also at the
-   root of dx; 3.5 there on the one float nearest to it), and in units of 2^-149 where that is below 2^-126. dlambda is one term with dy = 1; tanh_dx is relative but for x in
-   [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds the kernels to these very rows.       X(kernel, ulp, units of 2^-149) */
-#define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
+/* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result, and in units of
+   2^-149 where that is below 2^-126. dx is relative also at its root (3.5 ulp on the one float nearest to it). dlambda is one term
+   with dy = 1. tanh_dx is relative but for x in [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds
+   the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
+#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
 LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
@@ -102,6 +107,28 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 /* the tanh approximation of GELU, 0.5x(1 + tanh(√(2/π)(x + 0.044715x³))), as in GPT-2 (arXiv 1606.08415) */
 LGELU_DEF void lgelu_tanh_forward (float *y, const float *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
+
+/* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5, 10). To the nearest, ties to
+   even; too large becomes ±inf (f16: from 65520 on), too small gradually ±0; a NaN keeps its sign and first bits and is quiet. ---- */
+LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n);
+LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n);
+/* the gate on them, computed in f32 and rounded once; λ stays f32, Σ dy·x²φ(λx) double; y may be x, dx may be dy or NULL */
+LGELU_DEF void   lgelu_forward_bf16 (uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF void   lgelu_forward_f16  (uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward_f16 (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
+
+/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] = [R < Φ·2^32] with
+   R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the sign of x (of dy).
+   λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B with the forward's seed,
+   stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Returns Σ dy·x²φ(λx), of the mean, in both cases. ---- */
+typedef enum { LGELU_STRAIGHT_THROUGH = 0, LGELU_MEAN } lgelu_estimate;
+LGELU_DEF void   lgelu_stochastic_forward (float *y, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first);
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how);
 
 /* ---- hardness: λ >= 1 from the free number s at temperature t [L, 3]; softplus is the paper's, sigmoid is ours ---- */
 typedef enum { LGELU_SOFTPLUS = 0, LGELU_SIGMOID, LGELU_DIRECT } lgelu_map;
@@ -141,6 +168,7 @@ LGELU_DEF const char *lgelu_isa_name(int isa);     /* "scalar", "neon", "avx2", 
 /* ---- random numbers: Philox4x32-10 (Salmon et al., SC 2011); out[i] of a stream depends on (seed, stream, i) alone ---- */
 LGELU_DEF uint32_t lgelu_random (uint64_t seed, uint64_t stream, uint64_t i);            /* 32 random bits */
 LGELU_DEF float    lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i);            /* [0, 1), 24 bits */
+LGELU_DEF float    lgelu_normal (uint64_t seed, uint64_t stream, uint64_t i);            /* mean 0, deviation 1 */
 LGELU_DEF void     lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream);   /* a permutation of 0..n-1 */
 
 /* ---- instruments: small functions over activations, weights and histories; no trainer needed ---- */
@@ -168,10 +196,11 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 #ifdef LGELU_TRAINER
 /* ---- network: a graph of layers over one block of memory. A value is a node; samples lie in rows, channels last:
    (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return the new node, or -1 after an error;
-   errors stick, so one look at net.status (text in net.message, naming the layer) after building is enough. ---- */
+   errors stick until net.status is set back to LGELU_OK, so one look at it (text in net.message, naming the layer) after
+   building is enough. ---- */
 typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU } lgelu_gate_kind;
-typedef enum { LGELU_INFER = 0, LGELU_TRAIN } lgelu_mode;
-typedef enum { LGELU_HE = 0, LGELU_GLOROT } lgelu_init;                  /* uniform forms: ±√(6/in), ±√(6/(in + out)) */
+typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
+typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;    /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
 
 typedef struct { size_t bytes, at; int from, to; } lgelu_buffer;        /* its place in the block and its life: the memory plan */
 typedef struct {                             /* made by the builders; read what you like */
@@ -179,13 +208,21 @@ typedef struct {                             /* made by the builders; read what 
     int    op, inputs, input[3];
     size_t shape[3];                         /* rows, columns, channels of one sample */
     size_t weight, weights, bias, biases;    /* its matrix (outputs, inputs) and bias: first element in net.w, and count */
+    size_t state, states;                    /* its running statistics: first element in net.state, and count */
+    size_t window[2], stride, padding, groups;   /* of a convolution or a pooling */
+    float  momentum, eps;                    /* of a normalisation */
     int    hardness, hardnesses;             /* its λ's: first in net.lambda, and count */
     lgelu_gate_kind gate;
     lgelu_init init;
     float  lambda0;                          /* λ at the start */
-    int    learns, written;                  /* has a gradient; it holds something */
+    size_t option[2];                        /* attention: heads, causal; patches: their side; take: first token, how many */
+    float  rate, deviation;                  /* of dropout; of the first weights */
+    int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
+    int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
+    int    overwrites;                       /* its gradient takes the place of its value */
     const void *bound;                       /* an input's data */
-    int    host;                             /* the node in whose buffer the value lies */
+    int    host, lent;                       /* the nodes in whose buffers the value and the gradient lie */
+    int    absorbed;                         /* never written: its only reader computes it on the fly */
     lgelu_buffer buffer[4];                  /* value, gradient, what the forward leaves for the backward, scratch */
 } lgelu_node;
 
@@ -217,15 +254,20 @@ LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, siz
 
 typedef struct {
     lgelu_node *nodes; int count, capacity;
-    lgelu_init init;                         /* of the layers built next */
+    lgelu_init init; float deviation;        /* of the layers built next; 0 is 0.02 */
     lgelu_hardness hardness;                 /* the map of every learned λ; set it before lgelu_net_make */
     lgelu_threads threads;
     size_t batch, parameters, matrices;      /* w holds the matrices first (these decay), then biases: `parameters` in all */
     float *w, *g, *m, *v;                    /* weights, gradients, AdamW moments; the last three in training only */
+    size_t states; float *state;             /* running means and variances: no gradient, no decay, saved with the weights */
+    int    evaluate;                         /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
+    int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; set it before lgelu_net_bytes */
     int    hardnesses;
     float *lambda, *s, *s_m, *s_v, *lambda0; /* per hardness: λ, free number, its moments, λ where hardening begins */
     double *dlambda;
     size_t samples;                          /* of the last forward */
+    size_t from, tokens;                     /* of the last lgelu_net_generate */
+    uint64_t seed, pass;                     /* what dropout draws from, beside the step: the forwards since the last one */
     long   step;                             /* steps taken */
     double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
@@ -242,10 +284,44 @@ LGELU_DEF int  lgelu_linear(lgelu_net *net, const char *name, int x, size_t outp
 LGELU_DEF int  lgelu_gate  (lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda);      /* one λ */
 LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);                     /* one λ a channel (ours) */
 LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
+/* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros around, k over
+   the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0, 2, 3, 1). One chain of
+   fma over (i, j, k); but a kernel of 3 with stride 1, in one group and from 16 channels on, goes by Winograd's F(2×2, 3×3), 2.25 times
+   fewer products at about the same rounding error, unless net.direct is set. groups = channels = outputs is depthwise. */
+LGELU_DEF int  lgelu_conv  (lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
+                            size_t groups, int bias);
+/* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and under
+   net.evaluate; running += momentum·(batch's - running), the variance's n - 1 under the sum as in PyTorch (0.1, 1e-5) */
+LGELU_DEF int  lgelu_batch_norm  (lgelu_net *net, const char *name, int x, float momentum, float eps);
+LGELU_DEF int  lgelu_max_pool    (lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
+LGELU_DEF int  lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);   /* zeros count */
+LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);             /* the mean of each channel: (1, 1, channels) */
+LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);             /* (1, 1, rows·columns·channels), no copy */
 LGELU_DEF int  lgelu_cross_entropy     (lgelu_net *net, const char *name, int logits, int labels);    /* mean of -log softmax */
 LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target);         /* mean of (x - target)² */
+/* ---- Transformers: a token is a column, (1, tokens, channels); its layers ---- */
+LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);               /* int32_t, count a sample */
+LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);              /* a row of its matrix (vocabulary, channels) */
+LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
+LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);              /* (x - mean)/√(variance + 1e-5)·gain + shift over the channels */
+/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: no token sees a later one */
+LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
+LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
+LGELU_DEF int  lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);   /* x Eᵀ with the embedding's own matrix */
+LGELU_DEF int  lgelu_patches    (lgelu_net *net, const char *name, int image, size_t side); /* (rows, columns, c) → (1, patches, side·side·c) */
+LGELU_DEF int  lgelu_class_token(lgelu_net *net, const char *name, int x);              /* puts one learned token in front */
+LGELU_DEF int  lgelu_take       (lgelu_net *net, const char *name, int x, size_t first, size_t count);        /* the mean of some tokens */
+/* pre-LayerNorm networks with learned positions and GPT-2's first weights; the node of the logits. hidden 0: 4·width */
+typedef struct { size_t layers, heads, width, hidden; lgelu_gate_kind gate; float lambda, dropout; int untied; } lgelu_transformer;
+#define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
+LGELU_DEF int  lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
+LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes);   /* class token, or mean */
 /* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names fc1, gate1, fc2, ... */
 LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda);
+/* LeNet-5 with max pooling; a residual network for small pictures, 3 × 3 stem: stages of `blocks` basic blocks, each stage of
+   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2). The node of the logits. */
+LGELU_DEF int  lgelu_lenet (lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda);
+LGELU_DEF int  lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda);
 
 /* the block: ask for its size (0: see net.message), then lay the network out in it; weights and λ's start from the seed.
    The network keeps pointers into the block; the caller owns and frees it. */
@@ -256,6 +332,9 @@ LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *da
 
 /* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
 LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
+/* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
+   calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. */
+LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 /* gradients of share·loss, share = 1, or 1/k when k backward calls make up one step: the calls between two steps add up */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share);
 LGELU_DEF double       lgelu_net_clip    (lgelu_net *net, float most);          /* global L2 norm; scales it to at most `most` (0: no) */
@@ -287,6 +366,8 @@ LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);   /* net.lambda[hardness], λ >= 1 or +inf */
 LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate; back to LAMBDA: λ(s) */
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
+/* every batch normalisation that alone reads a convolution goes into its weights and bias; for a network made to infer, for good */
+LGELU_DEF lgelu_status lgelu_net_fold      (lgelu_net *net);
 
 /* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
    gate kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v where trained ---- */
@@ -352,7 +433,14 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
+#if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __GNUC__
 #include <cpuid.h>
 #else
@@ -529,6 +617,24 @@ LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
     return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
 }
+static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)       /* Box & Muller: cos and sin */
+{
+    uint32_t c[4];
+    double r, b;
+    c[0] = (uint32_t)(pair >> 1); c[1] = (uint32_t)(pair >> 33); c[2] = (uint32_t)stream; c[3] = (uint32_t)(stream >> 32);
+    lgelu__philox(c, seed);
+    r = sqrt(-2 * lgelu__log(((double)c[2 * (pair & 1)] + 0.5) * (1.0 / 4294967296.0)));
+    b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);         /* in [0, 2) */
+    x[0] = r * lgelu__cospi(b > 1 ? 2 - b : b);
+    b = fabs(b - 0.5);
+    x[1] = r * lgelu__cospi(b > 1 ? 2 - b : b);
+}
+LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i)
+{
+    double x[2];
+    lgelu__normal_pair(x, seed, stream, i / 2);
+    return (float)x[i & 1];
+}
 LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream)   /* Fisher-Yates */
 {
     size_t i, j;
@@ -558,6 +664,13 @@ typedef struct lgelu__block {                /* one block of a matrix product: m
     size_t step;                             /* k runs in such steps */
     int    turn;                             /* B is packed step by step, just before its only use */
 } lgelu__block;
+typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
+    const float *x;
+    size_t rows, columns, pixel;             /* of a picture; floats from pixel to pixel */
+    size_t channels, across;                 /* of a tap; taps in a row of the kernel */
+    size_t grid[2], step;                    /* picture's row = grid's row · step + tap + origin, columns likewise */
+    ptrdiff_t origin[2];
+} lgelu__patches;
 #endif
 typedef struct lgelu__kernels {
     void   (*forward)         (float *y, const float *x, float lambda, size_t n);
@@ -571,16 +684,41 @@ typedef struct lgelu__kernels {
     void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
     double (*square_sum)      (const float *x, size_t n);
     float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
-    float  (*sum_exp)         (const float *x, float shift, size_t n);                        /* Σ exp(x - shift) */
+    float  (*sum_exp)         (float *p, const float *x, float shift, size_t n);              /* Σ p, p = exp(x - shift), kept if not NULL */
     void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
     void   (*add)             (float *y, const float *a, const float *b, size_t n);
+    void   (*scale)           (float *y, const float *x, float scale, size_t n);
+    void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
+    void   (*to16)            (uint16_t *y, const float *x, int format, size_t n);
+    void   (*forward16)       (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n);
+    double (*backward16)      (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n);
+    void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
+                               uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
+    void   (*softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n);   /* scale·p(dp - Σ dp·p) */
+    void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
+    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
+    void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
     void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
+    void   (*patches)         (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
+    void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
+    /* y = (a·ka + ca) + (b·kb + cb), b, factors and constants may be NULL */
+    void   (*affine)          (float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb, const float *cb,
+                               size_t rows, size_t n);
+    void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
+    void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
+    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t n, int flip);            /* 3×3 taps to 16 matrices */
+    void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
+    void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
+    void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
+    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 4 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
+
+enum { LGELU__F16, LGELU__BF16 };
 
 /* 16 virtual lanes folded in one order */
 static float lgelu__fold(float *s)
@@ -606,17 +744,9 @@ static float lgelu__fold(float *s)
 #define LGELU__PASS 2
 #include LGELU__SELF
 #undef LGELU__PASS
-#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)   /* g++ warns of its own _mm512_undefined_ps (bug 105593) */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 #define LGELU__PASS 3
 #include LGELU__SELF
 #undef LGELU__PASS
-#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 #endif
 
 static int lgelu__detect(void)
@@ -624,7 +754,7 @@ static int lgelu__detect(void)
 #if LGELU__X86
     unsigned a, b, c, d, os;
 #ifdef __GNUC__
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38001000u) != 0x38001000u) return LGELU_SCALAR;   /* F16C AVX OSXSAVE FMA */
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;   /* F16C AVX OSXSAVE POPCNT FMA */
     __asm__ volatile("xgetbv" : "=a"(os), "=d"(d) : "c"(0));
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return LGELU_SCALAR;
 #else
@@ -633,7 +763,7 @@ static int lgelu__detect(void)
     if (r[0] < 7) return LGELU_SCALAR;
     __cpuidex(r, 1, 0);
     c = (unsigned)r[2];
-    if ((c & 0x38001000u) != 0x38001000u) return LGELU_SCALAR;
+    if ((c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;
     os = (unsigned)_xgetbv(0);
     __cpuidex(r, 7, 0);
     b = (unsigned)r[1];
@@ -698,6 +828,38 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 }
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n) { lgelu__k()->tanh_backward(dx, dy, x, n); }
+
+LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__BF16, n); }
+LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__F16, n); }
+LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__BF16, n); }
+LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__F16, n); }
+LGELU_DEF void lgelu_forward_bf16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
+{
+    lgelu__k()->forward16(y, x, lambda, LGELU__BF16, n);
+}
+LGELU_DEF void lgelu_forward_f16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
+{
+    lgelu__k()->forward16(y, x, lambda, LGELU__F16, n);
+}
+LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
+{
+    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__BF16, n);
+}
+LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
+{
+    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__F16, n);
+}
+LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+{
+    lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
+}
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
+                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how)
+{
+    double sum = lgelu__k()->backward(how == LGELU_MEAN ? dx : NULL, dy, x, lambda, n);
+    if (dx && how != LGELU_MEAN) lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
+    return sum;
+}
 
 /* ==== [5] HARDNESS ================================================================================================= */
 static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 ? (double)h->t : 0.1; }
@@ -974,18 +1136,26 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 /* ==== [8] NETWORK ================================================================================================== */
 #include <stdarg.h>
 
-enum { LGELU__INPUT, LGELU__LABELS, LGELU__LINEAR, LGELU__GATE, LGELU__ADD, LGELU__CROSS_ENTROPY, LGELU__SQUARED_ERROR };
+enum { LGELU__INPUT, LGELU__TOKENS, LGELU__LABELS, LGELU__LINEAR, LGELU__GATE, LGELU__ADD, LGELU__CONV, LGELU__BATCH_NORM, LGELU__MAX_POOL,
+       LGELU__AVERAGE_POOL, LGELU__VIEW, LGELU__EMBEDDING, LGELU__POSITION, LGELU__LAYER_NORM, LGELU__ATTENTION, LGELU__DROPOUT,
+       LGELU__PATCHES, LGELU__CLASS_TOKEN, LGELU__TAKE, LGELU__CROSS_ENTROPY, LGELU__SQUARED_ERROR };
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
+enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
 /* One row per kind of layer. forward writes the node's value (a loss adds to net->loss); backward reads the node's gradient,
-   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). The memory plan keeps for backward what
-   `keeps` names: bit 0 the inputs' values. aux says how many bytes forward leaves for backward. */
+   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). aux says how many
+   bytes forward leaves for backward. What the memory plan must know of it stands in `traits`. */
+enum { LGELU__KEEPS = 1,                     /* backward reads the inputs' values */
+       LGELU__IN_PLACE = 2,                  /* the value may be written over that of input 0 */
+       LGELU__PASSES = 4,                    /* each input's gradient is the node's own */
+       LGELU__ADDS = 8,                      /* backward adds to dx[0] where input 0 was written before */
+       LGELU__ABSORBS = 16 };                /* reads a batch normalisation as x·scale + shift: it need not be written */
 typedef struct {
     const char *name;
     lgelu_status (*forward) (lgelu_net *net, lgelu_node *node);
     void         (*backward)(lgelu_net *net, lgelu_node *node, float **dx);
     size_t       (*aux)     (const lgelu_net *net, const lgelu_node *node, size_t batch);
-    unsigned keeps;
+    unsigned traits;
 } lgelu__layer;
 
 /* ---- errors: %s a text, %z a size_t, %d a long; they stick, the first one is kept ---- */
@@ -1020,16 +1190,34 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 static size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }   /* sticks at the top */
 static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
-static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node) { return net->samples * node->shape[0] * node->shape[1]; }
+static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
+{
+    return net->tokens ? net->tokens : net->samples * node->shape[0] * node->shape[1];
+}
+static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? node->biases : node->shape[2]; }
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
+    size_t from = which == LGELU__VALUE ? net->from * node->shape[2] : 0;
+    if (which == LGELU__GRADIENT && node->overwrites) which = LGELU__VALUE;
     if (which == LGELU__VALUE) node = net->nodes + node->host;
-    return (float *)(void *)(net->arena + node->buffer[which].at);
+    if (which == LGELU__GRADIENT) node = net->nodes + node->lent;
+    return (float *)(void *)(net->arena + node->buffer[which].at) + from;
 }
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
-    const lgelu_node *x = net->nodes + node->input[slot];
+    const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
     return x->op == LGELU__INPUT ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+}
+/* an absorbed normalisation's value is its input's: scale and shift (channels each) are left to the reader; NULL: plain values */
+static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
+{
+    const lgelu_node *x = net->nodes + node->input[slot];
+    return x->op == LGELU__BATCH_NORM && x->absorbed ? lgelu__at(net, x, LGELU__AUX) : NULL;
+}
+static const float *lgelu__shift(const lgelu_net *net, const lgelu_node *node, int slot)
+{
+    const float *scale = lgelu__scale(net, node, slot);
+    return scale ? scale + node->shape[2] : NULL;
 }
 
 /* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit ---- */
@@ -1143,6 +1331,16 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
 }
 
+/* whether the gradient of its matrix, which another layer may share, holds something already; from now on it does */
+static int lgelu__holds(lgelu_net *net, lgelu_node *node)
+{
+    int holds;
+    if (node->shares) node = net->nodes + node->shares - 1;
+    holds = !net->fresh || node->begun;
+    node->begun = 1;
+    return holds;
+}
+
 /* ---- linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
 static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, const float *a, const float *b)
 {
@@ -1154,61 +1352,85 @@ static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, 
     p.b.x = b; p.b.row = n; p.b.col = 1;
     return p;
 }
+static void lgelu__few_rows_piece(void *user, size_t task)
+{
+    lgelu__k()->few_rows((const lgelu_product *)user, task * 256, lgelu__least(((const lgelu_product *)user)->n, task * 256 + 256));
+}
 static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
 {
-    size_t out = node->biases, in = node->weights / out;
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
     lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, in, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), net->w + node->weight);
     p.b.row = 1; p.b.col = in;
-    p.bias = net->w + node->bias;
-    lgelu_multiply(&p, net->pack, &net->threads);
+    if (node->biases) p.bias = net->w + node->bias;
+    if (p.m <= 4) lgelu__parallel(p.n * in < 65536 ? NULL : &net->threads, lgelu__few_rows_piece, &p, (out + 255) / 256);
+    else lgelu_multiply(&p, net->pack, &net->threads);
     return LGELU_OK;
 }
 static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    size_t out = node->biases, in = node->weights / out, rows = lgelu__rows(net, node);
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2], rows = lgelu__rows(net, node);
     const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
     /* dW = dyᵀ x, db = Σ dy, dx = dy W */
     lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, lgelu__in(net, node, 0));
     p.a.row = 1; p.a.col = out;
-    p.accumulate = !net->fresh;
+    p.accumulate = lgelu__holds(net, node);
     lgelu_multiply(&p, net->pack, &net->threads);
-    lgelu_column_sums(net->g + node->bias, dy, out, rows, out, !net->fresh, &net->threads);
+    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, !net->fresh, &net->threads);
     if (!dx[0]) return;
     p = lgelu__linear_make(rows, in, out, dx[0], dy, net->w + node->weight);
     lgelu_multiply(&p, net->pack, &net->threads);
 }
 
 /* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
-typedef struct { lgelu_net *net; lgelu_node *node; const float *x, *dy; float *y; double *dlambda; size_t rows, piece; } lgelu__gate_job;
+typedef struct {
+    lgelu_net *net; lgelu_node *node;
+    const float *x, *dy, *scale, *shift, *b, *b_scale, *b_shift;
+    int made;                                /* what goes in is x·scale + shift [+ b·b_scale + b_shift], computed on the way */
+    float *y; double *dlambda; size_t rows, piece;
+} lgelu__gate_job;
 
 static size_t lgelu__piece(const lgelu_node *node) { return node->shape[2] < 16384 ? 16384 / node->shape[2] : 1; }
-static size_t lgelu__pieces(const lgelu_node *node, size_t batch)
-{
-    return (batch * node->shape[0] * node->shape[1] - 1) / lgelu__piece(node) + 1;
-}
+static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
 static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__times(lgelu__pieces(node, batch), (size_t)node->hardnesses), sizeof(double));
+    return lgelu__times(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), (size_t)node->hardnesses), sizeof(double));
 }
 static lgelu__gate_job lgelu__gate_make(lgelu_net *net, lgelu_node *node)
 {
+    lgelu_node *x = net->nodes + node->input[0];
     lgelu__gate_job job;
     job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.dy = NULL; job.y = lgelu__at(net, node, LGELU__VALUE);
     job.dlambda = NULL; job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
+    job.b = job.b_scale = job.b_shift = NULL;
+    if (node->op == LGELU__GATE && x->op == LGELU__ADD && x->absorbed) {
+        node = x;
+        job.x = lgelu__in(net, node, 0);
+    }
+    if (node->op == LGELU__ADD) { job.b = lgelu__in(net, node, 1); job.b_scale = lgelu__scale(net, node, 1); job.b_shift = lgelu__shift(net, node, 1); }
+    job.scale = lgelu__scale(net, node, 0); job.shift = lgelu__shift(net, node, 0);
+    job.made = job.scale || job.b;
     return job;
 }
+enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation and its gate */
+
 static void lgelu__gate_forward_piece(void *user, size_t index)
 {
     const lgelu__gate_job *job = (const lgelu__gate_job *)user;
     const lgelu_node *node = job->node;
     const float *lambda = job->net->lambda + node->hardness;
     size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    const float *x = job->x + first * c;
+    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
+    const float *x = job->x + first * c, *b = job->b ? job->b + first * c : NULL;
     float *y = job->y + first * c;
-    if (node->gate == LGELU_GATE_TANH) lgelu_tanh_forward(y, x, rows * c);
-    else if (node->hardnesses > 1) lgelu_forward_channels(y, x, lambda, rows, c, 1);
-    else lgelu_forward(y, x, *lambda, rows * c);
+    for (; rows; rows -= step, x += step * c, y += step * c) {
+        if (step > rows) step = rows;
+        if (job->made) lgelu__k()->affine(y, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
+        if (node->gate == LGELU_GATE_TANH) lgelu_tanh_forward(y, job->made ? y : x, step * c);
+        else if (node->hardnesses > 1) lgelu_forward_channels(y, job->made ? y : x, lambda, step, c, 1);
+        else lgelu_forward(y, job->made ? y : x, *lambda, step * c);
+        if (b) b += step * c;
+    }
 }
 static void lgelu__gate_backward_piece(void *user, size_t index)       /* the same pieces: dx = dy f'(x), dλ = Σ dy ∂f/∂λ */
 {
@@ -1216,25 +1438,32 @@ static void lgelu__gate_backward_piece(void *user, size_t index)       /* the sa
     const lgelu_node *node = job->node;
     const float *lambda = job->net->lambda + node->hardness;
     size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    const float *x = job->x + first * c, *dy = job->dy + first * c;
-    float *dx = job->y ? job->y + first * c : NULL;
+    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
+    const float *x = job->x + first * c, *dy = job->dy + first * c, *b = job->b ? job->b + first * c : NULL;
+    float *dx = job->y ? job->y + first * c : NULL, room[LGELU__GATE_ROOM];
     double *dlambda = job->dlambda + index * (size_t)node->hardnesses;
-    if (node->gate == LGELU_GATE_TANH) { memset(dlambda, 0, (size_t)node->hardnesses * sizeof *dlambda); if (dx) lgelu_tanh_backward(dx, dy, x, rows * c); }
-    else if (node->hardnesses > 1) {
-        memset(dlambda, 0, c * sizeof *dlambda);
-        lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
-    } else *dlambda = lgelu_backward(dx, dy, x, *lambda, rows * c);
+    memset(dlambda, 0, (size_t)node->hardnesses * sizeof *dlambda);
+    for (; rows; rows -= step, x += step * c, dy += step * c) {
+        const float *in = job->made ? room : x;
+        if (step > rows) step = rows;
+        if (job->made) lgelu__k()->affine(room, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
+        if (node->gate == LGELU_GATE_TANH) { if (dx) lgelu_tanh_backward(dx, dy, in, step * c); }
+        else if (node->hardnesses > 1) lgelu_backward_channels(dx, dlambda, dy, in, lambda, step, c, 1);
+        else *dlambda += lgelu_backward(dx, dy, in, *lambda, step * c);
+        if (dx) dx += step * c;
+        if (b) b += step * c;
+    }
 }
 static lgelu_status lgelu__gate_forward(lgelu_net *net, lgelu_node *node)
 {
     lgelu__gate_job job = lgelu__gate_make(net, node);
-    lgelu__parallel(&net->threads, lgelu__gate_forward_piece, &job, lgelu__pieces(node, net->samples));
+    lgelu__parallel(&net->threads, lgelu__gate_forward_piece, &job, lgelu__pieces(node, job.rows));
     return LGELU_OK;
 }
 static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__gate_job job = lgelu__gate_make(net, node);
-    size_t i, pieces = lgelu__pieces(node, net->samples), n = (size_t)node->hardnesses;
+    size_t i, pieces = lgelu__pieces(node, job.rows), n = (size_t)node->hardnesses;
     double *sum = net->dlambda + node->hardness;
     job.y = dx[0]; job.dy = lgelu__at(net, node, LGELU__GRADIENT); job.dlambda = (double *)(void *)lgelu__at(net, node, LGELU__AUX);
     lgelu__parallel(&net->threads, lgelu__gate_backward_piece, &job, pieces);
@@ -1242,59 +1471,901 @@ static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
     for (i = 0; i < pieces * n; i++) sum[i % n] += job.dlambda[i];
 }
 
-/* ---- residual sum ---- */
+/* ---- residual sum, in the gate's pieces, where no gate absorbs it; the gradients of its inputs are its own, lent to them by the memory plan ---- */
+static void lgelu__add_piece(void *user, size_t index)
+{
+    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
+    const lgelu_node *node = job->node;
+    size_t first = index * job->piece, c = node->shape[2];
+    lgelu__k()->affine(job->y + first * c, job->x + first * c, job->scale, job->shift, job->b + first * c, job->b_scale, job->b_shift,
+                       lgelu__least(job->rows - first, job->piece), c);
+}
 static lgelu_status lgelu__add_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__k()->add(lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), lgelu__in(net, node, 1), net->samples * lgelu__size(node));
+    lgelu__gate_job job = lgelu__gate_make(net, node);
+    if (node->absorbed) return LGELU_OK;
+    lgelu__parallel(&net->threads, lgelu__add_piece, &job, lgelu__pieces(node, job.rows));
     return LGELU_OK;
 }
-static void lgelu__add_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
     int k;
-    for (k = 0; k < 2; k++) if (dx[k]) memcpy(dx[k], lgelu__at(net, node, LGELU__GRADIENT), net->samples * lgelu__size(node) * sizeof(float));
+    for (k = 0; k < node->inputs; k++) if (dx[k] && dx[k] != dy) memcpy(dx[k], dy, net->samples * lgelu__size(node) * sizeof(float));
 }
 
-/* ---- losses: mean over samples (and tokens); aux keeps log Σ exp of each row ---- */
+/* ---- convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read in runs
+   of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W' the taps
+   in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s, dx falls
+   into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
+typedef struct { const float *w; size_t row, channels, outputs, kernel, step, last[2], across; } lgelu__flipped;
+typedef struct { const float *from; float *dx; size_t channels, pixel, rows, columns, grid[2], stride, first[2]; int add; } lgelu__spread;
+
+static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
+{
+    return node->groups > 1 && node->groups == node->shape[2] && node->groups == net->nodes[node->input[0]].shape[2];
+}
+static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
+/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
+   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), about 2 MiB of tiles at a time.
+   dx is the same with dy for x, the taps reversed and padding 2 - padding; dW runs the steps around the products backwards. */
+static size_t lgelu__tiles(size_t in, size_t out)
+{
+    size_t n = 1024;
+    while (n > 128 && n * (in + out) > 32768) n /= 2;
+    return n;
+}
+typedef struct {
+    const float *x, *w, *bias; float *y;
+    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
+    size_t most;                             /* tiles in a round */
+    size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
+    float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
+    float *dw; const float *dy;              /* dW wanted, from dy */
+} lgelu__winograd;
+
+static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
+{
+    return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
+        && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
+}
+static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536; }       /* products that are worth sharing out themselves */
+static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
+static size_t lgelu__winograd_bytes(size_t in, size_t out)
+{
+    size_t tiles = lgelu__tiles(in, out), each = lgelu__most(lgelu_multiply_bytes(tiles, out, in), lgelu_multiply_bytes(out, in, tiles));
+    return 64 * lgelu__plus(lgelu__times(in, out), tiles * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
+}
+static void lgelu__winograd_taps(void *user, size_t o)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    lgelu__k()->winograd_kernel(p->kernel + o * p->taps_in, p->in * p->out, p->w + o * 9 * p->taps_in, p->taps_in, p->flip);
+}
+static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const float *d[16];
+    size_t t, k;
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        size_t tile = p->first + t, sample = tile / (p->across * p->down);
+        size_t row = 2 * (tile / p->across % p->down) - p->padding, column = 2 * (tile % p->across) - p->padding;      /* wrap below 0 */
+        for (k = 0; k < 16; k++)
+            d[k] = row + k / 4 < p->rows && column + k % 4 < p->columns ? p->x + ((sample * p->rows + row + k / 4) * p->columns + column + k % 4) * p->in : NULL;
+        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
+    }
+}
+static void lgelu__winograd_product(void *user, size_t k)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
+    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
+    if (p->dw) {
+        job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
+        job.a.row = 1; job.a.col = p->out;
+        job.accumulate = p->first > 0;
+    } else if (!p->flip) { job.b.row = 1; job.b.col = p->in; }
+    lgelu_multiply(&job, p->work + (p->threads ? 0 : k * p->work_bytes), p->threads);
+}
+static void lgelu__winograd_scatter(void *user, size_t task)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    float *y[4];
+    const float *dy[4];
+    size_t t, k;
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        size_t tile = p->first + t, sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down), column = 2 * (tile % p->across);
+        for (k = 0; k < 4; k++) {
+            size_t at = ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out;
+            int there = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns;
+            y[k] = there && p->y ? p->y + at : NULL;
+            dy[k] = there && p->dw ? p->dy + at : NULL;
+        }
+        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, dy, p->out);
+        else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+    }
+}
+static void lgelu__winograd_dtaps(void *user, size_t o)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, p->kernel + o * p->in, p->in * p->out, p->add, p->in);
+}
+/* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out), to dx, or to dw */
+static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
+{
+    const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
+    size_t tiles, k, eights;
+    lgelu__winograd p;
+    p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
+    p.y = dw ? NULL : dx ? dx : lgelu__at(net, node, LGELU__VALUE);
+    p.dw = dw; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+    p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
+    p.rows = a->shape[0]; p.columns = a->shape[1]; p.in = a->shape[2];
+    p.to_rows = b->shape[0]; p.to_columns = b->shape[1]; p.out = b->shape[2];
+    p.padding = dx ? 2 - node->padding : node->padding;
+    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2;
+    p.taps_in = from->shape[2]; p.flip = dx != NULL; p.add = add;
+    p.most = lgelu__tiles(p.in, p.out);
+    p.kernel = net->pack;
+    p.u = p.kernel + 16 * p.in * p.out;
+    p.m = p.u + 16 * p.most * p.in;
+    p.work = (unsigned char *)(p.m + 16 * p.most * p.out);
+    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(p.most, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, p.most)) + 63) & ~(size_t)63;
+    p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
+    if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
+    tiles = net->samples * p.across * p.down;
+    for (p.first = 0; p.first < tiles; p.first += p.count) {
+        p.count = lgelu__least(tiles - p.first, p.most);
+        eights = (p.count + 7) / 8;
+        lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
+        if (dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
+        if (p.threads) for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
+        else lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
+        if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
+    }
+    if (dw) lgelu__parallel(&net->threads, lgelu__winograd_dtaps, &p, node->shape[2]);
+}
+static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
+{
+    const size_t *x = net->nodes[node->input[0]].shape;
+    size_t out = node->shape[2] / node->groups, in = x[2] / node->groups, taps = node->window[0] * node->window[0], lattice, use[3], i, most = 0;
+    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
+    lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
+    if (lgelu__depthwise(net, node)) return lgelu__times(2 * taps * node->shape[2], sizeof(float));
+    use[0] = lgelu_multiply_bytes(rows, out, taps * in);
+    use[1] = lgelu_multiply_bytes(out, taps * in, rows);
+    use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
+    if (lgelu__fast(net, node)) { use[0] = lgelu__winograd_bytes(in, out); use[2] = lgelu__winograd_bytes(out, in); }
+    for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
+    return most;
+}
+static lgelu__patches lgelu__conv_patches(const lgelu_net *net, const lgelu_node *node, size_t group)
+{
+    const size_t *x = net->nodes[node->input[0]].shape;
+    lgelu__patches p;
+    p.channels = x[2] / node->groups;
+    p.x = lgelu__in(net, node, 0) + group * p.channels;
+    p.rows = x[0]; p.columns = x[1]; p.pixel = x[2];
+    p.across = node->window[1];
+    p.grid[0] = node->shape[0]; p.grid[1] = node->shape[1]; p.step = node->stride;
+    p.origin[0] = p.origin[1] = -(ptrdiff_t)node->padding;
+    return p;
+}
+/* one row of depthwise pixels at a time: value, or with `back` dx; the taps met by the pixel, in order */
+typedef struct { const lgelu_net *net; const lgelu_node *node; const float *w, *x, *bias; float *y; int back, add; } lgelu__depth_job;
+static void lgelu__depthwise_row(void *user, size_t index)
+{
+    const lgelu__depth_job *job = (const lgelu__depth_job *)user;
+    const lgelu_node *node = job->node;
+    const size_t *to = job->back ? job->net->nodes[node->input[0]].shape : node->shape, *from = job->back ? node->shape : job->net->nodes[node->input[0]].shape;
+    size_t c = to[2], kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
+    const float *tap[LGELU__TAPS], *pixels = job->x + sample * from[0] * from[1] * c;
+    for (column = 0; column < to[1]; column++) {
+        float *y = job->y + (index * to[1] + column) * c;
+        for (i = 0; i < kernel; i++) for (j = 0; j < kernel; j++) {
+            size_t u = row + node->padding - i, v = column + node->padding - j;       /* wraps where there is no such pixel */
+            int there = 1;
+            if (!job->back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
+            else { there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2; u /= node->stride; v /= node->stride; }
+            tap[i * kernel + j] = there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
+        }
+        lgelu__k()->depthwise(y, c, job->w, c, job->add ? y : job->bias, tap, kernel * kernel);
+    }
+}
+static void lgelu__depthwise_weight(void *user, size_t index)         /* dW of one tap and 64 channels: one chain over all pixels */
+{
+    const lgelu__depth_job *job = (const lgelu__depth_job *)user;
+    const lgelu_node *node = job->node;
+    const size_t *x = job->net->nodes[node->input[0]].shape;
+    size_t c = x[2], taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0], j = tap % node->window[0];
+    size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
+    float *sum = job->y + tap * c + first;
+    for (row = 0; row < job->net->samples * node->shape[0]; row++) {
+        size_t u = row % node->shape[0] * node->stride + i - node->padding;
+        if (u < x[0]) for (column = 0; column < node->shape[1]; column++) {
+            size_t v = column * node->stride + j - node->padding;
+            const float *pixel = job->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
+            if (v < x[1]) lgelu__k()->depthwise(sum, n, job->w + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
+        }
+    }
+}
+static float *lgelu__depthwise_weights(const lgelu_net *net, const lgelu_node *node)      /* tap by tap, in net->pack */
+{
+    size_t c = node->shape[2], taps = node->weights / c, i;
+    for (i = 0; i < node->weights; i++) net->pack[i % taps * c + i / taps] = net->w[node->weight + i];
+    return net->pack;
+}
+static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
+{
+    size_t pixel = net->nodes[node->input[0]].shape[2], in = pixel / node->groups, out = node->shape[2] / node->groups, g;
+    size_t k = in * node->window[0] * node->window[1];
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    const float *bias = node->biases ? net->w + node->bias : NULL;
+    if (lgelu__depthwise(net, node)) {
+        lgelu__depth_job job;
+        job.net = net; job.node = node; job.w = lgelu__depthwise_weights(net, node); job.x = lgelu__in(net, node, 0); job.bias = bias;
+        job.y = y; job.back = job.add = 0;
+        lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * node->shape[0]);
+        return LGELU_OK;
+    }
+    if (lgelu__fast(net, node)) { lgelu__winograd_run(net, node, NULL, NULL, 0); return LGELU_OK; }
+    for (g = 0; g < node->groups; g++) {
+        lgelu__patches patches = lgelu__conv_patches(net, node, g);
+        lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, k, y + g * out, patches.x, net->w + node->weight + g * out * k);
+        p.c_row = node->shape[2];
+        p.b.row = 1; p.b.col = k;
+        p.a.row = pixel;
+        if (!lgelu__pointwise(node)) { p.a.read = lgelu__k()->patches; p.a.from = &patches; }
+        if (bias) p.bias = bias + g * out;
+        lgelu_multiply(&p, net->pack, &net->threads);
+    }
+    return LGELU_OK;
+}
+/* W' of one lattice: row (tap row, tap column, output), the taps from the last to the first */
+static void lgelu__read_flipped(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
+{
+    const lgelu__flipped *p = (const lgelu__flipped *)from;
+    const lgelu__kernels *isa = lgelu__k();
+    lgelu_matrix w;
+    size_t n;
+    memset(&w, 0, sizeof w);
+    w.row = p->row; w.col = 1;
+    for (; rows; rows -= n, i += n, out += n * out_row) {
+        size_t tap = i / p->outputs, o = i % p->outputs;
+        n = lgelu__least(rows, p->outputs - o);
+        w.x = p->w + ((p->last[0] - tap / p->across * p->step) * p->kernel + p->last[1] - tap % p->across * p->step) * p->channels;
+        isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
+    }
+}
+static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t j, size_t cols)
+{
+    const lgelu__spread *p = (const lgelu__spread *)with;
+    for (; rows; rows--, i++) {
+        size_t v = i % p->grid[1], u = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0];
+        float *d = p->dx + ((sample * p->rows + u * p->stride + p->first[0]) * p->columns + v * p->stride + p->first[1]) * p->pixel + j;
+        const float *c = p->from + i * p->channels + j;
+        if (p->add) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
+    }
+}
+static void lgelu__conv_dx(lgelu_net *net, lgelu_node *node, float *dx, int add)
+{
+    const size_t *x = net->nodes[node->input[0]].shape;
+    size_t s = node->stride, kernel = node->window[0], in = x[2] / node->groups, out = node->shape[2] / node->groups, k = in * kernel * kernel, g, lattice, d;
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    for (g = 0; g < node->groups; g++) for (lattice = 0; lattice < s * s; lattice++) {
+        lgelu__patches patches;
+        lgelu__flipped flipped;
+        lgelu__spread spread;
+        size_t taps[2], first[2];
+        lgelu_product p;
+        first[0] = lattice / s; first[1] = lattice % s;
+        patches.x = dy + g * out;
+        patches.rows = node->shape[0]; patches.columns = node->shape[1]; patches.pixel = node->shape[2];
+        patches.channels = out; patches.step = 1;
+        for (d = 0; d < 2; d++) {             /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
+            size_t r = (first[d] + node->padding) % s;
+            taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
+            flipped.last[d] = r + (taps[d] - 1) * s;
+            patches.grid[d] = first[d] < x[d] ? (x[d] - 1 - first[d]) / s + 1 : 0;
+            patches.origin[d] = (ptrdiff_t)((first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
+        }
+        patches.across = flipped.across = taps[1];
+        flipped.w = net->w + node->weight + g * out * k;
+        flipped.row = k; flipped.channels = in; flipped.outputs = out; flipped.kernel = kernel; flipped.step = s;
+        p = lgelu__linear_make(net->samples * patches.grid[0] * patches.grid[1], in, taps[0] * taps[1] * out, dx + g * in, patches.x, flipped.w);
+        p.a.row = node->shape[2];
+        p.c_row = x[2];
+        p.accumulate = add;
+        if (!lgelu__pointwise(node)) {
+            p.a.read = lgelu__k()->patches; p.a.from = &patches;
+            p.b.read = lgelu__read_flipped; p.b.from = &flipped;
+        }
+        if (s > 1) {
+            spread.from = p.c = net->pack; spread.dx = dx + g * in;
+            spread.channels = p.c_row = in; spread.pixel = x[2]; spread.rows = x[0]; spread.columns = x[1]; spread.stride = s; spread.add = add;
+            memcpy(spread.grid, patches.grid, sizeof spread.grid);
+            memcpy(spread.first, first, sizeof first);
+            p.accumulate = 0;
+            p.finish = lgelu__spread_piece; p.with = &spread;
+        }
+        lgelu_multiply(&p, net->pack + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0), &net->threads);
+    }
+}
+static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const lgelu_node *x = net->nodes + node->input[0];
+    size_t in = x->shape[2] / node->groups, out = node->shape[2] / node->groups, k = in * node->window[0] * node->window[1], rows = lgelu__rows(net, node), g, i;
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, node->shape[2], rows, node->shape[2], !net->fresh, &net->threads);
+    if (lgelu__depthwise(net, node)) {
+        size_t c = node->shape[2], taps = k;
+        float *dw = net->g + node->weight;
+        lgelu__depth_job job;
+        job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.w = dy; job.bias = NULL; job.back = 1; job.add = x->written;
+        job.y = net->pack + node->weights;
+        memset(job.y, 0, node->weights * sizeof *dw);
+        lgelu__parallel(&net->threads, lgelu__depthwise_weight, &job, taps * ((c + 63) / 64));
+        for (i = 0; i < node->weights; i++) dw[i] = (net->fresh ? 0 : dw[i]) + job.y[i % taps * c + i / taps];
+        if (!dx[0]) return;
+        job.w = lgelu__depthwise_weights(net, node); job.x = dy; job.y = dx[0];
+        lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * x->shape[0]);
+        return;
+    }
+    if (lgelu__fast(net, node)) {
+        lgelu__winograd_run(net, node, NULL, net->g + node->weight, !net->fresh);
+        if (dx[0]) lgelu__winograd_run(net, node, dx[0], NULL, x->written);
+        return;
+    }
+    for (g = 0; g < node->groups; g++) {
+        lgelu__patches patches = lgelu__conv_patches(net, node, g);
+        lgelu_product p = lgelu__linear_make(out, k, rows, net->g + node->weight + g * out * k, dy + g * out, patches.x);
+        p.a.row = 1; p.a.col = node->shape[2];
+        p.b.row = x->shape[2];
+        if (!lgelu__pointwise(node)) { p.b.read = lgelu__k()->patches; p.b.from = &patches; }
+        p.accumulate = !net->fresh;
+        lgelu_multiply(&p, net->pack, &net->threads);
+    }
+    if (dx[0]) lgelu__conv_dx(net, node, dx[0], x->written);
+}
+
+/* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
+   in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
+   factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
+typedef struct { const lgelu_node *node; const float *a, *b, *factor; float *y; double *sum; size_t rows, piece; } lgelu__norm_job;
+
+static double *lgelu__norm_mean(const lgelu_net *net, const lgelu_node *node)
+{
+    return (double *)(void *)(lgelu__at(net, node, LGELU__AUX) + 6 * node->shape[2]);
+}
+static size_t lgelu__norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    (void)net;
+    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), 16), 40), node->shape[2]);
+}
+static void lgelu__norm_sums_piece(void *user, size_t index)
+{
+    const lgelu__norm_job *job = (const lgelu__norm_job *)user;
+    size_t c = job->node->shape[2], first = index * job->piece;
+    lgelu__k()->channel_sums(job->sum + index * 2 * c, job->a + first * c, job->b + first * c, lgelu__least(job->rows - first, job->piece), c);
+}
+static void lgelu__norm_affine_piece(void *user, size_t index)        /* y = a·factor[0] + (b·factor[1] + factor[2]); without b: a·factor[0] + factor[1] */
+{
+    const lgelu__norm_job *job = (const lgelu__norm_job *)user;
+    size_t c = job->node->shape[2], first = index * job->piece, rows = lgelu__least(job->rows - first, job->piece);
+    const float *f = job->factor;
+    if (job->b) lgelu__k()->affine(job->y + first * c, job->a + first * c, f, NULL, job->b + first * c, f + c, f + 2 * c, rows, c);
+    else lgelu__k()->affine(job->y + first * c, job->a + first * c, f, f + c, NULL, NULL, NULL, rows, c);
+}
+static lgelu__norm_job lgelu__norm_make(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__norm_job job;
+    job.node = node; job.a = job.b = lgelu__in(net, node, 0); job.factor = lgelu__at(net, node, LGELU__AUX); job.y = NULL;
+    job.sum = lgelu__norm_mean(net, node) + 2 * node->shape[2];
+    job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
+    return job;
+}
+static void lgelu__norm_sums(lgelu_net *net, lgelu__norm_job *job)    /* the totals end up in the first piece's place */
+{
+    size_t i, n = 2 * job->node->shape[2], pieces = lgelu__pieces(job->node, lgelu__rows(net, job->node));
+    lgelu__parallel(&net->threads, lgelu__norm_sums_piece, job, pieces);
+    for (i = n; i < pieces * n; i++) job->sum[i % n] += job->sum[i];
+}
+static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
+{
+    size_t c = node->shape[2], i;
+    lgelu__norm_job job = lgelu__norm_make(net, node);
+    const float *gamma = net->w + node->bias, *beta = gamma + c;
+    float *scale = lgelu__at(net, node, LGELU__AUX), *shift = scale + c, *running = net->state + node->state;
+    double *mean = lgelu__norm_mean(net, node), *inverse = mean + c, n = (double)job.rows;
+    int learn = net->mode == LGELU_TRAIN && !net->evaluate;
+    if (learn && job.rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
+    if (learn) lgelu__norm_sums(net, &job);
+    for (i = 0; i < c; i++) {
+        double m = (double)running[i], variance = (double)running[c + i];
+        if (learn) {
+            double k = (double)node->momentum;
+            m = job.sum[i] / n;
+            variance = fma(-m, m, job.sum[c + i] / n);
+            if (variance < 0) variance = 0;
+            running[i] = (float)fma(k, m - (double)running[i], (double)running[i]);
+            running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i], (double)running[c + i]);
+        }
+        mean[i] = m;
+        inverse[i] = 1 / sqrt(variance + (double)node->eps);
+        scale[i] = (float)(inverse[i] * (double)gamma[i]);
+        shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
+    }
+    if (node->absorbed) return LGELU_OK;
+    job.y = lgelu__at(net, node, LGELU__VALUE); job.b = NULL;
+    lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
+    return LGELU_OK;
+}
+/* with x̂ = (x - mean)·inverse: db = Σ dy, dg = Σ dy·x̂, dx = scale·(dy - db/n - x̂·dg/n), as three factors: of dy, of x, and 1 */
+static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    size_t c = node->shape[2], i;
+    lgelu__norm_job job = lgelu__norm_make(net, node);
+    const float *gamma = net->w + node->bias;
+    float *g = net->g + node->bias, *factor = lgelu__at(net, node, LGELU__AUX) + 2 * c;
+    const double *mean = lgelu__norm_mean(net, node), *inverse = mean + c;
+    job.a = lgelu__at(net, node, LGELU__GRADIENT); job.factor = factor; job.y = dx[0];
+    lgelu__norm_sums(net, &job);
+    for (i = 0; i < c; i++) {
+        double n = net->evaluate ? HUGE_VAL : (double)job.rows, db = job.sum[i], dg = fma(-mean[i], db, job.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
+        g[i]     = (float)((net->fresh ? 0 : (double)g[i]) + dg);
+        g[c + i] = (float)((net->fresh ? 0 : (double)g[c + i]) + db);
+        factor[i] = (float)k;
+        factor[c + i] = (float)(-k * inverse[i] * (dg / n));
+        factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dg / n, -(db / n)));
+    }
+    if (dx[0]) lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
+}
+
+/* ---- pooling, a sample a task; aux keeps which tap was the largest, the first of equals ---- */
+static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    (void)net;
+    return lgelu__times(batch, lgelu__size(node));
+}
+typedef struct { const lgelu_net *net; const lgelu_node *node; const float *from; float *to; unsigned char *which; } lgelu__pool_job;
+static void lgelu__pool_sample(void *user, size_t sample)
+{
+    const lgelu__pool_job *job = (const lgelu__pool_job *)user;
+    const lgelu_node *node = job->node;
+    const size_t *x = job->net->nodes[node->input[0]].shape;
+    const float *from = job->from + sample * x[0] * x[1] * x[2];
+    float share = (float)(1 / (double)(node->window[0] * node->window[1]));
+    size_t row, column, i, j, k, c = x[2];
+    int most = node->op == LGELU__MAX_POOL;
+    for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
+        size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
+        float *y = job->to + at;
+        unsigned char *which = most ? job->which + at : NULL;
+        for (k = 0; k < c; k++) y[k] = most ? -HUGE_VALF : 0;
+        if (most) memset(which, 255, c);
+        for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
+            size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
+            const float *p = from + (u * x[1] + v) * c;
+            if (u >= x[0] || v >= x[1]) continue;
+            if (!most) for (k = 0; k < c; k++) y[k] += p[k];
+            else for (k = 0; k < c; k++) if (!(p[k] <= y[k]) || which[k] == 255) { if (y[k] >= y[k] || which[k] == 255) { y[k] = p[k]; which[k] = (unsigned char)(i * node->window[1] + j); } }
+        }
+        for (k = 0; !most && k < c; k++) y[k] *= share;
+    }
+}
+static void lgelu__pool_sample_backward(void *user, size_t sample)
+{
+    const lgelu__pool_job *job = (const lgelu__pool_job *)user;
+    const lgelu_node *node = job->node;
+    const size_t *x = job->net->nodes[node->input[0]].shape;
+    float *dx = job->to + sample * x[0] * x[1] * x[2], share = (float)(1 / (double)(node->window[0] * node->window[1]));
+    size_t row, column, i, j, k, c = x[2];
+    memset(dx, 0, x[0] * x[1] * c * sizeof *dx);
+    for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
+        size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
+        const float *dy = job->from + at;
+        for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
+            size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
+            float *p = dx + (u * x[1] + v) * c;
+            if (u >= x[0] || v >= x[1]) continue;
+            if (node->op == LGELU__MAX_POOL) { for (k = 0; k < c; k++) if (job->which[at + k] == i * node->window[1] + j) p[k] += dy[k]; }
+            else for (k = 0; k < c; k++) { float d = dy[k] * share; p[k] += d; }
+        }
+    }
+}
+static lgelu_status lgelu__pool_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__pool_job job;
+    job.net = net; job.node = node; job.from = lgelu__in(net, node, 0); job.to = lgelu__at(net, node, LGELU__VALUE);
+    job.which = (unsigned char *)lgelu__at(net, node, LGELU__AUX);
+    lgelu__parallel(&net->threads, lgelu__pool_sample, &job, net->samples);
+    return LGELU_OK;
+}
+static void lgelu__pool_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__pool_job job;
+    job.net = net; job.node = node; job.from = lgelu__at(net, node, LGELU__GRADIENT); job.to = dx[0];
+    job.which = (unsigned char *)lgelu__at(net, node, LGELU__AUX);
+    if (dx[0]) lgelu__parallel(&net->threads, lgelu__pool_sample_backward, &job, net->samples);
+}
+
+/* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
+   pieces of 64 ---- */
+typedef struct { float *y; const float *x; const int32_t *token; size_t rows, channels; } lgelu__rows_job;
+
+static lgelu_status lgelu__embedding_forward(lgelu_net *net, lgelu_node *node)
+{
+    const lgelu_node *from = net->nodes + node->input[0];
+    const int32_t *token = (const int32_t *)from->bound + net->from;
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, rows = lgelu__rows(net, node), c = node->shape[2];
+    for (i = 0; i < rows; i++) {
+        if (token[i] < 0 || (size_t)token[i] >= from->shape[2])
+            return lgelu__fail(net, LGELU_E_LABEL, "tokens '%s': token %z is %d, expected 0 to %z", from->name, net->from + i, (long)token[i], from->shape[2] - 1);
+        memcpy(y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *y);
+    }
+    return LGELU_OK;
+}
+static void lgelu__embedding_piece(void *user, size_t task)
+{
+    const lgelu__rows_job *p = (const lgelu__rows_job *)user;
+    size_t i, first = task * 64, n = lgelu__least(p->channels - first, 64);
+    for (i = 0; i < p->rows; i++) {
+        float *sum = p->y + (size_t)p->token[i] * p->channels + first;
+        lgelu__k()->add(sum, sum, p->x + i * p->channels + first, n);
+    }
+}
+static void lgelu__embedding_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__rows_job p;
+    (void)dx;
+    p.y = net->g + node->weight; p.x = lgelu__at(net, node, LGELU__GRADIENT);
+    p.token = (const int32_t *)net->nodes[node->input[0]].bound;
+    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
+    if (!lgelu__holds(net, node)) memset(p.y, 0, node->weights * sizeof *p.y);
+    lgelu__parallel(&net->threads, lgelu__embedding_piece, &p, (p.channels + 63) / 64);
+}
+static lgelu_status lgelu__position_forward(lgelu_net *net, lgelu_node *node)
+{
+    const float *x = lgelu__in(net, node, 0), *place = net->w + node->weight;
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, n = lgelu__size(node);
+    if (net->tokens) lgelu__k()->add(y, x, place + net->from * node->shape[2], net->tokens * node->shape[2]);
+    else for (i = 0; i < net->samples; i++) lgelu__k()->add(y + i * n, x + i * n, place, n);
+    return LGELU_OK;
+}
+static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    size_t n = lgelu__size(node);
+    lgelu_column_sums(net->g + node->weight, dy, n, net->samples, n, lgelu__holds(net, node), &net->threads);
+    if (dx[0]) memcpy(dx[0], dy, net->samples * n * sizeof *dy);
+}
+
+/* ---- layer normalisation: pieces of 64 rows; aux keeps mean and 1/deviation of each row, then each piece's gradients ---- */
+typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; } lgelu__layer_norm_job;
+
+static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
+    (void)net;
+    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times((rows + 63) / 64, 2 * node->shape[2])), sizeof(float));
+}
+static lgelu__layer_norm_job lgelu__layer_norm_make(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__layer_norm_job p;
+    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
+    p.y = lgelu__at(net, node, LGELU__VALUE); p.x = lgelu__in(net, node, 0); p.dy = NULL;
+    p.stat = lgelu__at(net, node, LGELU__AUX); p.part = p.stat + 2 * p.rows;
+    p.gain = net->w + node->bias;                                     /* then the shifts */
+    return p;
+}
+static void lgelu__layer_norm_forward_piece(void *user, size_t task)
+{
+    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
+    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
+    for (i = task * 64; i < end; i++) lgelu__k()->normalise(p->y + i * c, p->stat + 2 * i, p->x + i * c, p->gain, c);
+}
+static void lgelu__layer_norm_backward_piece(void *user, size_t task)
+{
+    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
+    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
+    float *part = p->part + task * 2 * c;
+    memset(part, 0, 2 * c * sizeof *part);
+    for (i = task * 64; i < end; i++)
+        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, c);
+}
+static lgelu_status lgelu__layer_norm_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
+    lgelu__parallel(&net->threads, lgelu__layer_norm_forward_piece, &p, (p.rows + 63) / 64);
+    return LGELU_OK;
+}
+static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
+    size_t pieces = (p.rows + 63) / 64;
+    p.y = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+    lgelu__parallel(&net->threads, lgelu__layer_norm_backward_piece, &p, pieces);
+    lgelu_column_sums(net->g + node->bias, p.part, 2 * p.channels, pieces, 2 * p.channels, !net->fresh, &net->threads);
+}
+
+/* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
+   leaves log Σ exp of each row, the backward makes the scores again. A few strands of tasks, each with its own place in net->pack:
+   scaled queries, scores, their gradients, room for products. ---- */
+enum { LGELU__STRANDS = 16, LGELU__QUERIES = 64 };
+typedef struct {
+    const lgelu_node *node; const float *x, *dy; float *y, *dx, *log_sum; unsigned char *work;
+    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
+} lgelu__attention_job;
+
+static size_t lgelu__attention_row(const lgelu_node *node) { return (node->shape[1] + 15) & ~(size_t)15; }   /* of the scores */
+static size_t lgelu__attention_strand(const lgelu_node *node)
+{
+    size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES, most = lgelu_multiply_bytes(n, t, width);
+    if (most < lgelu_multiply_bytes(n, width, t)) most = lgelu_multiply_bytes(n, width, t);
+    if (most < lgelu_multiply_bytes(t, width, n)) most = lgelu_multiply_bytes(t, width, n);
+    return (most + n * (width + 2 * lgelu__attention_row(node) + 1) * sizeof(float) + 63) & ~(size_t)63;
+}
+static size_t lgelu__attention_work(const lgelu_node *node) { return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node)); }
+static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    (void)net;
+    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), sizeof(float));
+}
+static lgelu__attention_job lgelu__attention_make(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__attention_job p;
+    p.node = node;
+    p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
+    p.causal = node->option[1] != 0;
+    p.row = lgelu__attention_row(node); p.strand = lgelu__attention_strand(node);
+    p.from = net->from; p.count = net->tokens ? net->tokens : p.tokens;
+    p.x = lgelu__in(net, node, 0) - p.from * 3 * p.channels; p.y = lgelu__at(net, node, LGELU__VALUE) - p.from * p.channels;
+    p.dx = NULL; p.dy = NULL; p.log_sum = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
+    p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
+    p.tasks = net->samples * p.heads;
+    return p;
+}
+/* scores (m, n) = q kᵀ/√width for the queries first .. first + m - 1 of one head */
+static void lgelu__attention_scores(const lgelu__attention_job *p, const float *q, const float *k, float *query, float *score,
+                                    void *pack, size_t first, size_t m, size_t n)
+{
+    const lgelu__kernels *isa = lgelu__k();
+    float scale = (float)(1 / sqrt((double)p->width));
+    lgelu_product job = lgelu__linear_make(m, n, p->width, score, query, k);
+    size_t i;
+    for (i = 0; i < m; i++) isa->scale(query + i * p->width, q + (first + i) * 3 * p->channels, scale, p->width);
+    job.c_row = p->row;
+    job.b.row = 1; job.b.col = 3 * p->channels;
+    lgelu_multiply(&job, pack, NULL);
+}
+static void lgelu__attention_forward_strand(void *user, size_t strand)
+{
+    const lgelu__attention_job *p = (const lgelu__attention_job *)user;
+    const lgelu__kernels *isa = lgelu__k();
+    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
+    void *pack = part + LGELU__QUERIES * (p->row + 1);
+    size_t task, i, c = p->channels;
+    for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
+        size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * p->width;
+        size_t first = p->from + task % p->blocks * LGELU__QUERIES, m = lgelu__least(p->from + p->count - first, LGELU__QUERIES);
+        size_t n = p->causal ? first + m : p->tokens;
+        const float *q = p->x + sample * p->tokens * 3 * c + at;
+        float *y = p->y + (sample * p->tokens + first) * c + at;
+        lgelu_product job = lgelu__linear_make(m, p->width, n, y, score, q + 2 * c);
+        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
+        for (i = 0; i < m; i++) {
+            size_t seen = p->causal ? first + i + 1 : n;
+            float *s = score + i * p->row, most = isa->max(s, seen), sum = isa->sum_exp(s, s, most, seen);
+            memset(s + seen, 0, (n - seen) * sizeof *s);
+            part[i] = 1 / sum;
+            p->log_sum[head * p->tokens + first + i] = most + (float)lgelu__log((double)sum);
+        }
+        job.a.row = p->row; job.b.row = 3 * c; job.c_row = c;
+        lgelu_multiply(&job, pack, NULL);
+        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, part[i], p->width);
+    }
+}
+static void lgelu__attention_backward_strand(void *user, size_t strand)
+{
+    const lgelu__attention_job *p = (const lgelu__attention_job *)user;
+    const lgelu__kernels *isa = lgelu__k();
+    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
+    void *pack = part + LGELU__QUERIES * (p->row + 1);
+    float scale = (float)(1 / sqrt((double)p->width));
+    size_t head, block, i, c = p->channels;
+    for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {    /* the last sees all keys */
+        size_t sample = head / p->heads, at = head % p->heads * p->width;
+        size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
+        const float *q = p->x + sample * p->tokens * 3 * c + at, *dy = p->dy + (sample * p->tokens + first) * c + at;
+        float *dq = p->dx + sample * p->tokens * 3 * c + at;
+        lgelu_product job = lgelu__linear_make(m, n, p->width, part, dy, q + 2 * c);
+        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
+        job.a.row = c; job.b.row = 1; job.b.col = 3 * c; job.c_row = p->row;
+        lgelu_multiply(&job, pack, NULL);                             /* dP = dO Vᵀ */
+        for (i = 0; i < m; i++) {
+            size_t seen = p->causal ? first + i + 1 : n;
+            float *s = score + i * p->row, *d = part + i * p->row;
+            isa->softmax(s, s, p->log_sum[head * p->tokens + first + i], 1, seen);
+            isa->softmax_backward(d, d, s, scale, seen);
+            memset(s + seen, 0, (n - seen) * sizeof *s);
+            memset(d + seen, 0, (n - seen) * sizeof *d);
+        }
+        job = lgelu__linear_make(n, p->width, m, dq + 2 * c, score, dy);
+        job.a.row = 1; job.a.col = p->row; job.b.row = c; job.c_row = 3 * c;
+        job.accumulate = block + 1 < p->blocks;
+        lgelu_multiply(&job, pack, NULL);                             /* dV = Pᵀ dO */
+        job.c = dq + c; job.a.x = part; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
+        lgelu_multiply(&job, pack, NULL);                             /* dK = dSᵀ Q */
+        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, part, q + c);
+        job.a.row = p->row; job.b.row = 3 * c; job.c_row = 3 * c;
+        lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
+    }
+}
+static lgelu_status lgelu__attention_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__attention_job p = lgelu__attention_make(net, node);
+    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &net->threads, lgelu__attention_forward_strand, &p,
+                    lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
+    return LGELU_OK;
+}
+static void lgelu__attention_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    lgelu__attention_job p = lgelu__attention_make(net, node);
+    p.dx = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+    if (dx[0]) lgelu__parallel(&net->threads, lgelu__attention_backward_strand, &p, lgelu__least(LGELU__STRANDS, p.tasks));
+}
+
+/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
+typedef struct { float *y; const float *x; uint64_t seed, stream; float rate; size_t n; } lgelu__dropout_job;
+
+static void lgelu__dropout_piece(void *user, size_t task)
+{
+    const lgelu__dropout_job *p = (const lgelu__dropout_job *)user;
+    size_t first = task * 16384;
+    lgelu__k()->dropout(p->y + first, p->x + first, p->seed, p->stream, first, p->rate, lgelu__least(p->n - first, 16384));
+}
+static void lgelu__dropout(lgelu_net *net, const lgelu_node *node, float *y, const float *x)
+{
+    lgelu__dropout_job p;
+    p.y = y; p.x = x; p.rate = node->rate; p.n = lgelu__rows(net, node) * node->shape[2];
+    p.seed = net->seed;
+    p.stream = (uint64_t)1 << 63 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
+    if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__parallel(&net->threads, lgelu__dropout_piece, &p, (p.n + 16383) / 16384);
+    else if (y != x) memcpy(y, x, p.n * sizeof *y);
+}
+static lgelu_status lgelu__dropout_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__dropout(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0));
+    return LGELU_OK;
+}
+static void lgelu__dropout_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    if (dx[0]) lgelu__dropout(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT));
+}
+
+/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens ---- */
+static void lgelu__cut(const lgelu_net *net, const lgelu_node *node, float *tokens, float *image)   /* image NULL: forward */
+{
+    const lgelu_node *x = net->nodes + node->input[0];
+    size_t side = node->option[0], line = side * x->shape[2], across = x->shape[1] / side, n = net->samples * x->shape[0] * across, i;
+    const float *from = lgelu__in(net, node, 0);
+    for (i = 0; i < n; i++) {                                         /* i: sample, row of the picture, patch in that row */
+        size_t row = i / across;
+        float *t = tokens + ((row / side * across + i % across) * side + row % side) * line;
+        if (image) memcpy(image + i * line, t, line * sizeof *t);
+        else memcpy(t, from + i * line, line * sizeof *t);
+    }
+}
+static lgelu_status lgelu__patches_forward(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__cut(net, node, lgelu__at(net, node, LGELU__VALUE), NULL);
+    return LGELU_OK;
+}
+static void lgelu__patches_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    if (dx[0]) lgelu__cut(net, node, lgelu__at(net, node, LGELU__GRADIENT), dx[0]);
+}
+static lgelu_status lgelu__class_token_forward(lgelu_net *net, lgelu_node *node)
+{
+    const float *x = lgelu__in(net, node, 0);
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, c = node->shape[2], n = lgelu__size(node);
+    for (i = 0; i < net->samples; i++) {
+        memcpy(y + i * n, net->w + node->bias, c * sizeof *y);
+        memcpy(y + i * n + c, x + i * (n - c), (n - c) * sizeof *y);
+    }
+    return LGELU_OK;
+}
+static void lgelu__class_token_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    size_t i, c = node->shape[2], n = lgelu__size(node);
+    lgelu_column_sums(net->g + node->bias, dy, n, net->samples, c, !net->fresh, &net->threads);
+    for (i = 0; dx[0] && i < net->samples; i++) memcpy(dx[0] + i * (n - c), dy + i * n + c, (n - c) * sizeof *dy);
+}
+static lgelu_status lgelu__take_forward(lgelu_net *net, lgelu_node *node)
+{
+    const lgelu_node *x = net->nodes + node->input[0];
+    const float *from = lgelu__in(net, node, 0) + node->option[0] * node->shape[2];
+    float *y = lgelu__at(net, node, LGELU__VALUE);
+    size_t i, c = node->shape[2], count = node->option[1];
+    for (i = 0; i < net->samples; i++) {
+        lgelu__k()->column_sums(y + i * c, from + i * lgelu__size(x), c, count, c, 0);
+        if (count > 1) lgelu__k()->scale(y + i * c, y + i * c, (float)(1 / (double)count), c);
+    }
+    return LGELU_OK;
+}
+static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
+    size_t i, k, c = node->shape[2], count = node->option[1], n = lgelu__size(net->nodes + node->input[0]);
+    if (!dx[0]) return;
+    memset(dx[0], 0, net->samples * n * sizeof *dy);
+    for (i = 0; i < net->samples; i++) for (k = 0; k < count; k++)
+        lgelu__k()->scale(dx[0] + i * n + (node->option[0] + k) * c, dy + i * c, (float)(1 / (double)count), c);
+}
+
+/* ---- losses: mean over samples (and tokens); aux keeps each row's loss and log Σ exp. The logits' gradient may lie where they
+   lie: row by row it is made from them. ---- */
+typedef struct { const float *x; const int32_t *label; double *loss; float *shift, *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
+
+static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
+{
+    const lgelu_node *logits = net->nodes + node->input[0];
+    lgelu__loss_job p;
+    p.rows = lgelu__rows(net, logits); p.classes = logits->shape[2]; p.piece = lgelu__piece(logits);
+    p.x = lgelu__in(net, node, 0); p.label = (const int32_t *)net->nodes[node->input[1]].bound;
+    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.shift = (float *)(void *)(p.loss + p.rows); p.d = NULL;
+    p.share = (float)(1 / (double)p.rows) * net->share;
+    return p;
+}
+static void lgelu__cross_entropy_forward_piece(void *user, size_t task)
+{
+    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
+    for (i = task * p->piece; i < end; i++) {
+        const float *x = p->x + i * p->classes;
+        float most = lgelu__k()->max(x, p->classes);
+        double log_sum = lgelu__log((double)lgelu__k()->sum_exp(NULL, x, most, p->classes));
+        p->shift[i] = (float)((double)most + log_sum);
+        p->loss[i] = ((double)most - (double)x[(size_t)p->label[i]]) + log_sum;
+    }
+}
+static void lgelu__cross_entropy_backward_piece(void *user, size_t task)       /* (softmax - 1[label]) / rows */
+{
+    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
+    for (i = task * p->piece; i < end; i++) {
+        lgelu__k()->softmax(p->d + i * p->classes, p->x + i * p->classes, p->shift[i], p->share, p->classes);
+        p->d[i * p->classes + (size_t)p->label[i]] -= p->share;
+    }
+}
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
 {
-    const lgelu_node *logits = net->nodes + node->input[0], *target = net->nodes + node->input[1];
-    const float *x = lgelu__in(net, node, 0);
-    const int32_t *label = (const int32_t *)target->bound;
-    float *shift = lgelu__at(net, node, LGELU__AUX);
-    size_t i, rows = lgelu__rows(net, logits), classes = logits->shape[2];
+    lgelu__loss_job p = lgelu__loss_make(net, node);
     double sum = 0;
-    if (!label) return LGELU_OK;
-    for (i = 0; i < rows; i++) {
-        float most;
-        double log_sum;
-        if (label[i] < 0 || (size_t)label[i] >= classes)
-            return lgelu__fail(net, LGELU_E_LABEL, "%s '%s': label %z is %d, expected 0 to %z", "labels", target->name, i, (long)label[i], classes - 1);
-        most = lgelu__k()->max(x + i * classes, classes);
-        log_sum = lgelu__log((double)lgelu__k()->sum_exp(x + i * classes, most, classes));
-        shift[i] = (float)((double)most + log_sum);
-        sum += ((double)most - (double)x[i * classes + (size_t)label[i]]) + log_sum;
-    }
-    net->loss += sum / (double)rows;
+    size_t i;
+    if (!p.label) return LGELU_OK;
+    for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
+        return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
+    lgelu__parallel(&net->threads, lgelu__cross_entropy_forward_piece, &p, (p.rows - 1) / p.piece + 1);
+    for (i = 0; i < p.rows; i++) sum += p.loss[i];
+    net->loss += sum / (double)p.rows;
     return LGELU_OK;
 }
 static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const lgelu_node *logits = net->nodes + node->input[0], *target = net->nodes + node->input[1];
-    const float *x = lgelu__in(net, node, 0), *shift = lgelu__at(net, node, LGELU__AUX);
-    const int32_t *label = (const int32_t *)target->bound;
-    size_t i, rows = lgelu__rows(net, logits), classes = logits->shape[2];
-    float share = (float)(1 / (double)rows) * net->share, *d = dx[0];
-    if (!d) return;
-    if (!label) { memset(d, 0, rows * classes * sizeof *d); return; }
-    for (i = 0; i < rows; i++) {                                      /* (softmax - 1[label]) / rows */
-        lgelu__k()->softmax(d + i * classes, x + i * classes, shift[i], share, classes);
-        d[i * classes + (size_t)label[i]] -= share;
-    }
+    lgelu__loss_job p = lgelu__loss_make(net, node);
+    p.d = dx[0];
+    if (!p.d) return;
+    if (!p.label) memset(p.d, 0, p.rows * p.classes * sizeof *p.d);
+    else lgelu__parallel(&net->threads, lgelu__cross_entropy_backward_piece, &p, (p.rows - 1) / p.piece + 1);
 }
 static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     const lgelu_node *logits = net->nodes + node->input[0];
-    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(float));
+    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double) + sizeof(float));
 }
 static lgelu_status lgelu__squared_error_forward(lgelu_net *net, lgelu_node *node)
 {
@@ -1320,12 +2391,26 @@ static void lgelu__squared_error_backward(lgelu_net *net, lgelu_node *node, floa
 
 static const lgelu__layer lgelu__layers[] = {
     { "input",              NULL,                         NULL,                          NULL,                     0 },
+    { "tokens",             NULL,                         NULL,                          NULL,                     0 },
     { "labels",             NULL,                         NULL,                          NULL,                     0 },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     1 },
-    { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          1 },
-    { "add",                lgelu__add_forward,           lgelu__add_backward,           NULL,                     0 },
-    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, lgelu__cross_entropy_aux, 1 },
-    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     1 }
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     LGELU__KEEPS },
+    { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
+    { "add",                lgelu__add_forward,           lgelu__pass_backward,          NULL,                     LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
+    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     LGELU__KEEPS | LGELU__ADDS },
+    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          lgelu__norm_aux,          LGELU__KEEPS | LGELU__IN_PLACE },
+    { "max pool",           lgelu__pool_forward,          lgelu__pool_backward,          lgelu__pool_aux,          0 },
+    { "average pool",       lgelu__pool_forward,          lgelu__pool_backward,          NULL,                     0 },
+    { "view",               NULL,                         lgelu__pass_backward,          NULL,                     LGELU__PASSES },
+    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     0 },
+    { "position",           lgelu__position_forward,      lgelu__position_backward,      NULL,                     LGELU__IN_PLACE },
+    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS },
+    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     lgelu__attention_aux,     LGELU__KEEPS },
+    { "dropout",            lgelu__dropout_forward,       lgelu__dropout_backward,       NULL,                     LGELU__IN_PLACE },
+    { "patches",            lgelu__patches_forward,       lgelu__patches_backward,       NULL,                     0 },
+    { "class token",        lgelu__class_token_forward,   lgelu__class_token_backward,   NULL,                     0 },
+    { "take",               lgelu__take_forward,          lgelu__take_backward,          NULL,                     0 },
+    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, lgelu__cross_entropy_aux, LGELU__KEEPS },
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     LGELU__KEEPS }
 };
 
 /* ---- builders ---- */
@@ -1352,6 +2437,7 @@ static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
     for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
     node->op = op;
     node->init = net->init;
+    node->deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node->input[0] = a; node->input[1] = b;
     node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
     for (k = 0; k < node->inputs; k++) {
@@ -1360,7 +2446,8 @@ static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
             return -1;
         }
         learns |= net->nodes[node->input[k]].learns;
-        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
+        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
+            || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
             lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': '%s' can't be its input %z", lgelu__layers[op].name, name, net->nodes[node->input[k]].name, (size_t)k);
             return -1;
         }
@@ -1459,6 +2546,177 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
 {
     return lgelu__loss(net, LGELU__SQUARED_ERROR, name, x, target);
 }
+/* ---- Transformers ---- */
+static int lgelu__refuse(lgelu_net *net, int i, const char *what, size_t n)      /* a shape that the layer can't take */
+{
+    lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': %s %z", lgelu__layers[net->nodes[i].op].name, net->nodes[i].name, what, n);
+    return -1;
+}
+static int lgelu__with_matrix(lgelu_net *net, int i, size_t rows, size_t columns)
+{
+    if (i < 0) return i;
+    net->nodes[i].weights = lgelu__times(rows, columns);
+    net->nodes[i].learns = 1;
+    return !columns || net->nodes[i].weights > (size_t)-1 / 64 ? lgelu__refuse(net, i, "channels", columns) : i;
+}
+LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+{
+    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
+}
+LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
+{
+    int i = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    if (i < 0) return i;
+    net->nodes[i].shape[2] = channels;
+    return lgelu__with_matrix(net, i, net->nodes[tokens].shape[2], channels);
+}
+LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    return i < 0 ? i : lgelu__with_matrix(net, i, net->nodes[i].shape[0] * net->nodes[i].shape[1], net->nodes[i].shape[2]);
+}
+LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    if (i < 0) return i;
+    net->nodes[i].biases = 2 * net->nodes[i].shape[2];                /* gains, then shifts: neither decays */
+    net->nodes[i].learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
+{
+    int i = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    lgelu_node *node;
+    if (i < 0) return i;
+    node = net->nodes + i;
+    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads) return lgelu__refuse(net, i, "its input must be 3·heads times a whole number of channels, not", node->shape[2]);
+    if (node->shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", node->shape[0]);
+    node->shape[2] /= 3;
+    node->option[0] = heads; node->option[1] = causal != 0;
+    return i;
+}
+LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
+{
+    int i;
+    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
+    i = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
+    if (i < 0) return i;
+    if (!(rate > 0 && rate < 1)) { lgelu__fail(net, LGELU_E_ARGUMENT, "dropout '%s': the rate must be at least 0 and less than 1", name); return -1; }
+    net->nodes[i].rate = rate;
+    return i;
+}
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
+{
+    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    if (i < 0) return i;
+    if (embedding < 0 || embedding >= i || net->nodes[embedding].op != LGELU__EMBEDDING) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "linear '%s': only an embedding's matrix can be shared", name);
+        return -1;
+    }
+    if (net->nodes[embedding].shape[2] != net->nodes[i].shape[2]) return lgelu__refuse(net, i, "the embedding has another number of channels than", net->nodes[i].shape[2]);
+    net->nodes[i].shape[2] = net->nodes[embedding].weights / net->nodes[embedding].shape[2];
+    net->nodes[i].shares = embedding + 1;
+    net->nodes[i].learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
+{
+    int i = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    size_t *s;
+    if (i < 0) return i;
+    s = net->nodes[i].shape;
+    if (!side || s[0] % side || s[1] % side) return lgelu__refuse(net, i, "the picture can't be cut into squares of side", side);
+    s[2] *= side * side;
+    s[1] = s[0] / side * (s[1] / side);
+    s[0] = 1;
+    net->nodes[i].option[0] = side;
+    return i;
+}
+LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    if (i < 0) return i;
+    if (net->nodes[i].shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", net->nodes[i].shape[0]);
+    net->nodes[i].shape[1]++;
+    net->nodes[i].biases = net->nodes[i].shape[2];
+    net->nodes[i].learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
+{
+    int i = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    size_t tokens;
+    if (i < 0) return i;
+    tokens = net->nodes[i].shape[0] * net->nodes[i].shape[1];
+    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, i, "there are no such tokens, only", tokens);
+    net->nodes[i].option[0] = first; net->nodes[i].option[1] = count;
+    net->nodes[i].shape[0] = net->nodes[i].shape[1] = 1;
+    return i;
+}
+static const char *lgelu__in_block(char text[32], size_t block, const char *name)     /* h.BLOCK.NAME */
+{
+    char digit[24], *d = digit + sizeof digit, *t = text;
+    *--d = 0;
+    do { *--d = (char)('0' + block % 10); block /= 10; } while (block);
+    *t++ = 'h'; *t++ = '.';
+    while (*d) *t++ = *d++;
+    *t++ = '.';
+    while (*name && t < text + 31) *t++ = *name++;
+    *t = 0;
+    return text;
+}
+static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t, int causal)
+{
+    size_t b, hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    float deviation = net->deviation > 0 ? net->deviation : 0.02f, narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    char s[32];
+    int y;
+    for (b = 0; b < t->layers && !net->status; b++) {
+        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_1"), x);
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_attn"), y, lgelu__times(3, t->width));
+        y = lgelu_attention (net, lgelu__in_block(s, b, "attn"), y, t->heads, causal);
+        net->deviation = narrow;
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_proj"), y, t->width);
+        net->deviation = deviation;
+        y = lgelu_dropout   (net, lgelu__in_block(s, b, "attn.drop"), y, t->dropout);
+        x = lgelu_add       (net, lgelu__in_block(s, b, "attn.add"), y, x);
+        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_2"), x);
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_fc"), y, hidden);
+        y = lgelu_gate      (net, lgelu__in_block(s, b, "mlp.gate"), y, t->gate, t->lambda);
+        net->deviation = narrow;
+        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_proj"), y, t->width);
+        net->deviation = deviation;
+        y = lgelu_dropout   (net, lgelu__in_block(s, b, "mlp.drop"), y, t->dropout);
+        x = lgelu_add       (net, lgelu__in_block(s, b, "mlp.add"), y, x);
+    }
+    return lgelu_layer_norm(net, "ln_f", x);
+}
+LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
+{
+    lgelu_init init = net->init;
+    int x, wte;
+    net->init = LGELU_NORMAL;
+    wte = lgelu_embedding(net, "wte", tokens, shape->width);
+    x = lgelu_dropout(net, "drop", lgelu_position(net, "wpe", wte), shape->dropout);
+    x = lgelu__transformer(net, x, shape, 1);
+    x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2]) : lgelu_linear_tied(net, "lm_head", x, wte);
+    net->init = init;
+    return x;
+}
+LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes)
+{
+    lgelu_init init = net->init;
+    int x;
+    net->init = LGELU_NORMAL;
+    x = lgelu_linear(net, "patch", lgelu_patches(net, "patches", image, side), shape->width);
+    if (!mean) x = lgelu_class_token(net, "class", x);
+    x = lgelu_dropout(net, "drop", lgelu_position(net, "position", x), shape->dropout);
+    x = lgelu__transformer(net, x, shape, 0);
+    x = lgelu_take(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
+    x = lgelu_linear(net, "head", x, classes);
+    net->init = init;
+    return x;
+}
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
 {
     int k;
@@ -1474,41 +2732,223 @@ LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
     return x;
 }
 
+/* ---- builders of pictures ---- */
+/* the window's shape and what comes out; 0 after an error */
+static int lgelu__window(lgelu_net *net, int i, size_t rows, size_t columns, size_t stride, size_t padding)
+{
+    lgelu_node *node = net->nodes + i;
+    size_t window[2], d;
+    window[0] = rows; window[1] = columns;
+    node->stride = stride; node->padding = padding; node->groups = 1;
+    for (d = 0; d < 2; d++) {
+        const char *kind = lgelu__layers[node->op].name;
+        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
+            lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': window of %z, stride %z, padding %z on %z pixels", kind, node->name, window[d], stride, padding, node->shape[d]);
+            return 0;
+        }
+        node->window[d] = window[d];
+        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
+    }
+    return 1;
+}
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
+{
+    int i = lgelu__node(net, LGELU__CONV, name, x, -1);
+    lgelu_node *node = net->nodes + i;
+    size_t in;
+    if (i < 0) return i;
+    in = node->shape[2];
+    if (!lgelu__window(net, i, kernel, kernel, stride, padding)) return -1;
+    if (!groups || !outputs || in % groups || outputs % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels to %z in %z groups", name, in, outputs, groups);
+        return -1;
+    }
+    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
+        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': a depthwise kernel of %z, the largest is 15", name, kernel);
+        return -1;
+    }
+    node->weights = lgelu__times(lgelu__times(kernel * kernel, in / groups), outputs);
+    if (node->weights > (size_t)-1 / 64 || lgelu__times(lgelu__times(node->shape[0], node->shape[1]), outputs) > (size_t)-1 / 64) {
+        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels, %z outputs", name, in, outputs);
+        return -1;
+    }
+    node->groups = groups;
+    node->shape[2] = outputs;
+    node->biases = bias ? outputs : 0;
+    node->learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
+{
+    int i = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
+    lgelu_node *node = net->nodes + i;
+    if (i < 0) return i;
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) { lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': momentum must lie in 0 to 1, eps above 0", name); return -1; }
+    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
+    node->momentum = momentum;
+    node->eps = eps;
+    node->learns = 1;
+    return i;
+}
+LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    int i = lgelu__node(net, LGELU__MAX_POOL, name, x, -1);
+    if (i >= 0 && (kernel > 15 || 2 * padding > kernel)) {
+        lgelu__fail(net, LGELU_E_SHAPE, "max pool '%s': window of %z, padding %z: at most 15, and half of it", name, kernel, padding);
+        return -1;
+    }
+    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
+}
+LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
+    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
+}
+LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
+    return i < 0 || lgelu__window(net, i, net->nodes[i].shape[0], net->nodes[i].shape[1], 1, 0) ? i : -1;
+}
+LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
+{
+    int i = lgelu__node(net, LGELU__VIEW, name, x, -1);
+    size_t *shape = net->nodes[i < 0 ? 0 : i].shape;
+    if (i < 0) return i;
+    shape[2] *= shape[0] * shape[1];
+    shape[0] = shape[1] = 1;
+    return i;
+}
+LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
+    x = lgelu_max_pool(net, "pool1", lgelu_gate(net, "gate1", x, kind, lambda), 2, 2, 0);
+    x = lgelu_conv(net, "conv2", x, 16, 5, 1, 0, 1, 1);
+    x = lgelu_max_pool(net, "pool2", lgelu_gate(net, "gate2", x, kind, lambda), 2, 2, 0);
+    x = lgelu_linear(net, "fc1", lgelu_flatten(net, "flatten", x), 120);
+    x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
+    return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
+}
+static const char *lgelu__block_name(char room[32], int stage, int block, const char *part)    /* torchvision's: layer1.0.conv1 */
+{
+    size_t n = 0;
+    const char *p;
+    int number[2], k;
+    number[0] = stage + 1; number[1] = block;
+    for (p = "layer"; *p; p++) room[n++] = *p;
+    for (k = 0; k < 2; k++) {
+        if (number[k] > 9) room[n++] = (char)('0' + number[k] / 10 % 10);
+        room[n++] = (char)('0' + number[k] % 10);
+        room[n++] = '.';
+    }
+    for (p = part; *p && n < 31; p++) room[n++] = *p;
+    room[n] = 0;
+    return room;
+}
+static int lgelu__conv_norm(lgelu_net *net, int stage, int block, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
+{
+    char name[32];
+    x = lgelu_conv(net, lgelu__block_name(name, stage, block, conv), x, width, kernel, stride, kernel / 2, 1, 0);
+    return lgelu_batch_norm(net, lgelu__block_name(name, stage, block, norm), x, 0.1f, 1e-5f);
+}
+LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    char name[32];
+    int stage, block;
+    x = lgelu_batch_norm(net, "bn1", lgelu_conv(net, "conv1", x, width, 3, 1, 1, 1, 0), 0.1f, 1e-5f);
+    x = lgelu_gate(net, "gate1", x, kind, lambda);
+    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
+        size_t stride = stage && !block ? 2 : 1;
+        int y = lgelu__conv_norm(net, stage, block, "conv1", "bn1", x, width, 3, stride);
+        y = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate1"), y, kind, lambda);
+        y = lgelu__conv_norm(net, stage, block, "conv2", "bn2", y, width, 3, 1);
+        if (stride > 1) x = lgelu__conv_norm(net, stage, block, "downsample.0", "downsample.1", x, width, 1, stride);
+        y = lgelu_add(net, lgelu__block_name(name, stage, block, "add"), y, x);
+        x = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate2"), y, kind, lambda);
+    }
+    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
+}
+
 /* ---- the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write to
    its last read; buffers whose lives do not meet share space: the largest is placed first, each as low as it fits. ---- */
 static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1;
 }
+/* may x's gradient be that of its last reader j, which passes it on unchanged? Nobody may write to it before all who share it
+   have read it: x's next writer comes after the other input's backward. */
+static int lgelu__lends(const lgelu_net *net, int i, int j, int below)
+{
+    const lgelu_node *to = net->nodes + j;
+    int other = to->input[to->input[0] == i];
+    if (!(lgelu__layers[to->op].traits & LGELU__PASSES) || to->lent != j || !to->buffer[LGELU__GRADIENT].bytes) return 0;
+    return to->inputs < 2 || (other != i && other > below);
+}
+static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the value of node i */
+{
+    const lgelu_node *x = net->nodes + net->nodes[i].host;
+    return x->op == LGELU__INPUT || x->buffer[LGELU__VALUE].to >= until;
+}
 static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_mode mode)
 {
     int i = (int)(node - net->nodes), n = net->count, end = 2 * n, train = mode == LGELU_TRAIN, j, k;
-    int last = i, writes = end, written = i, readers = 0, writers = 0;
+    int last = i, writes = end, written = i, readers = 0, writers = 0, reader = i, below = -1, scratch = 0, loss = 0, x;
     size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
     size_t (*aux)(const lgelu_net *, const lgelu_node *, size_t) = lgelu__layers[node->op].aux;
     for (j = i + 1; j < n; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
-        int back = end - 1 - j, use = train && (lgelu__layers[net->nodes[j].op].keeps & 1) ? back : j;
+        unsigned traits = lgelu__layers[net->nodes[j].op].traits;
+        int back = end - 1 - j, use = train && (traits & LGELU__KEEPS) ? back : j;
         if (use > last) last = use;
         if (back < writes) writes = back;
         if (back > written) written = back;
         readers += net->nodes[j].op < LGELU__CROSS_ENTROPY;
+        if (!k) loss = net->nodes[j].op;
         writers++;
+        below = reader;                                               /* the last reader but one */
+        reader = j;
     }
-    lgelu__live(&node->buffer[LGELU__VALUE], bytes, i, readers ? last : end);                   /* results stay readable */
-    node->host = i;
-    if (mode == LGELU_INFER && node->op == LGELU__GATE) {                                       /* in place, if x has no other reader */
-        lgelu_node *x = net->nodes + node->input[0];
-        if (x->op > LGELU__LABELS && net->nodes[x->host].buffer[LGELU__VALUE].to == i) {
-            node->host = x->host;
-            net->nodes[x->host].buffer[LGELU__VALUE].to = node->buffer[LGELU__VALUE].to;
-            lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
-        }
+    if (mode == LGELU_GENERATE) for (j = i + 1; j < n; j++) if (net->nodes[j].op == LGELU__ATTENTION && net->nodes[j].input[0] == i) last = end;
+    for (j = i + 1; j < reader; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i)
+        scratch |= !(lgelu__layers[net->nodes[j].op].traits & LGELU__ADDS);
+    scratch |= below == reader;                                       /* x + x */
+    lgelu__live(&node->buffer[LGELU__VALUE], bytes, last == end ? 0 : i, readers ? last : end); /* results stay readable */
+    node->host = node->lent = i;
+    x = node->inputs ? net->nodes[node->input[0]].host : i;
+    node->absorbed = node->op == LGELU__BATCH_NORM && writers == 1 && (lgelu__layers[net->nodes[reader].op].traits & LGELU__ABSORBS)
+                  && node->shape[2] <= LGELU__GATE_ROOM;
+    /* a sum that a gate alone reads, of values that stay for the backward in any case, is computed there and again in the backward */
+    if (node->op == LGELU__ADD && train && writers == 1 && net->nodes[reader].op == LGELU__GATE && node->shape[2] <= LGELU__GATE_ROOM
+        && lgelu__stays(net, node->input[0], end - 1 - reader) && lgelu__stays(net, node->input[1], end - 1 - reader)) {
+        node->absorbed = 1;
+        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
+    } else if (node->op == LGELU__VIEW || node->absorbed
+        || ((lgelu__layers[node->op].traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU__LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i)) {
+        lgelu_buffer *b = &net->nodes[x].buffer[LGELU__VALUE];
+        node->host = x;
+        if (b->to < node->buffer[LGELU__VALUE].to) b->to = node->buffer[LGELU__VALUE].to;
+        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
     }
+    lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train && node->learns ? end - 1 - i : last < end ? last : i);
     train = train && node->learns;
     if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
+    node->overwrites = train && writers == 1 && !readers && node->op > LGELU__LABELS && node->host == i && loss == LGELU__CROSS_ENTROPY;
+    if (node->overwrites) { node->buffer[LGELU__VALUE].to = end - 1 - i; writers = 0; }         /* softmax - 1[label], where the logits stood */
     lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
-    lgelu__live(&node->buffer[LGELU__SCRATCH], train && writers > 1 ? bytes : 0, writes, written);
-    lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train ? end - 1 - i : i);
+    lgelu__live(&node->buffer[LGELU__SCRATCH], train && scratch ? bytes : 0, writes, written);
+}
+static void lgelu__lend(lgelu_net *net)                               /* gradients that need no buffer of their own, from the last node up */
+{
+    int i, j, k;
+    for (i = net->count - 1; i >= 0; i--) {
+        lgelu_node *node = net->nodes + i;
+        int reader = -1, below = -1;
+        lgelu_buffer *b;
+        for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) { below = reader; reader = j; }
+        if (reader < 0 || !node->buffer[LGELU__GRADIENT].bytes || !lgelu__lends(net, i, reader, below)) continue;
+        b = &net->nodes[reader].buffer[LGELU__GRADIENT];
+        node->lent = reader;
+        if (b->to < node->buffer[LGELU__GRADIENT].to) b->to = node->buffer[LGELU__GRADIENT].to;
+        node->buffer[LGELU__GRADIENT].bytes = 0;
+    }
 }
 static lgelu_buffer *lgelu__largest(const lgelu_net *net)             /* of those without a place; NULL when all have one */
 {
@@ -1526,6 +2966,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     size_t top = 0;
     int i, k, moved;
     for (i = 0; i < net->count; i++) lgelu__lives(net, net->nodes + i, batch, mode);
+    if (mode == LGELU_TRAIN) lgelu__lend(net);
     while ((b = lgelu__largest(net)) != NULL) {
         size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
         if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4) return (size_t)-1;
@@ -1562,7 +3003,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     if (net->status) return 0;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
     if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
-    net->parameters = net->matrices = 0;
+    net->parameters = net->matrices = net->states = 0;
     net->hardnesses = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
@@ -1572,12 +3013,20 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         node->hardness = net->hardnesses;
         if (node->hardnesses > 0x7FFFFFFF - net->hardnesses) { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
         net->hardnesses += node->hardnesses;
+        if (node->shares) node->weight = net->nodes[node->shares - 1].weight;
+        if (node->op == LGELU__ATTENTION && lgelu__attention_work(node) > pack) pack = lgelu__attention_work(node);
+        node->state = net->states;
+        net->states += node->states;
+        if (node->op == LGELU__CONV) {
+            size_t use = lgelu__conv_work(net, node, batch, (int)train);
+            if (use > pack) pack = use;
+        }
         if (node->op == LGELU__LINEAR) {
-            size_t in = node->weights / node->biases, rows = lgelu__times(batch, node->shape[0] * node->shape[1]), k;
+            size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2], rows = lgelu__times(batch, node->shape[0] * node->shape[1]), k;
             size_t use[3];
-            use[0] = lgelu_multiply_bytes(rows, node->biases, in);
-            use[1] = lgelu_multiply_bytes(node->biases, in, rows);
-            use[2] = lgelu_multiply_bytes(rows, in, node->biases);
+            use[0] = lgelu_multiply_bytes(rows, out, in);
+            use[1] = lgelu_multiply_bytes(out, in, rows);
+            use[2] = lgelu_multiply_bytes(rows, in, out);
             for (k = 0; k < 1 + 2 * train; k++) if (use[k] > pack) pack = use[k];
         }
     }
@@ -1592,6 +3041,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->g = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
     net->m = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
     net->v = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->state = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
     net->lambda  = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s       = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->lambda0 = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
@@ -1612,6 +3062,26 @@ static float lgelu__free(const lgelu_hardness *h, float lambda)         /* s; Re
 {
     return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
+typedef struct { lgelu_net *net; int node; uint64_t seed; } lgelu__first;
+
+static void lgelu__first_piece(void *user, size_t index)              /* first weights; stream: the layer's number */
+{
+    const lgelu__first *p = (const lgelu__first *)user;
+    const lgelu_node *node = p->net->nodes + p->node;
+    double out = (double)lgelu__outputs(node), in = (double)node->weights / out;
+    float *w = p->net->w + node->weight, bound;
+    int normal = node->init == LGELU_NORMAL || node->op == LGELU__EMBEDDING || node->op == LGELU__POSITION;
+    size_t j = index * LGELU__PIECE, end = lgelu__least(node->weights, j + LGELU__PIECE);
+    if (node->op == LGELU__CONV) out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
+    bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
+    for (; normal && j < end; j += 2) {
+        double x[2];
+        lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
+        w[j] = node->deviation * (float)x[0];
+        if (j + 1 < end) w[j + 1] = node->deviation * (float)x[1];
+    }
+    for (; j < end; j++) w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+}
 LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed)
 {
     size_t need = lgelu_net_bytes(net, batch, mode), j;
@@ -1623,14 +3093,19 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
+    net->seed = seed;
     net->fresh = 1;
     net->gradient_scale = net->share = 1;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        double out = (double)node->biases, in = node->weights ? (double)node->weights / out : 1;
-        float bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
-        for (j = 0; j < node->weights; j++)                           /* stream: the layer's number */
-            net->w[node->weight + j] = (2 * lgelu_uniform(seed, (uint64_t)i, j) - 1) * bound;
+        lgelu__first first;
+        first.net = net; first.node = i; first.seed = seed;
+        lgelu__parallel(&net->threads, lgelu__first_piece, &first, (node->weights + LGELU__PIECE - 1) / LGELU__PIECE);
+        for (j = 0; j < node->biases; j++)                            /* biases start at 0, gains at 1 */
+            if (node->op == LGELU__CLASS_TOKEN) net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+            else if (node->op == LGELU__LAYER_NORM && j < node->shape[2]) net->w[node->bias + j] = 1;
+            else if (node->op == LGELU__BATCH_NORM && j < node->shape[2])
+                net->w[node->bias + j] = net->state[node->state + node->shape[2] + j] = 1;
         for (j = 0; j < (size_t)node->hardnesses; j++) {
             size_t k = (size_t)node->hardness + j;
             net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
@@ -1648,12 +3123,14 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     for (i = 0; same && i < to->count; i++) {
         const lgelu_node *a = to->nodes + i, *b = from->nodes + i;
         same = a->op == b->op && a->weight == b->weight && a->bias == b->bias && a->hardness == b->hardness && a->hardnesses == b->hardnesses
-            && !memcmp(a->shape, b->shape, sizeof a->shape) && !memcmp(a->input, b->input, sizeof a->input);
+            && !memcmp(a->shape, b->shape, sizeof a->shape) && !memcmp(a->input, b->input, sizeof a->input)
+            && a->stride == b->stride && a->padding == b->padding && a->groups == b->groups;
     }
     if (!same || !to->memory || !from->memory) return lgelu__fail(to, LGELU_E_ARGUMENT, "only a network of the same layers can be copied");
     for (i = 0; i < to->count; i++) to->nodes[i].gate = from->nodes[i].gate;
     to->hardness = from->hardness;
     if (p) memcpy(to->w, from->w, p);
+    if (to->states) memcpy(to->state, from->state, to->states * sizeof(float));
     if (p && to->m && from->m) { memcpy(to->m, from->m, p); memcpy(to->v, from->v, p); }
     if (h) { memcpy(to->lambda, from->lambda, h); memcpy(to->lambda0, from->lambda0, h); }
     if (h) { memcpy(to->s, from->s, h); memcpy(to->s_m, from->s_m, h); memcpy(to->s_v, from->s_v, h); }
@@ -1670,19 +3147,17 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- running ---- */
-LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
+static lgelu_status lgelu__run(lgelu_net *net)
 {
     int i, k;
-    if (net->status) return net->status;
-    if (!net->memory || !samples || samples > net->batch)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
-    net->samples = samples;
     net->loss = 0;
+    net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
+        if (net->tokens && node->op >= LGELU__CROSS_ENTROPY) continue;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
-            if (x->op == LGELU__INPUT && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
+            if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
                 return lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name);
         }
         if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
@@ -1690,6 +3165,34 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
     if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
     net->pending = 1;
     return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
+{
+    if (net->status) return net->status;
+    if (!net->memory || !samples || samples > net->batch)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
+    net->samples = samples;
+    net->from = net->tokens = 0;
+    return lgelu__run(net);
+}
+LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
+{
+    size_t context = 0;
+    int i;
+    if (net->status) return net->status;
+    if (!net->memory || net->mode != LGELU_GENERATE) return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (node->op == LGELU__TOKENS && !context) context = node->shape[1];
+        if (node->op == LGELU__INPUT || (node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY && node->shape[1] != context)
+            || (node->op >= LGELU__PATCHES && node->op <= LGELU__TAKE) || (node->op == LGELU__ATTENTION && !node->option[1]))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__layers[node->op].name, node->name);
+    }
+    if (!count || from > context || count > context - from)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
+    net->samples = 1;
+    net->from = from; net->tokens = count;
+    return lgelu__run(net);
 }
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
@@ -1699,7 +3202,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
     net->gradient_scale = 1;
-    for (i = 0; i < net->count; i++) net->nodes[i].written = 0;
+    for (i = 0; i < net->count; i++) net->nodes[i].written = net->nodes[i].begun = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
         float *dx[3] = { NULL, NULL, NULL };
@@ -1707,7 +3210,8 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
         if (node->op < LGELU__CROSS_ENTROPY && !node->written) continue;           /* nothing below depends on it */
         for (k = 0; k < node->inputs; k++) {
             lgelu_node *x = net->nodes + node->input[k];
-            if (x->learns) dx[k] = lgelu__at(net, x, x->written || (k && dx[0] && node->input[0] == node->input[k]) ? LGELU__SCRATCH : LGELU__GRADIENT);
+            if (x->learns) dx[k] = lgelu__at(net, x, (x->written && !(lgelu__layers[node->op].traits & LGELU__ADDS))
+                                                 || (k && dx[0] && node->input[0] == node->input[k]) ? LGELU__SCRATCH : LGELU__GRADIENT);
         }
         lgelu__layers[node->op].backward(net, node, dx);
         for (k = 0; k < node->inputs; k++) if (dx[k]) {
@@ -1831,6 +3335,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
                (size_t)net->hardnesses * sizeof *net->lambda);
     net->fresh = 1;
     net->gradient_scale = 1;
+    net->pass = 0;
     return LGELU_OK;
 }
 
@@ -1840,21 +3345,21 @@ static const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: n
 }
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
-    const lgelu_node *x = lgelu__made(net, node);
+    const lgelu_node *x = lgelu__made(net, node), *y;
     const lgelu_buffer *b;
-    int i;
-    if (!x || x->op == LGELU__LABELS) return NULL;
-    if (x->op == LGELU__INPUT) return (const float *)x->bound;
+    if (!x || x->op == LGELU__TOKENS || x->op == LGELU__LABELS || x->absorbed) return NULL;
+    if (net->nodes[x->host].op == LGELU__INPUT) return (const float *)net->nodes[x->host].bound;
     /* the forward ends at time count: what is not kept until then, or until the end once a backward has run, is overwritten */
     b = net->nodes[x->host].buffer + LGELU__VALUE;
     if (!b->bytes || b->to < (net->pending ? net->count : 2 * net->count)) return NULL;
-    for (i = node + 1; i < net->count; i++) if (net->nodes[i].host == x->host) return NULL;         /* by a gate in place */
+    for (y = x + 1; y < net->nodes + net->count; y++)                 /* by a layer in place */
+        if (y->host == x->host && !y->absorbed && y->op != LGELU__VIEW) return NULL;
     return lgelu__at(net, x, LGELU__VALUE);
 }
 LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node);
-    return x && x->weights ? net->w + x->weight : NULL;
+    return x && (x->weights || x->shares) ? net->w + x->weight : NULL;
 }
 LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 {
@@ -1887,6 +3392,35 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 }
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
 
+/* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases, itself a view */
+LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
+{
+    int i, j, k;
+    size_t c, o;
+    if (net->status) return net->status;
+    if (!net->memory || net->mode != LGELU_INFER) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
+    for (i = 0; i < net->count; i++) {
+        lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
+        int readers = 0;
+        for (j = 0; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) readers += net->nodes + net->nodes[j].input[k] == conv;
+        if (norm->op != LGELU__BATCH_NORM || conv->op != LGELU__CONV || readers != 1 || norm->host != conv->host) continue;
+        for (c = 0; c < norm->shape[2]; c++) {
+            float *gamma = net->w + norm->bias + c, *beta = gamma + norm->shape[2], *row = net->w + conv->weight + c * (conv->weights / norm->shape[2]);
+            const float *running = net->state + norm->state + c;
+            double scale = (double)*gamma / sqrt((double)running[norm->shape[2]] + (double)norm->eps);
+            double b = conv->biases ? (double)net->w[conv->bias + c] : 0;
+            for (o = 0; o < conv->weights / norm->shape[2]; o++) row[o] = (float)((double)row[o] * scale);
+            *beta = (float)fma(b - (double)*running, scale, (double)*beta);
+        }
+        conv->bias = norm->bias + norm->shape[2];
+        conv->biases = norm->shape[2];
+        norm->op = LGELU__VIEW;
+        norm->absorbed = 0;
+        norm->biases = norm->states = 0;
+    }
+    return LGELU_OK;
+}
+
 /* ==== [9] EXCHANGE ================================================================================================= */
 /* safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, without gaps. The reader is as
    strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for overflow, each size
@@ -1895,26 +3429,42 @@ LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_G
 /* ---- the tensors of a network, one after another; NULL after the last ---- */
 typedef struct { const lgelu_node *node; const char *suffix; float *data; size_t shape[2]; int dims, required; } lgelu__tensor;
 
+static size_t lgelu__matrix_rows(const lgelu_node *node)
+{
+    return node->op == LGELU__EMBEDDING || node->op == LGELU__POSITION ? node->weights / node->shape[2] : lgelu__outputs(node);
+}
 static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 {
-    static const char suffix[12][12] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v",
-                                         ".s", ".s.m", ".s.v", ".lambda", ".lambda0" };
-    const lgelu_node *node = net->nodes + k / 12;
-    float *array[12];
+    static const char suffix[14][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v",
+                                         ".s", ".s.m", ".s.v", ".lambda", ".lambda0", "", ".running_mean", ".running_var" };
+    const lgelu_node *node = net->nodes + k / 14;
+    float *array[14];
     size_t n;
-    int kind = k % 12;
-    if (k / 12 >= net->count) return 0;
+    int kind = k % 14;
+    if (k / 14 >= net->count) return 0;
     array[0] = net->w; array[1] = net->m; array[2] = net->v; array[3] = net->w; array[4] = net->m; array[5] = net->v;
     array[6] = net->s; array[7] = net->s_m; array[8] = net->s_v; array[9] = net->lambda; array[10] = net->lambda0; array[11] = NULL;
+    array[12] = array[13] = net->state;
     n = kind < 3 ? node->weights : kind < 6 ? node->biases : (size_t)node->hardnesses;
     memset(t, 0, sizeof *t);
     t->node = node;
     t->suffix = suffix[kind];
     t->data = array[kind] && n ? array[kind] + (kind < 3 ? node->weight : kind < 6 ? node->bias : (size_t)node->hardness) : NULL;
     t->dims = kind < 3 ? 2 : 1;
-    t->shape[0] = kind < 3 ? node->biases : n;
-    t->shape[1] = kind < 3 && n ? n / node->biases : 1;
-    t->required = kind == 0 || kind == 3;
+    t->shape[0] = kind < 3 ? lgelu__matrix_rows(node) : n;
+    t->shape[1] = kind < 3 && n ? n / lgelu__matrix_rows(node) : 1;
+    t->required = kind == 0 || kind == 3 || kind > 11;
+    if (node->states && (kind < 6 || kind > 11)) {                    /* its factors and constants, its means and variances are one array each */
+        n = node->shape[2];
+        t->data = array[kind] ? array[kind] + (kind < 6 ? node->bias : node->state) + (kind % 6 < 3 && kind != 12 ? 0 : n) : NULL;
+        if (kind > 11) t->data = array[kind] + node->state + (kind == 13 ? n : 0);
+        t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
+    } else if (kind > 11) t->data = NULL;
+    if (node->op == LGELU__LAYER_NORM && kind < 6) {                  /* gains go by the name of weights */
+        n = node->shape[2];
+        t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
+        t->data = array[kind] ? array[kind] + node->bias + (kind < 3 ? 0 : n) : NULL;
+    }
     return 1;
 }
 static const char *lgelu__gate_names(int kind)
@@ -2392,16 +3942,15 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
-static const float lgelu__middle[9][8] = {  /* minus the centre; Q(z) in powers of the distance from it */
+static const float lgelu__middle[8][8] = {  /* minus the centre; Q(z) in powers of the distance from it */
     { -0, -0.645751953f, -1.13745117f, -1.58666992f, -2.06201172f, -2.50415039f, -2.95947266f, -3.40917969f },
     { 0.5f, 0.259220004f, 0.127674863f, 0.0562937111f, 0.0196033102f, 0.00613729237f, 0.00154083024f, 0.000325792731f },
-    { -0.398942292f, -0.323862463f, -0.208913267f, -0.11330191f, -0.0476018004f, -0.0173472185f, -0.00500069838f, -0.00119430409f },
-    { 4.24344705e-07f, 0.104567535f, 0.118814364f, 0.0898863524f, 0.0490777344f, 0.0217200201f, 0.00739971455f, 0.00203579827f },
-    { 0.0664845034f, 0.0314677134f, -0.0102293361f, -0.0286562797f, -0.0257993247f, -0.0152388168f, -0.00646627555f, -0.00211441657f },
-    { 4.03860358e-05f, -0.0225161649f, -0.016895948f, -0.00361366733f, 0.0051199384f, 0.00592016894f, 0.00355097558f, 0.00146284956f },
-    { -0.0101243602f, -0.00176233647f, 0.00536784623f, 0.00544336485f, 0.00175943633f, -0.00068085955f, -0.00113297312f, -0.000680348603f },
-    { 0.000302196073f, 0.00331239123f, 0.00126614154f, -0.00095108524f, -0.00128166552f, -0.000507913122f, 8.19644483e-05f, 0.000190054299f },
-    { 0.000915979501f, -0.000783733965f, -0.000727279461f, -0.000417424802f, 0.000144881778f, 0.000279582251f, 0.000114606417f, -9.62110062e-06f }
+    { -0.398942351f, -0.323862463f, -0.208913282f, -0.113301918f, -0.0476018004f, -0.0173472147f, -0.00500069698f, -0.0011943042f },
+    { 3.11981012e-06f, 0.104567416f, 0.118814386f, 0.0898863599f, 0.0490777157f, 0.0217200015f, 0.00739970431f, 0.00203579874f },
+    { 0.0664451718f, 0.0314683095f, -0.0102274474f, -0.0286552534f, -0.0257994477f, -0.0152393905f, -0.00646649068f, -0.00211439747f },
+    { 0.000301384542f, -0.0225056596f, -0.0168976802f, -0.00361448596f, 0.00512162689f, 0.00592192449f, 0.00355190807f, 0.00146279612f },
+    { -0.0109961173f, -0.00180621911f, 0.00530020054f, 0.005405284f, 0.00176781148f, -0.000657816709f, -0.00112407224f, -0.000681130507f },
+    { 0.00173181389f, 0.00311564584f, 0.00129648985f, -0.000934882322f, -0.00131472864f, -0.000541543646f, 6.4165004e-05f, 0.000191176718f }
 };
 static const float lgelu__slope[9][8] = {  /* minus the centre; f'(-z) = Q(z) - zφ(z) in powers of the distance from it */
     { -0.404296875f, -0.751791537f, -1.25f, -1.80078125f, -2.35473633f, -2.83666992f, -3.3605957f, -3.84619141f },
@@ -2505,7 +4054,7 @@ static float lgelu__narrow(double x)
     double a = fabs(x), magic = 4503599627370496.0;
     if (!(a < 1.17549435082228751e-38)) return (float)x;
     memcpy(&b, &x, 8);
-    a *= 1.42724769270595988106e45;
+    a *= 7.13623846352979940529e44;
     return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
 }
 static double lgelu__wide(float x)
@@ -2514,12 +4063,35 @@ static double lgelu__wide(float x)
     if (a >= 0x00800000u) return (double)x;
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
+
+/* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
+static uint32_t lgelu__above(double t, double x, double lambda) { return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t; }
+
+/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; subnormal x: its bits·s1·s3 */
+typedef struct { float m, s1, s2, s3, cap; } lgelu__coin;
+
+static lgelu__coin lgelu__prepare_coin(float lambda)
+{
+    lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };                           /* λ = inf */
+    int k;
+    if (lambda > FLT_MAX) return c;
+    c.m = (float)(2 * frexp(lgelu__wide(lambda), &k));
+    k--;
+    c.s1 = (float)ldexp(1, k / 2);                                       /* no factor is subnormal */
+    c.s2 = (float)ldexp(1, k - k / 2);
+    c.s3 = k < 46 ? 0 : (float)ldexp(1, k - k / 2 - 149);
+    if (!(c.m > 0)) { c.m = 1; c.cap = 0; }                              /* λ = 0 */
+    return c;
+}
 #endif
 
 /* The vocabulary: V is a vector of v_lanes floats, M a mask. v_load_n and v_store_n touch the first n numbers only (n may
    exceed v_lanes; the rest of a load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127].
    v_turn reads four numbers of each of v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a
-   tile of the matrix product, v_rows × two vectors, which fills the registers. */
+   tile of the matrix product, v_rows × two vectors, which fills the registers.
+   N is as many whole numbers of 32 bits, which wrap: v_bits and v_float look at the same bits, v_whole converts; n_up and n_down
+   shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask one
+   after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
@@ -2568,6 +4140,7 @@ static double lgelu__wide(float x)
 #define n_down    LGELU__FN(n_down)
 #define n_gt      LGELU__FN(n_gt)
 #define n_max     LGELU__FN(n_max)
+#define n_min     LGELU__FN(n_min)
 #define n_or      LGELU__FN(n_or)
 #define n_select  LGELU__FN(n_select)
 #define n_set     LGELU__FN(n_set)
@@ -2580,6 +4153,18 @@ static double lgelu__wide(float x)
 #define v_min     LGELU__FN(v_min)
 #define v_table   LGELU__FN(v_table)
 #define v_whole   LGELU__FN(v_whole)
+/* 16-bit numbers (S: v_lanes of them) and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
+   n_product returns the high halves of the unsigned products and keeps the low ones */
+#define v_cut     LGELU__FN(v_cut)
+#define n_product LGELU__FN(n_product)
+#define n_xor     LGELU__FN(n_xor)
+#define S         LGELU__FN(S)
+#define s_load    LGELU__FN(s_load)
+#define s_store   LGELU__FN(s_store)
+#define s_wide    LGELU__FN(s_wide)
+#define s_narrow  LGELU__FN(s_narrow)
+#define v_from_f16 LGELU__FN(v_from_f16)
+#define v_to_f16  LGELU__FN(v_to_f16)
 
 #if LGELU__PASS == 3
 #define v_lanes 16
@@ -2621,9 +4206,8 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 8 * row), 2);
         x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 12 * row), 3);
     }
-    /* the zeroing forms: in C++ gcc 12 takes the plain ones' undefined operand for a mistake */
-    a = _mm512_maskz_unpacklo_ps(0xFFFF, x[0], x[1]); b = _mm512_maskz_unpackhi_ps(0xFFFF, x[0], x[1]);
-    c = _mm512_maskz_unpacklo_ps(0xFFFF, x[2], x[3]); d = _mm512_maskz_unpackhi_ps(0xFFFF, x[2], x[3]);
+    a = _mm512_unpacklo_ps(x[0], x[1]); b = _mm512_unpackhi_ps(x[0], x[1]);
+    c = _mm512_unpacklo_ps(x[2], x[3]); d = _mm512_unpackhi_ps(x[2], x[3]);
     t[0] = _mm512_shuffle_ps(a, c, 0x44); t[1] = _mm512_shuffle_ps(a, c, 0xEE);
     t[2] = _mm512_shuffle_ps(b, d, 0x44); t[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
@@ -2642,6 +4226,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return _mm512_sub_epi32(
 LGELU__WORD N    n_and    (N a, N b)                  { return _mm512_and_si512(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return _mm512_or_si512(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return _mm512_max_epi32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return _mm512_min_epi32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return _mm512_slli_epi32(a, (unsigned)k); }
 LGELU__WORD N    n_down   (N a, int k)                { return _mm512_srli_epi32(a, (unsigned)k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
@@ -2654,6 +4239,29 @@ LGELU__WORD size_t m_count(M k)                       { return (size_t)_mm_popcn
 LGELU__WORD size_t v_pack (float *p, V a, M k)        { _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a)); return m_count(k); }
 LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return _mm512_mask_expand_ps(a, k, _mm512_loadu_ps(p)); }
 LGELU__WORD V    v_table  (const float *t, I i)       { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
+/* 16-bit numbers, random numbers */
+typedef __m256i S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p);
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a);
+    else _mm256_storeu_si256((__m256i *)p, a);
+}
+LGELU__WORD N    s_wide   (S a)                       { return _mm512_cvtepu16_epi32(a); }
+LGELU__WORD S    s_narrow (N a)                       { return _mm512_cvtepi32_epi16(a); }
+LGELU__WORD V    v_from_f16(S a)                      { return _mm512_cvtph_ps(a); }
+LGELU__WORD S    v_to_f16 (V a)                       { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD N    v_cut    (V a)                       { return _mm512_cvttps_epi32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return _mm512_xor_si512(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    N even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+    return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
 #elif LGELU__PASS == 2
 #define v_lanes 8
 #define v_rows  6
@@ -2713,6 +4321,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return _mm256_sub_epi32(
 LGELU__WORD N    n_and    (N a, N b)                  { return _mm256_and_si256(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return _mm256_or_si256(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return _mm256_max_epi32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return _mm256_min_epi32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return _mm256_slli_epi32(a, k); }
 LGELU__WORD N    n_down   (N a, int k)                { return _mm256_srli_epi32(a, k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
@@ -2738,6 +4347,36 @@ LGELU__WORD V    v_unpack (V a, const float *p, M k)
     return v_select(k, _mm256_insertf128_ps(_mm256_castps128_ps256(l), h, 1), a);
 }
 LGELU__WORD V    v_table  (const float *t, I i)       { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
+/* 16-bit numbers, random numbers */
+typedef __m128i S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    uint16_t t[8] = { 0 };
+    if (n < 8) memcpy(t, p, n * sizeof *t);
+    return _mm_loadu_si128((const __m128i *)(n < 8 ? t : p));
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    uint16_t t[8];
+    _mm_storeu_si128((__m128i *)(n < 8 ? t : p), a);
+    if (n < 8) memcpy(p, t, n * sizeof *t);
+}
+LGELU__WORD N    s_wide   (S a)                       { return _mm256_cvtepu16_epi32(a); }
+LGELU__WORD S    s_narrow (N a)
+{
+    a = _mm256_and_si256(a, _mm256_set1_epi32(0xFFFF));
+    return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+}
+LGELU__WORD V    v_from_f16(S a)                      { return _mm256_cvtph_ps(a); }
+LGELU__WORD S    v_to_f16 (V a)                       { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD N    v_cut    (V a)                       { return _mm256_cvttps_epi32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return _mm256_xor_si256(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    N even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+}
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
@@ -2782,6 +4421,7 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
 /* whole numbers and tables */
 typedef int32x4_t N;
 typedef uint8x16_t I;
@@ -2797,6 +4437,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return vsubq_s32(a, b); 
 LGELU__WORD N    n_and    (N a, N b)                  { return vandq_s32(a, b); }
 LGELU__WORD N    n_or     (N a, N b)                  { return vorrq_s32(a, b); }
 LGELU__WORD N    n_max    (N a, N b)                  { return vmaxq_s32(a, b); }
+LGELU__WORD N    n_min    (N a, N b)                  { return vminq_s32(a, b); }
 LGELU__WORD N    n_up     (N a, int k)                { return vshlq_s32(a, vdupq_n_s32(k)); }
 LGELU__WORD N    n_down   (N a, int k)                { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return vcgtq_s32(a, b); }
@@ -2836,6 +4477,33 @@ LGELU__WORD V    v_table  (const float *t, I i)
     r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
     return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
 }
+/* 16-bit numbers, random numbers */
+typedef uint16x4_t S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+{
+    uint16_t t[4] = { 0, 0, 0, 0 };
+    if (n < 4) memcpy(t, p, n * sizeof *t);
+    return vld1_u16(n < 4 ? t : p);
+}
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+{
+    uint16_t t[4];
+    vst1_u16(n < 4 ? t : p, a);
+    if (n < 4) memcpy(p, t, n * sizeof *t);
+}
+LGELU__WORD N    s_wide   (S a)                       { return vreinterpretq_s32_u32(vmovl_u16(a)); }
+LGELU__WORD S    s_narrow (N a)                       { return vmovn_u32(vreinterpretq_u32_s32(a)); }
+LGELU__WORD V    v_from_f16(S a)                      { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
+LGELU__WORD S    v_to_f16 (V a)                       { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
+LGELU__WORD N    v_cut    (V a)                       { return vcvtq_s32_f32(a); }
+LGELU__WORD N    n_xor    (N a, N b)                  { return veorq_s32(a, b); }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    uint32x4_t u = vreinterpretq_u32_s32(a), v = vreinterpretq_u32_s32(b);
+    uint32x4_t p = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(u), vget_low_u32(v))), q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
+    *low = vreinterpretq_s32_u32(vuzp1q_u32(p, q));
+    return vreinterpretq_s32_u32(vuzp2q_u32(p, q));
+}
 #else
 #define v_lanes 1
 #define v_rows  4
@@ -2874,6 +4542,7 @@ LGELU__WORD N    n_sub    (N a, N b)                  { return (N)((uint32_t)a -
 LGELU__WORD N    n_and    (N a, N b)                  { return a & b; }
 LGELU__WORD N    n_or     (N a, N b)                  { return a | b; }
 LGELU__WORD N    n_max    (N a, N b)                  { return a > b ? a : b; }
+LGELU__WORD N    n_min    (N a, N b)                  { return a < b ? a : b; }
 LGELU__WORD N    n_up     (N a, int k)                { return (N)((uint32_t)a << k); }
 LGELU__WORD N    n_down   (N a, int k)                { return (N)((uint32_t)a >> k); }
 LGELU__WORD M    n_gt     (N a, N b)                  { return a > b; }
@@ -2886,13 +4555,41 @@ LGELU__WORD size_t m_count(M k)                       { return (size_t)k; }
 LGELU__WORD size_t v_pack (float *p, V a, M k)        { *p = a; return (size_t)k; }
 LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return k ? *p : a; }
 LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
+/* 16-bit numbers, random numbers */
+typedef uint16_t S;
+LGELU__WORD S    s_load   (const uint16_t *p, size_t n)      { return n ? *p : (S)0; }
+LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)       { if (n) *p = a; }
+LGELU__WORD N    s_wide   (S a)                       { return a; }
+LGELU__WORD S    s_narrow (N a)                       { return (S)((uint32_t)a & 0xFFFFu); }
+LGELU__WORD V    v_from_f16(S h)
+{
+    uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
+    if (a < 0x0400) return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);       /* subnormal: units of 2^-24 */
+    return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23)) | (a > 0x7C00 ? 0x400000u : 0) | s);
+}
+LGELU__WORD S    v_to_f16 (V x)
+{
+    uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
+    if (a > 0x7F800000u) return (S)(s | 0x7E00 | (a >> 13 & 0x3FF));
+    if (a >= 0x477FF000u) return (S)(s | 0x7C00);                                                  /* 65520 */
+    if (a < 0x38800000u) return (S)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));    /* below 2^-14: units of 2^-24 */
+    return (S)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
+}
+LGELU__WORD N    v_cut    (V a)                       { return (N)a; }
+LGELU__WORD N    n_xor    (N a, N b)                  { return a ^ b; }
+LGELU__WORD N    n_product(N *low, N a, N b)
+{
+    uint64_t p = (uint64_t)(uint32_t)a * (uint32_t)b;
+    *low = (N)(uint32_t)p;
+    return (N)(uint32_t)(p >> 32);
+}
 #endif
 
 /* ---- the gate ---- */
 /* METHOD. With a = abs(x), z = λa and Q(z) = Φ(-z), y = max(x, 0) - aQ serves both signs without cancellation. λx is never
    rounded: each reduction is one fma on the factors. Errors below are in units of 2^-24 of the value.
      middle   z < 3.5: eight intervals of 0.45, the number in the first bits of 8 + z/0.45, d = λa - centre by one fma, Q of degree
-              7 in d, the centre such that Q(centre) is all but a float (Gal) (0.1).
+              6 in d (0.7), the centre such that Q(centre) is all but a float (Gal), the rounding of Q made good.
      beyond   aQ = 2^(k1 a²)·(1 - wP(w))/(λ√(2π)), a² with its fma residue, k1 in two floats, w = 1/z², P of degree 6 (0.1),
               2^f - 1 of degree 6 (0.1); results below 2^-126 are rounded by an addition and put together in whole numbers.
      f'       z < 4: f'(-z) on eight intervals of 0.5, degree 7 (0.1), one centre on the root 0.7517915, so that the value stays
@@ -2986,27 +4683,29 @@ LGELU__WORD void LGELU__FN(beyond)(V *x, const G *g)
     EACH(n[u] = n_add(n_sub(v_bits(t[u]), v_bits(magic)), g->shift);)
     LGELU__FN(assemble)(r, n);
     EACH(tiny[u] = n_gt(g->low, v_bits(v_abs(x[u])));)
-    if (m_any(m_or(tiny[0], tiny[1]))) { EACH(r[u] = v_select(tiny[u], LGELU__FN(half)(v_abs(x[u])), r[u]);) }
+    if (m_any(m_or(tiny[0], tiny[1])))       /* with its sign: under DAZ a subnormal is not below zero */
+        EACH(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
     EACH(p[u] = v_sub(x[u], v_select(v_lt(r[u], v_set(7.888609e-31f)), zero, r[u]));)
     EACH(x[u] = v_select(v_lt(x[u], zero), v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), v_select(tiny[u], r[u], p[u]));)
 }
 
 LGELU__WORD void LGELU__FN(middle)(V *y, const V *x, M *out, const G *g)
 {
-    V a[2], d[2], q[2];
+    V a[2], d[2], q[2], c[2], e[2];
     I i[2];
     EACH(a[u] = v_abs(x[u]);)
     EACH(i[u] = v_index(n_down(v_bits(v_fma(a[u], g->step, v_set(8))), 20));)
     EACH(d[u] = v_fma(a[u], g->lambda, v_table(lgelu__middle[0], i[u]));)
-    EACH(q[u] = v_fma(d[u], v_table(lgelu__middle[8], i[u]), v_table(lgelu__middle[7], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[6], i[u]));)
+    EACH(q[u] = v_fma(d[u], v_table(lgelu__middle[7], i[u]), v_table(lgelu__middle[6], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[5], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[4], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[3], i[u]));)
     EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[2], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[1], i[u]));)
+    EACH(c[u] = v_table(lgelu__middle[1], i[u]);)
+    EACH(e[u] = v_fma(d[u], q[u], c[u]);)
+    EACH(q[u] = v_fma(d[u], q[u], v_sub(c[u], e[u]));)                     /* what the rounding of Q lost */
     EACH(out[u] = n_gt(n_sub(v_bits(a[u]), n_sub(g->low, n_set(INT32_MIN))), g->most);)
-    EACH(y[u] = v_fnma(a[u], q[u], v_max(v_set(0), x[u]));)
+    EACH(y[u] = v_fnma(a[u], e[u], v_fnma(a[u], q[u], v_max(v_set(0), x[u])));)
 }
 
 /* what is still to do: the lanes beyond that are neither the ReLU nor zero, their x packed */
@@ -3014,7 +4713,7 @@ typedef struct { float x[512 + 32]; size_t count, vectors; uint16_t at[512 / v_l
 
 LGELU__WORD V LGELU__FN(defer)(LGELU__FN(later) *todo, V y, V x, M out, size_t i, const G *g)
 {
-    M near = m_and(m_and(out, v_lt(v_set(0), v_abs(x))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
+    M near = m_and(m_and(out, n_gt(v_bits(v_abs(x)), n_set(0))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
     todo->at[todo->vectors] = (uint16_t)i;
     todo->lanes[todo->vectors] = near;
     todo->count += v_pack(todo->x + todo->count, x, near);
@@ -3110,6 +4809,7 @@ LGELU__WORD void LGELU__FN(slope_rest)(V *dx, const M *out, const V *dy, const V
     EACH(r[u] = v_fma(b[u], g->c, p[u]);)                                  /* -g = r·2^n */
     EACH(p[u] = v_select(faint[u], zero, v_float(n_add(v_bits(r[u]), n_up(n[u], 23))));)
     EACH(slope[u] = v_select(far[u], v_select(minus[u], v_sub(zero, p[u]), v_add(one, p[u])), slope[u]);)
+    EACH(slope[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], slope[u]);)
     EACH(dx[u] = v_mul(dy[u], slope[u]);)
     EACH(p[u] = v_select(faint[u], zero, term[u]);)
     EACH(term[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], p[u]);)
@@ -3135,13 +4835,13 @@ LGELU__WORD void LGELU__FN(slope_rest)(V *dx, const M *out, const V *dy, const V
 /* dx, and dy·x²E added to sum: the first vector's before the second's */
 LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum, V *small, const H *g)
 {
-    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1);
+    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f);
     V a[2], b[2], s[2], l[2], t[2], e[2], d[2], q[2], dy[2], term[2];
     I i[2];
     M out[2];
     EACH(dy[u] = given[u];)
     EACH(a[u] = v_abs(x[u]);)
-    EACH(b[u] = v_max(v_set(9.094947e-13f), v_min(g->cap, a[u]));)
+    EACH(b[u] = v_float(n_max(v_bits(floor), n_min(v_bits(g->cap), v_bits(a[u]))));)    /* whole numbers: the adders are busy */
     EACH(i[u] = v_index(n_down(v_bits(v_fma(b[u], g->step, v_set(8))), 20));)
     EACH(s[u] = v_mul(b[u], b[u]);)
     EACH(t[u] = v_fma(s[u], g->k1, magic);)
@@ -3161,7 +4861,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum
     EACH(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__slope[1], i[u]));)
     EACH(q[u] = v_fma(d[u], v_table(lgelu__slope[2], i[u]), q[u]);)
     EACH(term[u] = v_float(n_add(v_bits(v_fma(e[u], s[u], s[u])), n_up(v_bits(t[u]), 23)));)
-    EACH(q[u] = v_select(v_lt(x[u], zero), q[u], v_sub(one, q[u]));)
+    EACH(q[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u]));)
     EACH(out[u] = m_or(n_gt(n_sub(v_bits(a[u]), n_set(0x2B800000 + INT32_MIN)), g->most),          /* below 2^-40 or beyond the table */
                        n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(dy[u]), 1), n_set(INT32_MAX))));)   /* 0 < abs(dy) < 2^-80 */
     EACH(dx[u] = v_mul(dy[u], q[u]);)
@@ -3200,6 +4900,7 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
     for (i = 0; i < n; i += 256) {
         size_t m = n - i < 256 ? n - i : 256;
         const float *z = x + i;
+        float *to = dx ? dx + i : dx;
         if (p.k) {
             for (j = 0; j < m; j += v_lanes) v_store_n(scaled + j, v_mul(v_load_n(z + j, m - j), v_set((float)ldexp(1, p.k))), m - j);
             z = scaled;
@@ -3215,13 +4916,13 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
                 a[1] = whole ? v_load(z + k + 16) : more ? v_load_n(z + k + 16, more) : v_set(0);
                 b[1] = whole ? v_load(dy + i + k + 16) : more ? v_load_n(dy + i + k + 16, more) : v_set(0);
                 LGELU__FN(slope_pair)(b, b, a, &sum, &small, &g);
-                if (!dx) continue;
+                if (!to) continue;
                 if (whole) {
-                    v_store(dx + i + k, b[0]);
-                    v_store(dx + i + k + 16, b[1]);
+                    v_store(to + k, b[0]);
+                    v_store(to + k + 16, b[1]);
                 } else {
-                    v_store_n(dx + i + k, b[0], rest);
-                    if (more) v_store_n(dx + i + k + 16, b[1], more);
+                    v_store_n(to + k, b[0], rest);
+                    if (more) v_store_n(to + k + 16, b[1], more);
                 }
             }
             v_store(part + j, sum);
@@ -3450,6 +5151,142 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 #undef H
 #undef EACH
 
+/* ---- 16-bit numbers ---- */
+LGELU__WORD V LGELU__FN(from_bf16)(S a)
+{
+    N b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
+    return v_float(n_select(n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000)), quiet, b));
+}
+/* in whole numbers, for the processor's own instruction flushes subnormals */
+LGELU__WORD S LGELU__FN(to_bf16)(V a)
+{
+    N b = v_bits(a), high = n_down(b, 16), r = n_add(n_add(b, n_set(0x7FFF)), n_and(high, n_set(1)));
+    M nan = n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000));
+    return s_narrow(n_select(nan, n_or(high, n_set(0x40)), n_down(r, 16)));
+}
+static LGELU__TARGET void LGELU__FN(from16)(float *y, const uint16_t *x, int format, size_t n)
+{
+    size_t i;
+    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_from_f16(s_load(x + i, n - i)), n - i);
+    else for (i = 0; i < n; i += v_lanes) v_store_n(y + i, LGELU__FN(from_bf16)(s_load(x + i, n - i)), n - i);
+}
+static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int format, size_t n)
+{
+    size_t i;
+    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) s_store(y + i, v_to_f16(v_load_n(x + i, n - i)), n - i);
+    else for (i = 0; i < n; i += v_lanes) s_store(y + i, LGELU__FN(to_bf16)(v_load_n(x + i, n - i)), n - i);
+}
+/* The results t for x that f32 rounds into the middle of two 16-bit numbers (one in 2^13 for f16, 2^16 for bf16, but every other
+   bf16 subnormal) take a step to the side of the exact f, which is never a middle. Those below f16's normal numbers may stay. */
+static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format, size_t n)
+{
+    const N low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
+    float a;
+    size_t i, j;
+    for (i = 0; i < n; i += v_lanes) {
+        if (!m_any(n_gt(one, n_xor(n_and(v_bits(v_load_n(t + i, n - i)), low), half)))) continue;
+        for (j = i; j < n && j < i + v_lanes; j++) {
+            uint32_t b = lgelu__bits(t[j]);
+            if ((b & (format == LGELU__F16 ? 0x1FFFu : 0xFFFFu)) != (format == LGELU__F16 ? 0x1000u : 0x8000u)) continue;
+            LGELU__FN(from16)(&a, x + j, format, 1);
+            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), (double)lambda) != b >> 31 ? b + 1 : b - 1);
+        }
+    }
+}
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)
+{
+    float t[1024];
+    size_t i, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        LGELU__FN(from16)(t, x + i, format, m);
+        LGELU__FN(forward)(t, t, lambda, m);
+        if (lambda > 0) LGELU__FN(settle)(t, x + i, lambda, format, m);
+        LGELU__FN(to16)(y + i, t, format, m);
+    }
+}
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)
+{
+    float t[1024], d[1024];
+    double sum = 0;
+    size_t i, m;
+    for (i = 0; i < n; i += m) {
+        volatile double part;                /* it ends in a product, which must not melt into the sum */
+        m = n - i < 1024 ? n - i : 1024;
+        LGELU__FN(from16)(t, x + i, format, m);
+        LGELU__FN(from16)(d, dy + i, format, m);
+        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        if (dx) LGELU__FN(to16)(dx + i, d, format, m);
+        sum += part;
+    }
+    return sum;
+}
+
+/* ---- the stochastic gate ---- */
+/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x, which leaves λx as it is), within
+   2^-22 of itself; T = Q·2^32 to the nearest whole number. The rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0:
+   closed), so B = [R < Φ·2^32] never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
+/* 4·v_lanes numbers of a stream, as lgelu_random counts them, from 4·block on */
+LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uint64_t block)
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    float t[4][v_lanes];
+    N a, b, c, d, p, q, low_p, low_q;
+    int i;
+    for (i = 0; i < v_lanes; i++) {
+        uint64_t count = (block + (uint64_t)i) & (UINT64_MAX >> 2);
+        t[0][i] = lgelu__float((uint32_t)count);
+        t[1][i] = lgelu__float((uint32_t)(count >> 32));
+    }
+    a = v_bits(v_load(t[0]));             b = v_bits(v_load(t[1]));
+    c = n_set((int32_t)(uint32_t)stream); d = n_set((int32_t)(uint32_t)(stream >> 32));
+    for (i = 0; i < 10; i++) {
+        p = n_product(&low_p, a, n_set((int32_t)0xD2511F53u));
+        q = n_product(&low_q, c, n_set((int32_t)0xCD9E8D57u));
+        a = n_xor(n_xor(q, b), n_set((int32_t)k0));
+        c = n_xor(n_xor(p, d), n_set((int32_t)k1));
+        b = low_q;
+        d = low_p;
+        k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;
+    }
+    v_store(t[0], v_float(a)); v_store(t[1], v_float(b)); v_store(t[2], v_float(c)); v_store(t[3], v_float(d));
+    for (i = 0; i < v_lanes; i++, r += 4) { r[0] = t[0][i]; r[1] = t[1][i]; r[2] = t[2][i]; r[3] = t[3][i]; }
+}
+static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const float *x, float lambda, size_t n,
+                                                uint64_t seed, uint64_t stream, uint64_t first)
+{
+    const V least = v_set(8.6736174e-19f), zero = v_set(0);               /* 2^-60: Q = 1/2 */
+    const N minus = n_set(INT32_MIN);
+    float r[512 + 4 * v_lanes], w[512], f[512];
+    lgelu__coin p;
+    size_t i, j, m, skip = (size_t)(first & 3);
+    if (!(lambda >= 0)) {
+        for (i = 0; i < n; i++) y[i] = NAN;
+        return;
+    }
+    p = lgelu__prepare_coin(lambda);
+    for (i = 0; i < n; i += m) {
+        m = n - i < 512 ? n - i : 512;
+        for (j = 0; j < skip + m; j += 4 * v_lanes) LGELU__FN(random)(r + j, seed, stream, (first >> 2) + (i + j) / 4);
+        for (j = 0; j < m; j += v_lanes) {
+            V a = v_abs(v_load_n(x + i + j, m - j));
+            M tiny = n_gt(n_set(0x00800000), v_bits(a));
+            a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)), v_select(tiny, v_set(p.s3), v_set(p.s2)));
+            v_store(w + j, v_sub(zero, v_max(v_min(a, v_set(p.cap)), least)));   /* 0·inf becomes cap */
+        }
+        LGELU__FN(forward)(f, w, p.m, j);
+        for (j = 0; j < m; j += v_lanes) {
+            V a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j), shut = v_float(n_and(v_bits(open), minus));
+            N t = v_cut(v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));   /* -T */
+            N s = n_add(v_bits(v_load(r + skip + j)), minus);                     /* signed order for unsigned */
+            M plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(0x7F800000));
+            rare = n_gt(n_sub(minus, t), n_select(plus, n_sub(n_set(-1), s), s));
+            open = v_select(rare, v_select(plus, shut, open), v_select(plus, open, shut));
+            v_store_n(y + i + j, v_select(nan, v_float(n_or(v_bits(a), n_set(0x00400000))), open), m - j);
+        }
+    }
+}
+
 /* ---- optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
@@ -3516,7 +5353,15 @@ static LGELU__TARGET float LGELU__FN(max)(const float *x, size_t n)
     for (; i < n; i++) most = x[i] > most ? x[i] : most;
     return most;
 }
-static LGELU__TARGET float LGELU__FN(sum_exp)(const float *x, float shift, size_t n)
+LGELU__WORD V LGELU__FN(head)(V a, size_t n)                          /* its first n numbers, then zeros */
+{
+    float t[v_lanes];
+    if (n >= v_lanes) return a;
+    v_store(t, v_set(0));
+    v_store_n(t, a, n);
+    return v_load(t);
+}
+static LGELU__TARGET float LGELU__FN(sum_exp)(float *p, const float *x, float shift, size_t n)
 {
     const V s = v_set(shift);
     float sum[16];
@@ -3525,8 +5370,10 @@ static LGELU__TARGET float LGELU__FN(sum_exp)(const float *x, float shift, size_
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16)
         for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-            V e = LGELU__FN(exp)(v_sub(v_load_n(x + i + j * v_lanes, n - i - j * v_lanes), s));
-            a[j] = v_add(a[j], n - i - j * v_lanes < v_lanes ? (v_store(sum, v_set(0)), v_store_n(sum, e, n - i - j * v_lanes), v_load(sum)) : e);
+            size_t k = i + j * v_lanes;
+            V e = LGELU__FN(exp)(v_sub(v_load_n(x + k, n - k), s));
+            if (p) v_store_n(p + k, e, n - k);
+            a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
         }
     for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
     return lgelu__fold(sum);
@@ -3545,6 +5392,111 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
     size_t i;
     for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_add(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
 }
+static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale, size_t n)
+{
+    const V s = v_set(scale);
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
+}
+
+#ifdef LGELU_TRAINER
+/* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing ---- */
+static LGELU__TARGET void LGELU__FN(softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n)
+{
+    V a[16 / v_lanes], s = v_set(scale), mean;
+    float sum[16];
+    size_t i, j;
+    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
+    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+        size_t k = i + j * v_lanes;
+        a[j] = v_fma(v_load_n(dp + k, n - k), v_load_n(p + k, n - k), a[j]);
+    }
+    for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
+    mean = v_set(lgelu__fold(sum));
+    for (i = 0; i < n; i += v_lanes)
+        v_store_n(dx + i, v_mul(v_mul(v_load_n(p + i, n - i), s), v_sub(v_load_n(dp + i, n - i), mean)), n - i);
+}
+static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
+{
+    V a[16 / v_lanes], mean = v_set(0), r;
+    float sum[16];
+    size_t i, j;
+    int pass;
+    for (pass = 0; pass < 2; pass++) {                                /* the mean, then the mean square of the distance from it */
+        for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
+        for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+            size_t k = i + j * v_lanes;
+            V d = v_sub(v_load_n(x + k, n - k), mean);
+            a[j] = pass ? (d = LGELU__FN(head)(d, n - k), v_fma(d, d, a[j])) : v_add(a[j], d);
+        }
+        for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
+        stat[pass] = lgelu__fold(sum) / (float)n;
+        if (!pass) mean = v_set(stat[0]);
+    }
+    stat[1] = 1 / sqrtf(stat[1] + 1e-5f);
+    r = v_set(stat[1]);
+    for (i = 0; i < n; i += v_lanes)
+        v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i), v_load_n(gain + n + i, n - i)), n - i);
+}
+/* with h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx = r·(g - mean(g) - h·mean(g·h)) */
+static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat,
+                                                        const float *gain, size_t n)
+{
+    V a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
+    float sum[2][16];
+    size_t i, j;
+    for (j = 0; j < 16 / v_lanes; j++) a[0][j] = a[1][j] = v_set(0);
+    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+        size_t k = i + j * v_lanes;
+        V d = v_load_n(dy + k, n - k), h = v_mul(v_sub(v_load_n(x + k, n - k), mean), r), g = v_mul(d, v_load_n(gain + k, n - k));
+        v_store_n(dgain + k, v_fma(d, h, v_load_n(dgain + k, n - k)), n - k);
+        v_store_n(dgain + n + k, v_add(d, v_load_n(dgain + n + k, n - k)), n - k);
+        a[0][j] = v_add(a[0][j], g);
+        a[1][j] = v_fma(g, h, a[1][j]);
+    }
+    if (!dx) return;
+    for (j = 0; j < 16 / v_lanes; j++) { v_store(sum[0] + j * v_lanes, a[0][j]); v_store(sum[1] + j * v_lanes, a[1][j]); }
+    b = v_set(lgelu__fold(sum[0]) / (float)n);
+    c = v_set(lgelu__fold(sum[1]) / (float)n);
+    for (i = 0; i < n; i += v_lanes) {
+        V h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
+    }
+}
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; 16 Philox blocks at a time, which
+   the compiler makes vectors of */
+static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)
+{
+    const uint32_t limit = (uint32_t)(rate * 16777216.0f);
+    const float scale = 1 / (1 - rate);
+    size_t i, j;
+    for (i = 0; i < n; i += 64) {
+        uint32_t c0[16], c1[16], c2[16], c3[16], k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+        float t[64];
+        int l, round;
+        for (l = 0; l < 16; l++) {
+            uint64_t block = ((uint64_t)first + i) / 4 + (uint64_t)l;
+            c0[l] = (uint32_t)block; c1[l] = (uint32_t)(block >> 32); c2[l] = (uint32_t)stream; c3[l] = (uint32_t)(stream >> 32);
+        }
+        for (round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+            for (l = 0; l < 16; l++) {
+                uint64_t p = (uint64_t)0xD2511F53u * c0[l], q = (uint64_t)0xCD9E8D57u * c2[l];
+                c0[l] = (uint32_t)(q >> 32) ^ c1[l] ^ k0;
+                c1[l] = (uint32_t)q;
+                c2[l] = (uint32_t)(p >> 32) ^ c3[l] ^ k1;
+                c3[l] = (uint32_t)p;
+            }
+        for (l = 0; l < 16; l++) {
+            t[4 * l]     = c0[l] >> 8 >= limit ? scale : 0;
+            t[4 * l + 1] = c1[l] >> 8 >= limit ? scale : 0;
+            t[4 * l + 2] = c2[l] >> 8 >= limit ? scale : 0;
+            t[4 * l + 3] = c3[l] >> 8 >= limit ? scale : 0;
+        }
+        for (j = 0; j < 64 && i + j < n; j += v_lanes)
+            v_store_n(y + i + j, v_mul(v_load(t + j), v_load_n(x + i + j, n - i - j)), n - i - j);
+    }
+}
+#endif
 
 #ifdef LGELU_TRAINER
 /* ---- matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
@@ -3555,31 +5507,35 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
    changes no bit. Where packing pays, A is copied as it stands, in rows, since its numbers go to all lanes, and B panel by
    panel; when B is read only once (one sliver), 64 rows of a panel at a time, just before use. On Zen 4 the tile alone
    reaches 99 % of the fma peak, whole products 92 to 98 % (bench/gemm.c). ---- */
-LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, float *c, size_t c_row, const float *s, size_t s_row,
-                                 const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t k)
+LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s, size_t s_row,
+                                 const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t b_next, size_t k)
 {
-    const float *g[3];                       /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
-    V sum[v_rows][2], t[2], x;
-    size_t i, v;
-    LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
-    LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
-    for (; k; k--, g[0] += a_col, g[1] += a_col, g[2] += a_col, b += b_row) {
-        LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(b + v * v_lanes);
-        LGELU__UNROLL for (i = 0; i < rows; i++) {
-            x = v_set(g[i / 5][i % 5 * a_row]);
-            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+    for (; run; run--, c += 2 * v_lanes, s = s ? s + 2 * v_lanes : s, b += b_next) {
+        const float *g[3], *h = b;           /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+        V sum[v_rows][2], t[2], x;
+        size_t i, v, l;
+        LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
+        LGELU__UNROLL for (i = 0; i < rows; i++)
+            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
+        for (l = k; l; l--, g[0] += a_col, g[1] += a_col, g[2] += a_col, h += b_row) {
+            LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(h + v * v_lanes);
+            LGELU__UNROLL for (i = 0; i < rows; i++) {
+                x = v_set(g[i / 5][i % 5 * a_row]);
+                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+            }
         }
+        LGELU__UNROLL for (i = 0; i < rows; i++)
+            LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
     }
-    LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
 }
-static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, float *c, size_t c_row, const float *s, size_t s_row,
-                                              const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t k)
+/* a sliver times `run` panels */
+static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s,
+                                              size_t s_row, const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row,
+                                              size_t b_next, size_t k)
 {
 #define LGELU__CASE(r) \
-    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, c, c_row, s, s_row, a, a_row, a_col, b, b_row, k); break; \
-    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, c, c_row, s, s_row, a, a_row, a_col, b, b_row, k); break;
+    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break; \
+    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break;
     switch (2 * rows + vectors - 1) {
     LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4)  LGELU__CASE(5)  LGELU__CASE(6)  LGELU__CASE(7)
     LGELU__CASE(8) LGELU__CASE(9) LGELU__CASE(10) LGELU__CASE(11) LGELU__CASE(12) LGELU__CASE(13) LGELU__CASE(14)
@@ -3634,19 +5590,19 @@ static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, i, q, l;
+    size_t each = p->m / p->slivers, more = p->m % p->slivers, whole = p->n / (2 * v_lanes), run, i, q, l;
     for (; s < s_end; s++) {
         size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
         const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q++) {
+        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q += run) {
             size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
-            size_t b_row = 2 * v_lanes, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
+            size_t b_row = 2 * v_lanes, b_next = p->b_panel, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
             int cut = cols < 2 * v_lanes && cols != v_lanes;
             const float *b = turned, *start = NULL;
             float *c = job->c + row * c_row + col, *to = c;
             if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
             else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
-            else { b_row = job->b.row; b = job->b.x + (p->k0 + l) * b_row + col; }
+            else { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + (p->k0 + l) * b_row + col; }
             if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
             else if (job->bias) start = job->bias + col;
             if (cut) {
@@ -3661,7 +5617,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size
                 to = edge;
                 c_row = 2 * v_lanes;
             }
-            LGELU__FN(any_tile)(rows, w ? 2 : 1, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, depth);
+            run = p->turn || cols < 2 * v_lanes ? 1 : (p_end < whole ? p_end : whole) - q;
+            LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, b_next, depth);
             if (cut) for (i = 0; i < rows; i++) {
                 v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
                 if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
@@ -3696,14 +5653,252 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
     for (; j + 4 * v_lanes <= n; j += 4 * v_lanes) LGELU__FN(column_sum)(4, sum + j, x + j, x_row, m, n - j, accumulate);
     for (; j < n; j += v_lanes) LGELU__FN(column_sum)(1, sum + j, x + j, x_row, m, n - j, accumulate);
 }
+
+/* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
+   memory sets the pace; each number is the same chain of fma as in a tile */
+LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, size_t end)
+{
+    const size_t k = job->k, a_row = job->a.row, b_col = job->b.col;
+    for (; j < end; j += v_lanes) {
+        const size_t n = end - j < v_lanes ? end - j : v_lanes;
+        const float *b = job->b.x + j * b_col;
+        V sum[4], t[4];
+        float column[4 * v_lanes];
+        size_t i, l, q;
+        LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = job->bias ? v_load_n(job->bias + j, n) : v_set(0);
+        for (l = 0; l + 4 <= k && n == v_lanes; l += 4) {
+            v_turn(t, b + l, b_col);
+            LGELU__UNROLL for (i = 0; i < m; i++)
+                LGELU__UNROLL for (q = 0; q < 4; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        }
+        for (; l < k; l += 4) {                                       /* an edge */
+            size_t depth = k - l < 4 ? k - l : 4;
+            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
+            for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
+            LGELU__UNROLL for (i = 0; i < m; i++)
+                for (q = 0; q < depth; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        }
+        LGELU__UNROLL for (i = 0; i < m; i++) v_store_n(job->c + i * job->c_row + j, sum[i], n);
+    }
+}
+static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t j, size_t end)
+{
+    switch (job->m) {
+    case 1:  LGELU__FN(few)(1, job, j, end); break;
+    case 2:  LGELU__FN(few)(2, job, j, end); break;
+    case 3:  LGELU__FN(few)(3, job, j, end); break;
+    default: LGELU__FN(few)(4, job, j, end); break;
+    }
+}
+/* ---- pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
+   a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
+LGELU__WORD void LGELU__FN(move)(float *out, const float *in, size_t n)       /* in NULL: zeros */
+{
+    size_t i = 0;
+    if (!in) {
+        for (; i + v_lanes <= n; i += v_lanes) v_store(out + i, v_set(0));
+        if (i < n) v_store_n(out + i, v_set(0), n - i);
+        return;
+    }
+    for (; i + v_lanes <= n; i += v_lanes) v_store(out + i, v_load(in + i));
+    if (i < n) v_store_n(out + i, v_load_n(in + i, n - i), n - i);
+}
+static LGELU__TARGET void LGELU__FN(patches)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
+{
+    const lgelu__patches *p = (const lgelu__patches *)from;
+    size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
+    size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
+    size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
+    for (; rows; rows--, out += out_row) {
+        const float *picture = p->x + sample * p->rows * line;
+        size_t left = cols, first = begin, across_at = tap, y = row * p->step + (size_t)p->origin[0] + tap_row;      /* wraps below 0 */
+        float *o = out;
+        while (left) {
+            size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
+            ptrdiff_t at = ((ptrdiff_t)(column * p->step + across_at) + p->origin[1]) * (ptrdiff_t)p->pixel + (ptrdiff_t)first;
+            ptrdiff_t end = at + (ptrdiff_t)n;
+            if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) LGELU__FN(move)(o, NULL, n);
+            else {
+                if (at < 0) before = (size_t)-at;
+                if (end > (ptrdiff_t)line) behind = (size_t)end - line;
+                if (before) LGELU__FN(move)(o, NULL, before);
+                LGELU__FN(move)(o + before, picture + y * line + (size_t)(at + (ptrdiff_t)before), n - before - behind);
+                if (behind) LGELU__FN(move)(o + n - behind, NULL, behind);
+            }
+            o += n; left -= n; first = 0;
+            if (++across_at == across) { across_at = 0; y++; }
+        }
+        if (++column == p->grid[1]) { column = 0; if (++row == p->grid[0]) { row = 0; sample++; } }
+    }
+}
+/* y (n) = [start] + Σ over the taps that are there, in order, of tap·w */
+static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps)
+{
+    size_t i, t;
+    for (i = 0; i < n; i += v_lanes) {
+        V sum = start ? v_load_n(start + i, n - i) : v_set(0);
+        for (t = 0; t < taps; t++) if (tap[t]) sum = v_fma(v_load_n(tap[t] + i, n - i), v_load_n(w + t * w_tap + i, n - i), sum);
+        v_store_n(y + i, sum, n - i);
+    }
+}
+/* Bᵀ d B with Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); d NULL: zeros */
+LGELU__WORD void LGELU__FN(winograd_line)(V *y, V a, V b, V c, V d)
+{
+    y[0] = v_sub(a, c); y[1] = v_add(b, c); y[2] = v_sub(c, b); y[3] = v_sub(b, d);
+}
+static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *const *d, size_t n)
+{
+    size_t j, k, l;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[16], y[4];
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = d[k] ? v_load_n(d[k] + j, n - j) : v_set(0);
+        LGELU__UNROLL for (k = 0; k < 4; k++) LGELU__FN(winograd_line)(t + 4 * k, t[4 * k], t[4 * k + 1], t[4 * k + 2], t[4 * k + 3]);
+        LGELU__UNROLL for (k = 0; k < 4; k++) {
+            LGELU__FN(winograd_line)(y, t[k], t[4 + k], t[8 + k], t[12 + k]);
+            LGELU__UNROLL for (l = 0; l < 4; l++) v_store_n(u + (4 * l + k) * step + j, y[l], n - j);
+        }
+    }
+}
+/* G w Gᵀ with G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); reversed taps swap the first and the last of each four */
+LGELU__WORD void LGELU__FN(winograd_taps)(V *y, V a, V b, V c)
+{
+    V s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
+    y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
+}
+static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t n, int flip)
+{
+    size_t j, k, l;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[12], y[4];
+        LGELU__UNROLL for (k = 0; k < 3; k++)
+            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * n + j, n - j), v_load_n(w + (3 * k + 1) * n + j, n - j), v_load_n(w + (3 * k + 2) * n + j, n - j));
+        LGELU__UNROLL for (k = 0; k < 4; k++) {
+            LGELU__FN(winograd_taps)(y, t[k], t[4 + k], t[8 + k]);
+            LGELU__UNROLL for (l = 0; l < 4; l++) {
+                size_t row = flip && l % 3 == 0 ? 3 - l : l, column = flip && k % 3 == 0 ? 3 - k : k;
+                v_store_n(u + (4 * row + column) * step + j, y[l], n - j);
+            }
+        }
+    }
+}
+/* Aᵀ m A with Aᵀ = (1 1 1 0; 0 1 -1 -1); y NULL: no such pixel */
+static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *m, size_t step, const float *bias, int add, size_t n)
+{
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[8], z[4], a, b, c, d;
+        LGELU__UNROLL for (k = 0; k < 4; k++) {
+            a = v_load_n(m + k * step + j, n - j); b = v_load_n(m + (4 + k) * step + j, n - j);
+            c = v_load_n(m + (8 + k) * step + j, n - j); d = v_load_n(m + (12 + k) * step + j, n - j);
+            t[k] = v_add(v_add(a, b), c);
+            t[4 + k] = v_sub(v_sub(b, c), d);
+        }
+        LGELU__UNROLL for (k = 0; k < 2; k++) {
+            z[2 * k] = v_add(v_add(t[4 * k], t[4 * k + 1]), t[4 * k + 2]);
+            z[2 * k + 1] = v_sub(v_sub(t[4 * k + 1], t[4 * k + 2]), t[4 * k + 3]);
+        }
+        for (k = 0; k < 4; k++) if (y[k]) {
+            if (bias) z[k] = v_add(z[k], v_load_n(bias + j, n - j));
+            if (add) z[k] = v_add(z[k], v_load_n(y[k] + j, n - j));
+            v_store_n(y[k] + j, z[k], n - j);
+        }
+    }
+}
+static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *const *dy, size_t n)
+{
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[8], d[4], zero = v_set(0);
+        LGELU__UNROLL for (k = 0; k < 4; k++) d[k] = dy[k] ? v_load_n(dy[k] + j, n - j) : zero;
+        LGELU__UNROLL for (k = 0; k < 2; k++) {
+            t[k] = d[k]; t[2 + k] = v_add(d[k], d[2 + k]); t[4 + k] = v_sub(d[k], d[2 + k]); t[6 + k] = v_sub(zero, d[2 + k]);
+        }
+        LGELU__UNROLL for (k = 0; k < 4; k++, m += 4 * step) {
+            v_store_n(m + j, t[2 * k], n - j);
+            v_store_n(m + step + j, v_add(t[2 * k], t[2 * k + 1]), n - j);
+            v_store_n(m + 2 * step + j, v_sub(t[2 * k], t[2 * k + 1]), n - j);
+            v_store_n(m + 3 * step + j, v_sub(zero, t[2 * k + 1]), n - j);
+        }
+        m -= 16 * step;
+    }
+}
+LGELU__WORD void LGELU__FN(winograd_dtaps)(V *y, V a, V b, V c, V d)
+{
+    V s = v_mul(v_add(b, c), v_set(0.5f));
+    y[0] = v_add(a, s); y[1] = v_mul(v_sub(b, c), v_set(0.5f)); y[2] = v_add(s, d);
+}
+static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n)
+{
+    size_t j, k, l;
+    for (j = 0; j < n; j += v_lanes) {
+        V t[12], y[3];
+        LGELU__UNROLL for (k = 0; k < 4; k++)
+            LGELU__FN(winograd_dtaps)(t + 3 * k, v_load_n(u + 4 * k * step + j, n - j), v_load_n(u + (4 * k + 1) * step + j, n - j),
+                                      v_load_n(u + (4 * k + 2) * step + j, n - j), v_load_n(u + (4 * k + 3) * step + j, n - j));
+        LGELU__UNROLL for (k = 0; k < 3; k++) {
+            LGELU__FN(winograd_dtaps)(y, t[k], t[3 + k], t[6 + k], t[9 + k]);
+            LGELU__UNROLL for (l = 0; l < 3; l++) {
+                float *to = dw + (3 * l + k) * n + j;
+                v_store_n(to, add ? v_add(v_load_n(to, n - j), y[l]) : y[l], n - j);
+            }
+        }
+    }
+}
+/* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors (Knuth's TwoSum, an fma), which
+   are summed apart; 48 bits, like double, on any instruction set */
+static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, const float *b, size_t rows, size_t n)
+{
+    float lane[4][v_lanes];
+    size_t i, j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        V s = v_set(0), s_low = s, d = s, d_low = s, x, y, p, t, z;
+        for (i = 0; i < rows; i++) {
+            x = n - j < v_lanes ? v_load_n(a + i * n + j, n - j) : v_load(a + i * n + j);
+            y = n - j < v_lanes ? v_load_n(b + i * n + j, n - j) : v_load(b + i * n + j);
+            t = v_add(s, x); z = v_sub(t, s);
+            s_low = v_add(s_low, v_add(v_sub(s, v_sub(t, z)), v_sub(x, z)));
+            s = t;
+            p = v_mul(x, y);
+            t = v_add(d, p); z = v_sub(t, d);
+            d_low = v_add(d_low, v_sub(v_add(v_sub(d, v_sub(t, z)), v_sub(p, z)), v_fnma(x, y, p)));
+            d = t;
+        }
+        v_store(lane[0], s); v_store(lane[1], s_low); v_store(lane[2], d); v_store(lane[3], d_low);
+        for (k = 0; k < v_lanes && j + k < n; k++) {
+            sum[j + k] = (double)lane[0][k] + (double)lane[1][k];
+            sum[n + j + k] = (double)lane[2][k] + (double)lane[3][k];
+        }
+    }
+}
+LGELU__WORD V LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
+{
+    V v = v_load_n(x + j, n - j);
+    if (k) v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j)) : v_mul(v, v_load_n(k + j, n - j));
+    return v;
+}
+static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb,
+                                            const float *cb, size_t rows, size_t n)
+{
+    size_t j;
+    for (; rows; rows--, y += n, a += n, b = b ? b + n : b)
+        for (j = 0; j < n; j += v_lanes) {
+            V v = LGELU__FN(term)(a, ka, ca, j, n);
+            if (b) v = v_add(v, LGELU__FN(term)(b, kb, cb, j, n));
+            v_store_n(y + j, v, n - j);
+        }
+}
 #endif
 
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
     LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
-    LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add),
+    LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add), LGELU__FN(scale),
+    LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
-    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), v_rows, 2 * v_lanes
+    LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
+    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
+    LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
+    LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
 };
 
@@ -3744,6 +5939,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef n_down
 #undef n_gt
 #undef n_max
+#undef n_min
 #undef n_or
 #undef n_select
 #undef n_set
@@ -3756,6 +5952,16 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_min
 #undef v_table
 #undef v_whole
+#undef v_cut
+#undef n_product
+#undef n_xor
+#undef S
+#undef s_load
+#undef s_store
+#undef s_wide
+#undef s_narrow
+#undef v_from_f16
+#undef v_to_f16
 #undef LGELU__WORD
 #undef LGELU__FN
 #undef LGELU__TARGET

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    Matrix products beside OpenBLAS and the machine's own limit, one thread and all of them: GFLOP/s, minima of interleaved runs.
    cc -O2 -fopenmp gemm.c -lm -ldl && LGELU_ISA=avx2 OPENBLAS_CORETYPE=Haswell ./a.out
-   OpenBLAS picks slow kernels on processors newer than itself: set OPENBLAS_CORETYPE to the best it has (SkylakeX, Zen, Haswell). */
+   OpenBLAS picks slow kernels on processors newer than itself: set OPENBLAS_CORETYPE to the best it has (SkylakeX, Zen, Haswell).
+   On a busy machine set OMP_WAIT_POLICY=passive, or threads that spin for work take it from those that have some. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT-0
    data.c: the readers of data.h. A file is read whole, then every number in it is checked before it is used. */
+#ifndef _WIN32
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200112L         /* folders are listed by opendir */
+#endif
+#include <dirent.h>
+#endif
 #include "data.h"
 #include <limits.h>
 #include <math.h>
@@ -9,13 +15,17 @@
 #include <string.h>
 
 enum { MAX_FILE = 1 << 28, MAX_SHEET = 1 << 24, MAX_SIDE = 4096, MAX_PATH = 1024 };   /* bytes, bytes, pixels, characters */
+enum { MAX_PICTURE = 1 << 26, MAX_CLASSES = 256 };          /* bytes */
 
-/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as "outofmem" */
-static void *sheet_alloc(void *old, size_t n) { return n <= MAX_SHEET ? realloc(old, n) : NULL; }
+/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as "outofmem", a photograph beyond MAX_PICTURE */
+static size_t most_alloc = MAX_SHEET;
+static void *sheet_alloc(void *old, size_t n) { return n <= most_alloc ? realloc(old, n) : NULL; }
 #define STBI_MALLOC(n)      sheet_alloc(NULL, n)
 #define STBI_REALLOC(p, n)  sheet_alloc(p, n)
 #define STBI_FREE(p)        free(p)
-#define STBI_ONLY_PNG                   /* the readers with a history of holes stay out */
+#define STBI_NO_PSD                     /* PNG, JPEG, BMP, GIF, TGA and PNM; what no one trains on stays out */
+#define STBI_NO_PIC
+#define STBI_NO_HDR
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
 #define STB_IMAGE_IMPLEMENTATION
@@ -39,6 +49,8 @@ const char *const data_sheet_class[SHEET_CLASSES] =
     { "house", "tree", "boat", "fish", "cup", "umbrella", "cat", "rocket", "flower", "key" };
 static const char *const fashion_class[10] =
     { "T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot" };
+static const char *const cifar_class[10] =
+    { "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck" };
 static const char *const digit_class[10] = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" };
 
 typedef struct { char path[MAX_PATH]; unsigned char *bytes; size_t size; } data_file;
@@ -244,6 +256,7 @@ static int idx_read(data_set *d, const char *folder)
 static int sheet_cut(data_set *d, const data_file *f, unsigned char *x, unsigned char *y)
 {
     int width, height, channels, size = (int)f->size;
+    if (f->size < 8 || memcmp(f->bytes, "\x89PNG\r\n\x1A\n", 8)) return fail(d, f->path, "byte 0: not a PNG picture (bad signature)");
     if (!stbi_info_from_memory(f->bytes, size, &width, &height, &channels))
         return fail(d, f->path, "byte 0: not a PNG picture (%s)", stbi_failure_reason());
     if (width != SHEET_PIXELS) return fail(d, f->path, "byte 16: %d pixels wide, expected %d", width, (int)SHEET_PIXELS);
@@ -308,6 +321,242 @@ static int sheets_find(char folder[MAX_PATH], const char *program)
     return -1;
 }
 
+/* ---- folders ---- */
+typedef struct { char **name; size_t count; } listing;
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static void list_free(char **name, size_t count)
+{
+    for (size_t i = 0; i < count; i++) free(name[i]);
+    free(name);
+}
+/* The names in a folder, sorted, without those that start with a dot. -1: no such folder. */
+static int list(listing *l, const char *folder)
+{
+    l->name = NULL;
+    l->count = 0;
+#ifdef _WIN32
+    (void)folder;
+    return -1;
+#else
+    DIR *at = opendir(folder);
+    const struct dirent *entry;
+    int status = 0;
+    if (!at) return -1;
+    while (status == 0 && (entry = readdir(at)) != NULL) {
+        if (entry->d_name[0] == '.') continue;
+        char **more = (char **)realloc(l->name, (l->count + 1) * sizeof *more), *name = (char *)malloc(strlen(entry->d_name) + 1);
+        if (more) l->name = more;
+        if (!more || !name) { free(name); status = -1; break; }
+        strcpy(name, entry->d_name);
+        l->name[l->count++] = name;
+    }
+    closedir(at);
+    if (l->count) qsort(l->name, l->count, sizeof *l->name, by_name);
+    return status;
+#endif
+}
+static int ends(const char *name, const char *with)
+{
+    size_t a = strlen(name), b = strlen(with);
+    return a > b && strcmp(name + a - b, with) == 0;
+}
+
+/* More room for `count` pictures of one half; where they go is *x and *y. */
+static int grow(data_set *d, const char *path, int test, size_t count, unsigned char **x, unsigned char **y)
+{
+    size_t size = d->channels * d->height * d->width, have = test ? d->test : d->train;
+    unsigned char **pixels = test ? &d->test_x : &d->train_x, **labels = test ? &d->test_y : &d->train_y, *more;
+    if (have + count > 2 * (size_t)MAX_FILE / size) return fail(d, path, "more than %zu pictures in all", 2 * (size_t)MAX_FILE / size);
+    if (!(more = (unsigned char *)realloc(*pixels, (have + count) * size))) return fail(d, path, "out of memory");
+    *pixels = more;
+    if (!(more = (unsigned char *)realloc(*labels, have + count))) return fail(d, path, "out of memory");
+    *labels = more;
+    *x = *pixels + have * size;
+    *y = *labels + have;
+    return 0;
+}
+
+/* The lines of a text file as class names, where there is such a file with as many; else they stay what they are. */
+static int names_read(data_set *d, const char *folder, const char *name)
+{
+    data_file f;
+    size_t count = 0;
+    if (join(f.path, folder, strlen(folder), name) || !exists(f.path)) return 0;
+    if (slurp(d, &f, 1 << 20)) { free(f.bytes); return -1; }
+    d->names = (char **)calloc(d->classes, sizeof *d->names);
+    if (!d->names) { free(f.bytes); return fail(d, f.path, "out of memory"); }
+    for (size_t i = 0, first = 0; i <= f.size; i++) {
+        if (i < f.size && f.bytes[i] != '\n' && f.bytes[i] != '\r') continue;
+        if (i > first && count < d->classes) {
+            char *line = (char *)calloc(i - first + 1, 1);
+            if (line) memcpy(line, f.bytes + first, i - first);
+            d->names[count++] = line;
+        } else if (i > first) count++;
+        first = i + 1;
+    }
+    free(f.bytes);
+    if (count != d->classes) return fail(d, f.path, "%zu class names, expected %zu", count, d->classes);
+    d->class_name = (const char *const *)d->names;
+    return 0;
+}
+
+/* ---- CIFAR: records of one label (CIFAR-10) or two (CIFAR-100: coarse, fine), then 1024 bytes each of red, green and blue ---- */
+enum { CIFAR_PIXELS = 3 * 32 * 32 };
+static int cifar_file(data_set *d, data_file *f, int test, size_t *labels)
+{
+    size_t ten = CIFAR_PIXELS + 1, hundred = CIFAR_PIXELS + 2, record = *labels ? CIFAR_PIXELS + *labels : f->size % ten == 0 ? ten : hundred;
+    unsigned char *x, *y;
+    if (f->size == 0 || f->size % record)
+        return fail(d, f->path, "byte %zu: file ends within a record of %zu bytes%s", f->size, *labels ? record : ten,
+                    *labels ? "" : " (or of 3074, for CIFAR-100)");
+    *labels = record - CIFAR_PIXELS;
+    d->classes = *labels == 1 ? 10 : 100;
+    if (grow(d, f->path, test, f->size / record, &x, &y)) return -1;
+    for (size_t i = 0; i < f->size / record; i++) {
+        const unsigned char *r = f->bytes + i * record;
+        y[i] = r[*labels - 1];
+        if (y[i] >= d->classes)
+            return fail(d, f->path, "byte %zu: label %d, expected 0 to %zu", i * record + *labels - 1, y[i], d->classes - 1);
+        memcpy(x + i * CIFAR_PIXELS, r + *labels, CIFAR_PIXELS);
+    }
+    *(test ? &d->test : &d->train) += f->size / record;
+    return 0;
+}
+static int cifar_read(data_set *d, const char *folder, const listing *l)
+{
+    size_t labels = 0;
+    d->channels = 3;
+    d->height = d->width = 32;
+    for (size_t i = 0; i < l->count; i++) {
+        data_file f;
+        if (!ends(l->name[i], ".bin")) continue;
+        if (join(f.path, folder, strlen(folder), l->name[i])) return fail(d, folder, "the path is too long");
+        int status = slurp(d, &f, MAX_FILE);
+        if (status == 0) status = cifar_file(d, &f, strncmp(l->name[i], "test", 4) == 0, &labels);
+        free(f.bytes);
+        if (status) return -1;
+    }
+    if (!d->train) return fail(d, folder, "no training pictures: only files test*.bin");
+    if (!d->test) return fail(d, folder, "no test pictures: no file test*.bin");
+    d->class_name = cifar_class;
+    if (labels == 1) return names_read(d, folder, "batches.meta.txt");
+    if (names_read(d, folder, "fine_label_names.txt")) return -1;
+    return d->names ? 0 : fail(d, folder, "no fine_label_names.txt beside the batches of CIFAR-100");
+}
+
+/* ---- a folder per class ---- */
+/* rows x columns of three bytes to planes of DATA_SIDE x DATA_SIDE: each byte the mean over its share of the picture, in whole numbers */
+static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns)
+{
+    const size_t side = DATA_SIDE;
+    for (size_t c = 0; c < 3; c++) for (size_t r = 0; r < side; r++) for (size_t k = 0; k < side; k++) {
+        uint64_t sum = 0, all = (uint64_t)rows * columns;
+        for (size_t i = r * rows / side; i * side < (r + 1) * rows; i++) {
+            size_t top = i * side > r * rows ? i * side : r * rows, end = (i + 1) * side < (r + 1) * rows ? (i + 1) * side : (r + 1) * rows;
+            for (size_t j = k * columns / side; j * side < (k + 1) * columns; j++) {
+                size_t left = j * side > k * columns ? j * side : k * columns;
+                size_t right = (j + 1) * side < (k + 1) * columns ? (j + 1) * side : (k + 1) * columns;
+                sum += (uint64_t)(end - top) * (right - left) * from[(i * columns + j) * 3 + c];
+            }
+        }
+        to[(c * side + r) * side + k] = (unsigned char)((sum + all / 2) / all);
+    }
+}
+/* One picture into x. 1: it is broken, and stands in d->note now. */
+static int picture_read(data_set *d, const char *path, unsigned char *x)
+{
+    data_file f;
+    int width, height, channels, status;
+    unsigned char *pixels = NULL;
+    const char *why = d->error;
+    snprintf(f.path, sizeof f.path, "%s", path);
+    status = slurp(d, &f, MAX_FILE / 4);
+    most_alloc = MAX_PICTURE;
+    if (status == 0 && !(pixels = stbi_load_from_memory(f.bytes, (int)f.size, &width, &height, &channels, 3))) {
+        status = -1;
+        why = stbi_failure_reason();
+    }
+    if (status == 0) resize(x, pixels, (size_t)height, (size_t)width);
+    else {
+        size_t at = strlen(d->note);
+        const char *format = why == d->error ? "%s%s" : "%s%s (%s)";
+        if (at + strlen(path) + 64 < sizeof d->note) snprintf(d->note + at, sizeof d->note - at, format, at ? ", " : "", why == d->error ? why : path, why);
+        d->skipped++;
+    }
+    most_alloc = MAX_SHEET;
+    stbi_image_free(pixels);
+    free(f.bytes);
+    return status != 0;
+}
+/* The pictures of one class; half: 0 training, 1 test, 2 every fifth to the test */
+static int class_read(data_set *d, const char *folder, int half, size_t label)
+{
+    listing l;
+    char path[MAX_PATH];
+    int status = list(&l, folder) ? fail(d, folder, "cannot list the folder of a class") : 0;
+    for (size_t i = 0, good = 0; status == 0 && i < l.count; i++) {
+        unsigned char *x, *y;
+        int test = half == 2 ? good % 5 == 4 : half;
+        if (join(path, folder, strlen(folder), l.name[i])) status = fail(d, folder, "the path is too long");
+        else if (grow(d, path, test, 1, &x, &y)) status = -1;
+        else if (!picture_read(d, path, x)) { *y = (unsigned char)label; (*(test ? &d->test : &d->train))++; good++; }
+    }
+    list_free(l.name, l.count);
+    return status;
+}
+static int folder_half(data_set *d, const char *folder, int half)
+{
+    listing l;
+    char path[MAX_PATH];
+    int status = 0;
+    if (list(&l, folder)) { list_free(l.name, l.count); return fail(d, folder, "cannot list the folder"); }
+    if (!d->names) {                                        /* the class list: the folders' names, sorted */
+        d->names = (char **)calloc(l.count + 1, sizeof *d->names);
+        for (size_t i = 0; d->names && i < l.count; i++) {
+            listing inside;
+            int there = join(path, folder, strlen(folder), l.name[i]) == 0 && list(&inside, path) == 0;
+            if (!there) continue;
+            list_free(inside.name, inside.count);
+            if (d->classes == MAX_CLASSES) { status = fail(d, path, "more than %d classes", (int)MAX_CLASSES); break; }
+            d->names[d->classes++] = l.name[i];
+            l.name[i] = NULL;
+        }
+        d->class_name = (const char *const *)d->names;
+        if (!d->names) status = fail(d, folder, "out of memory");
+        else if (status == 0 && d->classes < 2) status = fail(d, folder, "%zu folders of pictures, expected one for each of 2 classes or more", d->classes);
+    }
+    for (size_t k = 0; status == 0 && k < d->classes; k++) {
+        if (join(path, folder, strlen(folder), d->names[k])) status = fail(d, folder, "the path is too long");
+        else status = class_read(d, path, half, k);
+    }
+    list_free(l.name, l.count);
+    return status;
+}
+static int folder_read(data_set *d, const char *folder)
+{
+    char path[MAX_PATH];
+    listing l;
+    d->channels = 3;
+    d->height = d->width = DATA_SIDE;
+    d->classes = 0;
+    if (join(path, folder, strlen(folder), "train") == 0 && list(&l, path) == 0) {
+        list_free(l.name, l.count);
+        if (folder_half(d, path, 0)) return -1;
+        if (join(path, folder, strlen(folder), "test")) return fail(d, folder, "the path is too long");
+        if (folder_half(d, path, 1)) return -1;
+    } else if (folder_half(d, folder, 2)) return -1;
+    if (d->skipped) {
+        char names[sizeof d->note];
+        memcpy(names, d->note, sizeof names);
+        snprintf(d->note, sizeof d->note, "%zu broken picture%s left out: %.1300s", d->skipped, d->skipped > 1 ? "s" : "", names);
+    }
+    if (!d->train || !d->test)
+        return fail(d, folder, "no %s picture that can be read%s%.1200s", d->train ? "test" : "training", d->skipped ? "; " : "", d->note);
+    d->error[0] = 0;
+    return 0;
+}
+
 /* ---- the set ---- */
 size_t data_size(const data_set *d) { return d->channels * d->height * d->width; }
 
@@ -333,16 +582,29 @@ static void normalise(data_set *d)
 
 void data_floats(float *y, const unsigned char *x, const data_set *d, size_t pictures)
 {
-    size_t plane = d->height * d->width;
-    for (size_t i = 0; i < pictures * d->channels; i++)
-        for (size_t j = 0; j < plane; j++) *y++ = d->value[i % d->channels][*x++];
+    size_t plane = d->height * d->width, channels = d->channels;
+    for (size_t i = 0; i < pictures; i++, y += plane * channels)
+        for (size_t c = 0; c < channels; c++)
+            for (size_t j = 0; j < plane; j++) y[j * channels + c] = d->value[c][*x++];
+}
+
+void data_augment(float *y, const unsigned char *x, const data_set *d, size_t padding, int mirror, uint32_t random)
+{
+    size_t down = (random >> 1 & 0x7FFF) % (2 * padding + 1), right = (random >> 16) % (2 * padding + 1);
+    int flip = mirror && (random & 1);
+    for (size_t r = 0; r < d->height; r++) for (size_t k = 0; k < d->width; k++) for (size_t c = 0; c < d->channels; c++) {
+        size_t i = r + down - padding, j = (flip ? d->width - 1 - k : k) + right - padding;       /* wrap outside */
+        int there = i < d->height && j < d->width;
+        *y++ = d->value[c][there ? x[(c * d->height + i) * d->width + j] : 0];
+    }
 }
 
 int data_read(data_set *d, const char *folder, const char *program)
 {
     char found[MAX_PATH], file[MAX_PATH];
     const char *real = getenv("LGELU_DATA");
-    int sheets = 0;
+    int sheets = 0, status, idx, bin = 0;
+    listing l;
     memset(d, 0, sizeof *d);
     d->classes = 10;
     if (folder) sheets = has_sheets(folder);
@@ -357,7 +619,20 @@ int data_read(data_set *d, const char *folder, const char *program)
     int fashion = strstr(name, "fashion") != NULL;
     snprintf(d->name, sizeof d->name, "%.63s", fashion ? "Fashion-MNIST" : name);
     d->class_name = sheets ? data_sheet_class : fashion ? fashion_class : digit_class;
-    if (sheets ? sheets_read(d, folder) : idx_read(d, folder)) { data_free(d); return -1; }
+    idx = idx_find(file, folder, "train-images", 3) == 0;
+    if (!sheets && !idx && list(&l, folder) == 0) {
+        size_t i, folders = 0;
+        for (i = 0; i < l.count; i++) {
+            listing inside;
+            bin |= ends(l.name[i], ".bin");
+            if (bin || join(file, folder, strlen(folder), l.name[i]) || list(&inside, file)) continue;
+            list_free(inside.name, inside.count);
+            folders++;
+        }
+        status = bin ? cifar_read(d, folder, &l) : folders ? folder_read(d, folder) : idx_read(d, folder);
+        list_free(l.name, l.count);
+    } else status = sheets ? sheets_read(d, folder) : idx_read(d, folder);
+    if (status) { data_free(d); return -1; }
     normalise(d);
     return 0;
 }
@@ -369,6 +644,9 @@ void data_free(data_set *d)
     free(d->train_y);
     free(d->test_x);
     free(d->test_y);
+    for (size_t i = 0; d->names && i < d->classes; i++) free(d->names[i]);
+    free(d->names);
     d->train_x = d->train_y = d->test_x = d->test_y = NULL;
+    d->names = NULL;
     d->train = d->test = 0;
 }

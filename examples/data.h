@@ -7,7 +7,10 @@
        ... d.train_x holds d.train pictures of d.channels x d.height x d.width bytes, d.train_y their classes ...
        data_free(&d);
 
-   The folder may hold the four IDX files of the MNIST family, packed (.gz) or not, or the repository's own sheets (pictures/).
+   The folder may hold the repository's own sheets (pictures/); the four IDX files of the MNIST family, packed (.gz) or not;
+   binary batches of CIFAR-10 or CIFAR-100, *.bin, those that start with "test" for the test; or pictures in any format that
+   stb_image reads, in a folder per class, these in train/ and test/, or without those two: then every fifth is a test picture.
+   Such pictures are resized to DATA_SIDE x DATA_SIDE in colour; d.note names the broken ones, which are left out.
    NULL takes $LGELU_DATA/fashion-mnist when it is there, else the sheets.
 
    Plain C with malloc. Nothing in here prints or exits: a failure is one line in d.error that names the file and the byte. */
@@ -30,14 +33,20 @@ typedef struct {
     unsigned char *train_x, *test_x;                 /* [picture][channel][row][column] */
     unsigned char *train_y, *test_y;
     const char *const *class_name;                   /* [classes] */
+    char **names;                                    /* those read from the folder, or NULL */
+    size_t skipped;                                  /* broken pictures left out */
     double mean[3], deviation[3];                    /* of each channel over the training pictures, a byte being 0 to 255 */
     float value[3][256];                             /* (byte - mean) / deviation */
-    char error[1400];
+    char error[1400], note[1400];                    /* note: one line about what was left out, or "" */
 } data_set;
+enum { DATA_SIDE = 32 };
 
 int  data_read(data_set *d, const char *folder, const char *program);          /* program: argv[0]. 0, or -1 and d->error */
 void data_free(data_set *d);
 size_t data_size(const data_set *d);                                           /* bytes of one picture */
-void data_floats(float *y, const unsigned char *x, const data_set *d, size_t pictures);   /* mean 0, deviation 1 */
+void data_floats(float *y, const unsigned char *x, const data_set *d, size_t pictures);   /* [picture][row][column][channel], mean 0, deviation 1 */
+/* one picture, moved by up to `padding` pixels each way over a black frame and, where asked for, mirrored half of the time, as
+   the 32 random bits say */
+void data_augment(float *y, const unsigned char *x, const data_set *d, size_t padding, int mirror, uint32_t random);
 uint32_t data_crc32(uint32_t crc, const unsigned char *p, size_t n);           /* of gzip and PNG; starts at 0 */
 #endif

@@ -52,7 +52,7 @@ static double now(void)
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
 enum { TEXT = JOB_OPTIONS * (OUT_PATH + 32) };              /* bytes of a checkpoint's metadata, without the results */
-enum { JUDGED = 250, SHUFFLE = 1 << 20 };                   /* test pictures at a time; random stream of the first epoch's order */
+enum { JUDGED = 250, SHUFFLE = 1 << 20, AUGMENT = 1 << 21 };   /* test pictures at a time; random streams of the first epoch */
 enum { NET, BRANCH, JUDGE };
 
 const char *const job_arm_name[JOB_ARMS] = { "gelu", "lgelu", "hardened", "relu", "switched" };
@@ -81,7 +81,7 @@ enum { COMMON = 25 };
 static void common_options(job_option o[COMMON], job_config *c)
 {
     const job_option all[COMMON] = {
-        { "data",        "DIR",   "folder with the four IDX files of the MNIST family, or with picture sheets", JOB_TEXT, &c->data, 0, 0, 0, NULL },
+        { "data",        "DIR",   "folder with IDX files of the MNIST family, CIFAR batches (*.bin), a folder of pictures per class, or sheets", JOB_TEXT, &c->data, 0, 0, 0, NULL },
         { "seed",        "N",     "first seed", JOB_WHOLE, &c->seed, 0, 1e9, 0, NULL },
         { "seeds",       "N",     "how many seeds, each from its own first weights and order of pictures", JOB_WHOLE, &c->seeds, 1, 1000, 0, NULL },
         { "epochs",      "N",     "passes over the training pictures", JOB_WHOLE, &c->epochs, 1, 100000, 0, NULL },
@@ -268,6 +268,7 @@ static int read_options(job *j, int argc, char **argv)
     size_t options = 0;
     for (int i = 1; i < argc; i++) if (!strcmp(argv[i], "--quick")) quick = 1;
     defaults(&j->config, quick);
+    if (j->program->defaults && !quick) j->program->defaults(&j->config);
     common_options(option, &j->config);
     if (!(j->text = (char *)malloc(2 * TEXT))) return job_fail(j, "out of memory");
     while (option[options].name) options++;
@@ -413,6 +414,7 @@ static int prepare(job *j)
     const job_config *c = &j->config;
     const char *wrong;
     if (data_read(&j->data, c->data, j->program->name)) return job_fail(j, "%s", j->data.error);
+    if (j->data.note[0]) fprintf(stderr, "%s: %s\n", j->program->name, j->data.note);
     j->train = j->data.train;
     j->test = j->data.test;
     if (c->quick && j->train > 2000) j->train = 2000;
@@ -514,7 +516,10 @@ static void final_look(job *j, lgelu_net *net)
     data_floats(j->x, j->data.test_x, &j->data, samples);
     lgelu_net_bind(net, 0, j->x);
     lgelu_net_bind(net, 1, NULL);
-    if (lgelu_net_forward(net, samples)) { network_failed(j, net, ""); return; }
+    net->evaluate = 1;                                      /* running statistics, which stay as they are */
+    lgelu_net_forward(net, samples);
+    net->evaluate = 0;
+    if (net->status) { network_failed(j, net, ""); return; }
     r->dead = lgelu_dead_share(lgelu_net_value(net, j->gate_node[j->gates - 1]), samples * width);
     r->oui  = lgelu_oui_batch (lgelu_net_value(net, j->gate_node[j->gates - 1]), samples, width);
 }
@@ -587,7 +592,10 @@ size_t job_batch(job *j, long step)
     }
     for (size_t i = 0; i < batch; i++) {
         size_t k = j->order[first + i];
-        data_floats(j->x + i * size, j->data.train_x + k * size, &j->data, 1);
+        if (j->padding || j->mirror)                        /* by seed, epoch and picture: equal in every arm, too */
+            data_augment(j->x + i * size, j->data.train_x + k * size, &j->data, j->padding, j->mirror,
+                         lgelu_random((uint64_t)(j->config.seed + j->run), (uint64_t)(AUGMENT + epoch), k));
+        else data_floats(j->x + i * size, j->data.train_x + k * size, &j->data, 1);
         j->y[i] = j->data.train_y[k];
     }
     return batch;

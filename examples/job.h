@@ -80,6 +80,7 @@ typedef struct {
                                          /* node 0 the pictures, node 1 the labels; returns the node of the logits */
     void (*train)(lgelu_net *net, job *j, const lgelu_training *plan, long last);
                                          /* steps up to and with `last`, for as long as job_go allows */
+    void (*defaults)(job_config *c);     /* changes what the options start from; may be NULL */
 } job_program;
 
 struct job {
@@ -89,6 +90,7 @@ struct job {
     data_set   data;
     char       network[96];              /* "784-512-256-128-10" */
     size_t     train, test;              /* pictures in use */
+    size_t     padding; int mirror;      /* training pictures are moved by up to `padding` pixels, and mirrored half of the time */
     long       epoch_steps, steps, switch_step;
     int        gates, gate_node[JOB_GATES];      /* a gate with a λ per channel counts once, by its geometric mean */
     int        logits;                   /* the node */

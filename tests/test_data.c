@@ -442,6 +442,153 @@ static void test_choice(const char *program)
     else unsetenv("LGELU_DATA");
 }
 
+/* ---- CIFAR ---- */
+/* n records with `labels` bytes in front; pixel b of picture i is (7i + b) mod 256; returns the size */
+static size_t cifar(unsigned char *p, size_t n, size_t labels, int label)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < labels; k++) *p++ = (unsigned char)(k + 1 < labels ? 3 : label < 0 ? (int)(i % 10) : label);
+        for (size_t b = 0; b < 3072; b++) *p++ = (unsigned char)(7 * i + b);
+    }
+    return n * (3072 + labels);
+}
+static void cifar_set(size_t labels, size_t cut, int label)
+{
+    static unsigned char p[40 * 3074];
+    clear();
+    save("data_batch_1.bin", p, cifar(p, 20, labels, -1));
+    save("data_batch_2.bin", p, cifar(p, 10, labels, label) - cut);
+    save("test_batch.bin", p, cifar(p, 5, labels, -1));
+}
+static void cifar_end(void)
+{
+    static const char *const name[5] = { "data_batch_1.bin", "data_batch_2.bin", "test_batch.bin", "batches.meta.txt", "fine_label_names.txt" };
+    for (int i = 0; i < 5; i++) remove(at(name[i]));
+}
+static void test_cifar(void)
+{
+    static float y[3072];
+    cifar_set(1, 0, -1);
+    int status = data_read(&d, folder, NULL), right = 1;
+    check(status == 0 && d.train == 30 && d.test == 5 && d.channels == 3 && d.height == 32 && d.width == 32 && d.classes == 10
+          && d.train_y[13] == 3 && d.train_y[21] == 1 && d.train_x[21 * 3072 + 5] == 12 && !strcmp(d.class_name[9], "truck"), "cifar-10", "status %d, %s", status, d.error);
+    if (status == 0) {
+        data_floats(y, d.train_x + 3072, &d, 1);
+        for (size_t i = 0; i < 1024; i++) for (size_t c = 0; c < 3; c++) right &= !(y[3 * i + c] < d.value[c][d.train_x[3072 + c * 1024 + i]]) && !(y[3 * i + c] > d.value[c][d.train_x[3072 + c * 1024 + i]]);
+        check(right, "channels last", "a float is not where it should be");
+        data_augment(y, d.train_x, &d, 4, 1, 8u << 1 | 1u | 2u << 16);                /* 4 up, 2 to the right, mirrored */
+        for (size_t i = 0, k = 0; i < 32; i++) for (size_t j = 0; j < 32; j++) for (size_t c = 0; c < 3; c++, k++) {
+            size_t r = i + 4, q = 31 - j - 2;
+            float v = d.value[c][r < 32 && q < 32 ? d.train_x[(c * 32 + r) * 32 + q] : 0];
+            right &= !(y[k] < v) && !(y[k] > v);
+        }
+        check(right, "a picture moved and mirrored", "a pixel is not where it should be");
+        data_augment(y, d.train_x, &d, 0, 0, 0xFFFFFFFF);
+        static float plain[3072];
+        data_floats(plain, d.train_x, &d, 1);
+        check(!memcmp(plain, y, sizeof y), "no padding, no mirror: the picture itself", "it differs");
+    }
+    data_free(&d);
+    save("batches.meta.txt", (const unsigned char *)"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n", 21);
+    status = data_read(&d, folder, NULL);
+    check(status == 0 && !strcmp(d.class_name[9], "j"), "cifar-10, its own class names", "status %d, %s", status, d.error);
+    data_free(&d);
+    save("batches.meta.txt", (const unsigned char *)"a\nb\n", 4);
+    expect("cifar-10, too few class names", "batches.meta.txt", "2 class names, expected 10");
+    remove(at("batches.meta.txt"));
+    cifar_set(1, 1, -1);
+    expect("cifar-10, cut off", "data_batch_2.bin", "byte 30729: file ends within a record of 3073 bytes");
+    cifar_set(1, 0, 10);
+    expect("cifar-10, label", "data_batch_2.bin", "byte 0: label 10, expected 0 to 9");
+    cifar_set(1, 0, -1);
+    remove(at("test_batch.bin"));
+    snprintf(text, sizeof text, "data: %s: no test pictures: no file test*.bin", folder);
+    status = data_read(&d, folder, NULL);
+    check(status == -1 && !strcmp(d.error, text), "cifar-10, no test", "%d %s", status, d.error);
+    data_free(&d);
+    cifar_set(2, 0, 100);
+    expect("cifar-100, label", "data_batch_2.bin", "byte 1: label 100, expected 0 to 99");
+    cifar_set(2, 0, 99);
+    { char names[1000] = ""; for (int i = 0; i < 100; i++) snprintf(names + strlen(names), sizeof names - strlen(names), "n%d\n", i); save("fine_label_names.txt", (const unsigned char *)names, strlen(names)); }
+    status = data_read(&d, folder, NULL);
+    check(status == 0 && d.classes == 100 && d.train == 30 && d.train_y[20] == 99 && !strcmp(d.class_name[99], "n99"), "cifar-100", "status %d, %s", status, d.error);
+    data_free(&d);
+    cifar_end();
+}
+
+/* ---- a folder per class ---- */
+static void save_bmp(const char *name, const unsigned char *rgb, size_t width, size_t height)      /* width a multiple of 4 */
+{
+    static unsigned char p[54 + 3 * 64 * 40];
+    bytes f = { { 'B', 'M' }, 2 };
+    put_little(&f, (uint32_t)(54 + 3 * width * height)); put_little(&f, 0); put_little(&f, 54);
+    put_little(&f, 40); put_little(&f, (uint32_t)width); put_little(&f, (uint32_t)height); put_little(&f, 1 | 24 << 16);
+    for (int i = 0; i < 6; i++) put_little(&f, 0);
+    memcpy(p, f.b, 54);
+    for (size_t i = 0; i < width * height; i++) for (size_t c = 0; c < 3; c++)                      /* blue first, last row first */
+        p[54 + 3 * ((height - 1 - i / width) * width + i % width) + 2 - c] = rgb[3 * i + c];
+    save(name, p, 54 + 3 * width * height);
+}
+static void tree(int make, int halves)
+{
+    static const char *const half[2] = { "train", "test" }, *const class[2] = { "blue", "red" };
+    for (int h = 0; h < (halves ? 2 : 1); h++) {
+        char base[64] = "", path[128];
+        if (halves) snprintf(base, sizeof base, "%s/", half[h]);
+        if (make && halves) mkdir(at(half[h]), 0700);
+        for (int c = 0; c < 2; c++) {
+            snprintf(path, sizeof path, "%s%s", base, class[c]);
+            if (make) mkdir(at(path), 0700);
+            for (int i = 0; i < 6; i++) {
+                unsigned char pixel[3 * 64 * 40];
+                for (int k = 0; k < 64 * 40; k++) { pixel[3 * k] = (unsigned char)(c ? 200 + i : 0); pixel[3 * k + 1] = 17; pixel[3 * k + 2] = (unsigned char)(k % 64 < 32 ? 0 : 255); }
+                snprintf(path, sizeof path, "%s%s/%d.%s", base, class[c], i, i % 2 ? "png" : "bmp");
+                if (!make) remove(at(path));
+                else if (i == 3 && c == 1) save(path, (const unsigned char *)"no picture", 10);
+                else if (i % 2) {
+                    int n;
+                    unsigned char *png = stbi_write_png_to_mem(pixel, 3 * 64, 64, 40, 3, &n);
+                    save(path, png, (size_t)n);
+                    free(png);
+                } else save_bmp(path, pixel, 64, 40);
+            }
+            snprintf(path, sizeof path, "%s%s", base, class[c]);
+            if (!make) remove(at(path));
+        }
+        if (!make && halves) remove(at(half[h]));
+    }
+}
+static void test_folders(void)
+{
+    clear();
+    for (int halves = 0; halves < 2; halves++) {
+        tree(1, halves);
+        int status = data_read(&d, folder, NULL), seen = 0;
+        char broken_one[256];
+        for (size_t i = 0; status == 0 && i < d.train; i++) seen += d.train_y[i] == 1 && d.train_x[i * 3072] >= 200 && d.train_x[i * 3072 + 1024] == 17 && d.train_x[i * 3072 + 2048] == 0 && d.train_x[i * 3072 + 2048 + 31] == 255;
+        check(status == 0 && d.classes == 2 && d.height == 32 && d.channels == 3 && !strcmp(d.class_name[0], "blue") && !strcmp(d.class_name[1], "red")
+              && d.train == (halves ? 11u : 9u) && d.test == (halves ? 11u : 2u) && seen == (halves ? 5 : 4),
+              halves ? "folders of classes in train and test" : "folders of classes", "status %d, %s, %zu and %zu pictures, %d", status, d.error, d.train, d.test, seen);
+        snprintf(broken_one, sizeof broken_one, "%d broken picture%s left out: %s", halves ? 2 : 1, halves ? "s" : "", at(halves ? "train/red/3.png" : "red/3.png"));
+        check(!strncmp(d.note, broken_one, strlen(broken_one)), "broken pictures are counted and named", "%s", d.note);
+        data_free(&d);
+        if (halves) {
+            tree(0, 1);
+            tree(1, 0);
+            for (int i = 0; i < 6; i++) for (int c = 0; c < 2; c++) {
+                char path[32];
+                snprintf(path, sizeof path, "%s/%d.%s", c ? "red" : "blue", i, i % 2 ? "png" : "bmp");
+                save(path, (const unsigned char *)"?", 1);
+            }
+            status = data_read(&d, folder, NULL);
+            snprintf(text, sizeof text, "data: %s: no training picture that can be read; 12 broken pictures left out: %s/blue/0.bmp", folder, folder);
+            check(status == -1 && !strncmp(d.error, text, strlen(text)) && !d.train_x, "no picture left", "%d %s", status, d.error);
+            data_free(&d);
+        }
+        tree(0, halves && 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     snprintf(folder, sizeof folder, "/tmp/test_data.XXXXXX");
@@ -451,6 +598,8 @@ int main(int argc, char **argv)
     test_floats();
     test_png();
     test_sheets(argv[0]);
+    test_cifar();
+    test_folders();
     test_choice(argv[0]);
     clear();
     rmdir(folder);

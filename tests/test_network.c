@@ -428,24 +428,42 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     int n = net->count, back = 2 * n - 1 - l, first = 2 * n, last = l, found = 0;
     for (int j = l + 1; j < n; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == l) {
         int needs = mode == LGELU_TRAIN && net->nodes[j].op != LGELU__ADD ? 2 * n - 1 - j : j;
+        if (net->nodes[j].absorbed)                                     /* a sum that its gate computes, twice */
+            for (int r = j + 1; r < n; r++) if (net->nodes[r].inputs && net->nodes[r].input[0] == j && 2 * n - 1 - r > needs) needs = 2 * n - 1 - r;
         if (needs > last) last = needs;
         if (2 * n - 1 - j < first) first = 2 * n - 1 - j;
         found = 1;
     }
-    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY; }
+    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY && !node->absorbed; }
     if (which == LGELU__GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
     return 0;
 }
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : l].buffer + which;
+    if (which == LGELU__GRADIENT && net->nodes[l].overwrites) which = LGELU__VALUE;
+    return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : which == LGELU__GRADIENT ? net->nodes[l].lent : l].buffer + which;
 }
-/* a gate may overwrite what it reads when no one else reads it any more */
-static int in_place(const lgelu_net *net, int mode, int x, int gate)
+/* a gate or a sum may overwrite what it reads when no one else reads it any more */
+static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
     int from, to;
     life_of(net, x, LGELU__VALUE, mode, &from, &to);
-    return mode == LGELU_INFER && net->nodes[gate].op == LGELU__GATE && net->nodes[gate].input[0] == x && to == gate;
+    return (net->nodes[y].op == LGELU__GATE || net->nodes[y].op == LGELU__ADD) && net->nodes[y].input[0] == x && to == y;
+}
+/* a sum's gradient may serve its inputs as it is */
+static int lent(const lgelu_net *net, int p, int q, int x, int y)
+{
+    return p == LGELU__GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU__ADD;
+}
+/* softmax - 1[label] may overwrite the logits, when only the cross-entropy reads them */
+static int loss_in_place(const lgelu_net *net, int x)
+{
+    int readers = 0, losses = 0;
+    for (int j = x + 1; j < net->count; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == x) {
+        readers++;
+        losses += net->nodes[j].op == LGELU__CROSS_ENTROPY && !k;
+    }
+    return readers == 1 && losses == 1 && net->nodes[x].overwrites;
 }
 static int plan_overlaps(const lgelu_net *net, int mode)
 {
@@ -457,7 +475,9 @@ static int plan_overlaps(const lgelu_net *net, int mode)
         for (int j = 0; j < net->count; j++) for (int q = 0; q < 4; q++) {
             const lgelu_buffer *b = place(net, j, q);
             if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
+            if (i == j && p + q == LGELU__VALUE + LGELU__GRADIENT && loss_in_place(net, i)) continue;
             if (p == LGELU__VALUE && q == LGELU__VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
+            if (lent(net, p, q, i, j)) continue;
             if (q >= 2) { from2 = b->from; to2 = b->to; }
             else if (!life_of(net, j, q, mode, &from2, &to2)) continue;
             if (from <= to2 && from2 <= to) return 1;
@@ -966,6 +986,83 @@ static void decay_and_gates(void)
     end(&h);
 }
 
+/* the hooks and the second rule of lgelu_net_step */
+typedef struct { const lgelu_net *net; int calls, good, status; } sum_hook;
+static int add_up(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
+{
+    sum_hook *hook = (sum_hook *)user;
+    hook->calls++;
+    hook->good &= n == hook->net->parameters && hardnesses == (size_t)hook->net->hardnesses && g == hook->net->g;
+    for (size_t i = 0; i < n; i++) g[i] *= 2;           /* a second machine with the same half of the batch */
+    for (size_t i = 0; i < hardnesses; i++) dlambda[i] *= 2;
+    return hook->status;
+}
+static void step_options(void)
+{
+    graph g, h;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 0);
+    float history[3 * 26], w, s[26], *before;
+    double worst = 0;
+    int rows = 1;
+    sum_hook hook = { &h.net, 0, 1, 0 };
+
+    build_usual(&g);
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    plan.history = history;
+    plan.history_every = 2;
+    for (int row = 0; row < 3; row++) {
+        train(&g, 6, 2, &plan);
+        rows &= same(history + row * 26, g.net.lambda, 26 * sizeof *history);
+    }
+    check(rows, "the history of λ: a row every so many steps", "a row differs");
+    plan.history = NULL;
+
+    /* gradient descent: s moves by lr·c·slope·dL/dλ, weights by lr·gradient (no decay, no momentum) */
+    plan.sgd = 1;
+    plan.c = 3;
+    plan.adamw.beta1 = 0;
+    plan.adamw.weight_decay = 0;
+    plan.rate = LGELU_RATE_CONSTANT;
+    memset(g.net.m, 0, g.net.parameters * sizeof *g.net.m);
+    memset(g.net.s_m, 0, 26 * sizeof *g.net.s_m);
+    memcpy(s, g.net.s, sizeof s);
+    w = g.net.w[5];
+    train(&g, 6, 1, &plan);
+    for (int i = 0; i < 25; i++)
+        worst = fmax(worst, fabs((double)g.net.s[i] - ((double)s[i] - 0.01 * 3 * (double)lgelu_lambda_slope(&g.net.hardness, s[i]) * g.net.dlambda[i])) / (fabs((double)s[i]) + 0.1));
+    check(worst < 1e-6, "SGD: s moves by lr·c·slope·dL/dλ", "relative error %.3g", worst);
+    check(fabsf(g.net.w[5] - (w - 0.01f * g.net.g[5])) < 1e-7f, "SGD: weights move by lr·gradient", "%g from %g", (double)g.net.w[5], (double)w);
+    end(&g);
+
+    plan = lgelu_training_defaults(0.01f, 0);
+    before = NULL;
+    for (int two = 0; two < 2; two++) {
+        build_usual(&h);
+        make_at(&h, 6, LGELU_TRAIN, 0);
+        bind_all(&h, 6);
+        plan.sum = two ? add_up : NULL;
+        plan.user = &hook;
+        lgelu_net_forward(&h.net, 6);
+        lgelu_net_backward(&h.net, two ? 0.5f : 1);
+        lgelu_net_step(&h.net, &plan);
+        if (!two) {
+            before = (float *)malloc(h.net.parameters * sizeof *before);
+            if (!before) abort();
+            memcpy(before, h.net.w, h.net.parameters * sizeof *before);
+            end(&h);
+        }
+    }
+    check(!h.net.status && hook.calls == 1 && hook.good && same(before, h.net.w, h.net.parameters * sizeof *before), "two machines of half the share: the same step", "%d calls", hook.calls);
+    hook.status = 1;
+    memcpy(before, h.net.w, h.net.parameters * sizeof *before);
+    train(&h, 6, 1, &plan);
+    fails("a failed sum over machines", &h, 1, LGELU_E_SUM, "step 2");
+    check(same(before, h.net.w, h.net.parameters * sizeof *before), "a failed sum moves no weight", "one moved");
+    free(before);
+    end(&h);
+}
+
 static void rates(void)
 {
     lgelu_training p = lgelu_training_defaults(2, 110);
@@ -1192,6 +1289,7 @@ int main(void)
     run_errors();
     accumulation_and_clipping();
     decay_and_gates();
+    step_options();
     rates();
     hardening_a_net();
     certificate();

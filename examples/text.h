@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT-0
+
+   text.h: text as token numbers, one a character or GPT-2's byte pairs. Compile text.c along with the example.
+
+       text t;
+       if (text_read(&t, path) || text_characters(&t)) { fprintf(stderr, "%s\n", t.error); return 1; }
+       ... t.token holds t.tokens numbers below t.vocabulary ...
+       text_free(&t);
+
+   Bytes that are not UTF-8 are characters of their own, so that decoding gives back every byte string. Plain C with malloc;
+   nothing in here prints or exits: a failure is one line in t.error. */
+#ifndef TEXT_H
+#define TEXT_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct { unsigned char *p; size_t n, capacity; } text_bytes;
+
+typedef struct {
+    char     name[128];                      /* of the file, or "this repository" */
+    text_bytes bytes;                        /* the corpus */
+    int32_t *token; size_t tokens;           /* the corpus in numbers */
+    size_t   vocabulary;
+    uint32_t *character;                     /* characters: the code point of each number, increasing; 0x110000 + b is the byte b */
+    text_bytes *piece;                       /* byte pairs: the bytes of each number */
+    struct text_pair *pair; size_t pairs;    /* and what two of them become */
+    int32_t  first[256];                     /* and the number of a byte alone */
+    char     error[512];
+} text;
+
+int  text_read(text *t, const char *path);           /* a file; NULL: the sources and documents of this repository */
+int  text_characters(text *t);                       /* the vocabulary: the characters of t->bytes. Encodes them */
+int  text_byte_pairs(text *t, const char *folder);   /* GPT-2's, from vocab.bpe and encoder.json. Encodes t->bytes */
+/* into a new array (free it); -1 and t->error for a character that the vocabulary has not */
+int  text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *tokens);
+int  text_decode(text *t, const int32_t *token, size_t tokens, text_bytes *out);     /* appends; free out->p */
+void text_free(text *t);
+#endif

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT-0
+# portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: test_same_bits in each of these configurations (see same_bits.sh), then the
+# test programs on other processors under emulation, on 32 bits, with another libc, under sanitizers and under valgrind.
+# ONLY=AArch64 runs what begins so, without the configurations.
+# Debian packages: gcc-aarch64-linux-gnu, gcc-s390x-linux-gnu, gcc-riscv64-linux-gnu, gcc-powerpc64-linux-gnu with their
+# libc6-dev-*-cross, qemu-user, lib32gcc-12-dev and libc6-dev-i386 (or gcc-multilib), musl-tools, valgrind, clang.
+: "${ONLY:=}"
+dir=build/portability
+mkdir -p $dir
+failed=0
+[ -z "$ONLY" ] || set --
+
+for configuration in "$@"; do
+    sh same_bits.sh "$configuration" > $dir/bits.out 2>&1 || failed=1
+    if grep -q '^skip ' $dir/bits.out; then grep '^skip ' $dir/bits.out
+    elif grep -q '^FAIL ' $dir/bits.out; then echo "FAIL same bits, $configuration: $(sed -n 's/^FAIL //p' $dir/bits.out | paste -sd';' | cut -c1-300)"
+    elif grep -q '^ok ' $dir/bits.out; then echo "ok same bits, $configuration"
+    else echo "FAIL same bits, $configuration: $(tail -n 1 $dir/bits.out)"; failed=1
+    fi
+done
+
+# run NAME RUNNER COMPILE... -- PROGRAM...: compiles each program with the command and runs it through the runner; one case each
+run()
+{
+    name=$1; runner=$2; compile=
+    case $name in "$ONLY"*) ;; *) return ;; esac
+    shift 2
+    while [ "$1" != -- ]; do compile="$compile $1"; shift; done
+    shift
+    printf '#include <math.h>\n#include <stdio.h>\nint main(void) { return printf("works\\n") < 0; }\n' > $dir/probe.c
+    if ! $compile $dir/probe.c -o $dir/probe -lm > $dir/probe.out 2>&1; then echo "skip $name: no working '${compile# }' here"; return; fi
+    if [ "$($runner $dir/probe 2> /dev/null)" != works ]; then echo "skip $name: its programs don't run here${runner:+ ($runner)}"; return; fi
+    for program in "$@"; do
+        if [ ! -e "$program.c" ]; then continue; fi
+        if ! $compile -I.. "$program.c" -o $dir/program -lm -pthread > $dir/program.out 2>&1; then
+            echo "FAIL $name, $program: does not compile: $(grep -m1 error $dir/program.out)"; failed=1; continue
+        fi
+        timeout 1800 $runner $dir/program > $dir/program.out 2>&1
+        status=$?
+        if [ $status = 0 ] && grep -q '^ok ' $dir/program.out && ! grep -q '^FAIL ' $dir/program.out; then
+            echo "ok $name, $program ($(grep -c '^ok ' $dir/program.out) cases)"
+        else
+            failed=1
+            if grep -q '^FAIL ' $dir/program.out; then echo "FAIL $name, $program: $(sed -n 's/^FAIL //p' $dir/program.out | paste -sd';' | cut -c1-300)"
+            else echo "FAIL $name, $program: status $status: $(grep -m1 -E 'ERROR|error|Invalid' $dir/program.out)"; fi
+        fi
+    done
+}
+numbers='test_same_bits test_hardness test_optimiser test_yardstick test_instruments test_network test_exchange'
+kernels='test_kernels test_gemm'
+
+run 'x86, 32 bits' '' gcc -std=c99 -O2 -m32 -msse2 -mfpmath=sse -idirafter /usr/include/x86_64-linux-gnu -- $numbers $kernels
+run 'another libm (musl)' '' musl-gcc -std=c99 -O2 -static -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu -- $numbers $kernels
+run 'AArch64, gcc' qemu-aarch64 aarch64-linux-gnu-gcc -std=c99 -O2 -static -- $numbers $kernels
+run 'AArch64, gcc -O3, contracted' qemu-aarch64 aarch64-linux-gnu-gcc -std=gnu99 -O3 -ffp-contract=fast -static -- test_same_bits
+run 'AArch64, gcc -O0' qemu-aarch64 aarch64-linux-gnu-gcc -std=c99 -O0 -static -- test_same_bits
+run 'AArch64, clang' qemu-aarch64 clang --target=aarch64-linux-gnu -std=c99 -O2 -static -- test_same_bits
+run 's390x, big-endian' qemu-s390x s390x-linux-gnu-gcc -std=gnu99 -O2 -static -- $numbers $kernels
+run 'powerpc64, big-endian' qemu-ppc64 powerpc64-linux-gnu-gcc -std=gnu99 -O2 -static -- $numbers $kernels
+run 'RISC-V' qemu-riscv64 riscv64-linux-gnu-gcc -std=c99 -O2 -static -- $numbers $kernels
+run 'gcc, address and undefined' '' gcc -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels test_data
+run 'clang, address and undefined' '' clang -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels
+run 'clang, uninitialised memory' '' clang -std=c99 -O1 -g -fsanitize=memory -fno-sanitize-recover=all -- test_network test_exchange test_optimiser test_instruments test_gemm
+run 'gcc, threads' '' gcc -std=c99 -O1 -g -fsanitize=thread -- test_gemm test_network
+# valgrind knows no AVX-512; its processor says so, and the dispatch must listen
+run 'valgrind' 'valgrind -q --error-exitcode=9 --leak-check=full' gcc -std=c99 -O1 -g -- test_network test_exchange test_optimiser test_instruments
+exit $failed

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_cnn: convolution, batch normalisation, pooling and the networks made of them. Values and gradients over a grid of
+   shapes, strides, paddings and groups against an interpreter in double (reference_net.h) and its central differences; running
+   statistics against the formula; folded against unfolded; checkpoints; errors; the same bits on every instruction set and
+   with the tasks run in any order.
+
+       cc -std=c99 -O2 -I.. test_cnn.c -lm -o test_cnn && ./test_cnn */
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+#include "check.h"
+#include "isa.h"
+#include "reference_net.h"
+
+/* Relative to the norm of the gradient, respectively to the largest number of a value. About 1e-7 is what rounding to float
+   costs, a few times that behind several normalisations; a forgotten term costs 1e-2 and more. */
+static const double gradient_tolerance = 3e-5, value_tolerance = 4e-6;
+
+enum { NODES = 96 };
+typedef struct { lgelu_net net; lgelu_node nodes[NODES]; void *block, *data[NODES]; size_t bytes; } graph;
+
+static float noise(uint64_t stream, uint64_t i)         /* whole numbers over 2^11 in [-2, 2): the same bits everywhere */
+{
+    return (float)((int)(lgelu_random(11, stream, i) >> 19) - 4096) / 2048;
+}
+static void begin(graph *g)
+{
+    memset(g, 0, sizeof *g);
+    lgelu_net_begin(&g->net, g->nodes, NODES);
+}
+static void finish(graph *g)
+{
+    for (int l = 0; l < NODES; l++) free(g->data[l]);
+    free(g->block);
+}
+/* the loss, the block, data of exactly the size needed, parameters that are none of them 0 or 1 */
+static int make(graph *g, int x, int labels, size_t batch, size_t samples, lgelu_mode mode)
+{
+    const size_t *shape = g->nodes[x < 0 ? 0 : x].shape;
+    int t = labels ? lgelu_labels(&g->net, "y", shape[1], shape[2]) : lgelu_input(&g->net, "t", shape[0], shape[1], shape[2]);
+    if (labels) lgelu_cross_entropy(&g->net, "loss", x, t);
+    else lgelu_mean_squared_error(&g->net, "loss", x, t);
+    g->bytes = lgelu_net_bytes(&g->net, batch, mode);
+    if (!g->bytes) return -1;
+    g->block = malloc(g->bytes);
+    if (!g->block) abort();
+    memset(g->block, 0xA5, g->bytes);
+    if (lgelu_net_make(&g->net, g->block, g->bytes, batch, mode, 5)) return -1;
+    for (size_t i = g->net.matrices; i < g->net.parameters; i++) g->net.w[i] += noise(13, i) / 4;
+    for (int l = 0; l < g->net.count; l++) {
+        const lgelu_node *node = g->nodes + l;
+        size_t n = samples * node->shape[0] * node->shape[1] * node->shape[2];
+        for (size_t i = 0; i < node->states; i++) g->net.state[node->state + i] += noise(14, i) / 8;
+        if (node->op > LGELU__LABELS) continue;
+        if (node->op == LGELU__LABELS) n /= node->shape[2];
+        g->data[l] = malloc(n * sizeof(float));
+        if (!g->data[l]) abort();
+        for (size_t i = 0; i < n; i++)
+            if (node->op == LGELU__INPUT) ((float *)g->data[l])[i] = noise(100 + (uint64_t)l, i);
+            else ((int32_t *)g->data[l])[i] = (int32_t)(lgelu_random(12, (uint64_t)l, i) % node->shape[2]);
+        lgelu_net_bind(&g->net, l, g->data[l]);
+    }
+    return 0;
+}
+
+static double value_error(const graph *g, const reference_net *r)
+{
+    double worst = fabs(g->net.loss - r->loss) / (fabs(r->loss) + 1e-3);
+    for (int l = 0; l < g->net.count; l++) {
+        const lgelu_node *node = g->nodes + l;
+        size_t n = g->net.samples * node->shape[0] * node->shape[1] * node->shape[2];
+        const float *y = lgelu_net_value(&g->net, l);
+        double most = 1e-3, off = 0;
+        int kept = node->host == l;
+        for (int j = l + 1; j < g->net.count; j++) kept &= g->nodes[j].host != l || g->nodes[j].op == LGELU__VIEW || g->nodes[j].absorbed;
+        if (node->op <= LGELU__LABELS || !y || !kept || (g->net.mode == LGELU_INFER && g->nodes[l].buffer[0].to < g->net.count)
+            || g->nodes[l].buffer[0].to < g->net.count) continue;             /* its place has been given away */
+        for (size_t i = 0; i < n; i++) {
+            most = fmax(most, fabs(r->value[l][i]));
+            off = fmax(off, fabs((double)y[i] - r->value[l][i]));
+        }
+        if (!(off / most <= worst)) worst = off / most;
+    }
+    return worst;
+}
+/* worst difference, relative to the norm of the layer's gradient (or a twentieth of the whole gradient's: the bias before a
+   normalisation has none), between Σ gradient·direction and the central difference of the reference
+   loss, for each layer's parameters alone and for all together */
+static double gradient_error(const graph *g, reference_net *r, const char **where)
+{
+    const lgelu_net *net = &g->net;
+    const size_t n = net->parameters, h = (size_t)net->hardnesses;
+    double *w = (double *)malloc((n + h + 1) * sizeof *w), *u = (double *)malloc((n + h + 1) * sizeof *u), worst = 0, all = 1e-12;
+    if (!w || !u) abort();
+    memcpy(w, r->w, n * sizeof *w);
+    memcpy(w + n, r->lambda, h * sizeof *w);
+    for (size_t i = 0; i < n + h; i++) all += i < n ? (double)net->g[i] * (double)net->g[i] : net->dlambda[i - n] * net->dlambda[i - n];
+    for (int l = -1; l < net->count; l++) for (int part = 0; part < (l < 0 ? 1 : 3); part++) for (uint64_t draw = 0; draw < 2; draw++) {
+        const lgelu_node *node = net->nodes + (l < 0 ? 0 : l);
+        const size_t first = l < 0 ? 0 : part == 0 ? node->weight : part == 1 ? node->bias : n + (size_t)node->hardness;
+        const size_t count = l < 0 ? n + h : part == 0 ? node->weights : part == 1 ? node->biases
+                           : node->gate == LGELU_GATE_LAMBDA ? (size_t)node->hardnesses : 0;
+        const double step = 1e-5;
+        double d = 0, norm = 0, length = 0, difference = 0;
+        if (!count) continue;
+        memset(u, 0, (n + h) * sizeof *u);
+        for (size_t i = first; i < first + count; i++) {
+            const double gi = i < n ? (double)net->g[i] : net->dlambda[i - n];
+            u[i] = (double)noise(1000 + draw, i);
+            d += gi * u[i];
+            norm += gi * gi;
+            length += u[i] * u[i];
+        }
+        for (int k = -2; k <= 2; k++) {
+            static const double factor[5] = { 1, -8, 0, 8, -1 };
+            if (!k) continue;
+            for (size_t i = 0; i < n + h; i++) *(i < n ? r->w + i : r->lambda + (i - n)) = w[i] + k * step * u[i];
+            difference += factor[k + 2] * reference_forward(r) / (12 * step);
+        }
+        difference = fabs(d - difference) / (sqrt((norm + all / 400) * length / (double)count));
+        if (!(difference <= worst)) { worst = difference; *where = l < 0 ? "all" : node->name; }
+    }
+    memcpy(r->w, w, n * sizeof *w);
+    memcpy(r->lambda, w + n, h * sizeof *w);
+    free(w);
+    free(u);
+    return worst;
+}
+/* forward and backward in two parts of the loss, which must add up, against the reference */
+static int judge(graph *g, size_t samples, double *value, double *gradient, const char **where)
+{
+    reference_net r;
+    int ok;
+    *value = *gradient = 0;
+    if (lgelu_net_forward(&g->net, samples)) return 0;
+    reference_begin(&r, &g->net);
+    reference_forward(&r);
+    *value = value_error(g, &r);
+    ok = *value <= value_tolerance;
+    if (g->net.mode == LGELU_TRAIN) {
+        if (lgelu_net_backward(&g->net, 0.25f) || lgelu_net_forward(&g->net, samples) || lgelu_net_backward(&g->net, 0.75f)) ok = 0;
+        *gradient = gradient_error(g, &r, where);
+        ok &= *gradient <= gradient_tolerance;
+    }
+    reference_end(&r);
+    return ok;
+}
+static void judge_and_say(const char *name, graph *g, int x, int labels, size_t batch, size_t samples)
+{
+    double value, gradient;
+    const char *where = "";
+    int ok = !make(g, x, labels, batch, samples, LGELU_TRAIN) && judge(g, samples, &value, &gradient, &where);
+    if (g->net.status) check(0, name, "%s", g->net.message);
+    else check(ok, name, "values off by %.3g (at most %.3g), gradients by %.3g (at most %.3g) at '%s'", value, value_tolerance,
+               gradient, gradient_tolerance, where);
+    finish(g);
+}
+
+/* ---- convolution ---- */
+/* a pointwise layer before it, so that its dx is seen, and a second reader of that layer, so that dx adds up */
+static int conv_case(size_t rows, size_t columns, size_t in, size_t out, size_t kernel, size_t stride, size_t padding, size_t groups, int bias,
+                     int direct, char *why, size_t room)
+{
+    graph g;
+    double value = 0, gradient = 0;
+    const char *where = "";
+    int x, y, z, ok;
+    begin(&g);
+    g.net.direct = direct;
+    x = lgelu_input(&g.net, "x", rows, columns, 2);
+    x = lgelu_linear(&g.net, "mix", x, in);
+    y = lgelu_conv(&g.net, "conv", x, out, kernel, stride, padding, groups, bias);
+    z = lgelu_conv(&g.net, "twin", x, out, kernel, stride, padding, groups, !bias);
+    ok = !make(&g, lgelu_add(&g.net, "sum", y, z), 0, 3, 2, LGELU_TRAIN) && judge(&g, 2, &value, &gradient, &where);
+    if (!ok) snprintf(why, room, "%zux%zu, %zu to %zu channels, kernel %zu, stride %zu, padding %zu, groups %zu: values off by %.3g, gradients by %.3g at '%s' %s",
+                      rows, columns, in, out, kernel, stride, padding, groups, value, gradient, where, g.net.message);
+    finish(&g);
+    return ok;
+}
+static void convolutions(void)
+{
+    static const size_t side[4][2] = { { 1, 1 }, { 5, 7 }, { 8, 8 }, { 3, 17 } };
+    static const size_t channel[7][3] = { { 1, 1, 1 }, { 3, 5, 1 }, { 4, 6, 2 }, { 20, 36, 1 }, { 6, 6, 6 }, { 19, 19, 19 }, { 4, 8, 4 } };
+    char why[400] = "";
+    size_t cases = 0, s, c, kernel, stride, padding;
+    int ok = 1;
+    for (s = 0; s < 4; s++) for (c = 0; c < 7; c++) for (kernel = 1; kernel <= 5; kernel++) for (stride = 1; stride <= 3; stride++) for (padding = 0; padding < kernel && padding < 3; padding++) {
+        if (side[s][0] + 2 * padding < kernel || side[s][1] + 2 * padding < kernel) continue;
+        if (kernel == 4 && stride == 1) continue;
+        if (cases++ % 3 && c == 3) continue;
+        if (ok) ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1], kernel, stride, padding, channel[c][2], (int)(cases & 1), 0, why, sizeof why);
+        if (ok && c == 3 && kernel == 3 && stride == 1)
+            ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1], kernel, stride, padding, channel[c][2], (int)(cases & 1), 1, why, sizeof why);
+    }
+    check(ok && cases > 300, "convolutions of every shape, stride, padding and group, values and gradients", "%s", why);
+}
+
+/* Winograd's convolution and the plain one against double: root mean square errors of the value and of dW */
+static void winograd(void)
+{
+    double error[2][2] = { { 0, 0 }, { 0, 0 } }, most = 0, size = 0;
+    for (int direct = 0; direct < 2; direct++) {
+        graph g;
+        reference_net r;
+        int x;
+        begin(&g);
+        g.net.direct = direct;
+        x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 13, 12, 48), 40, 3, 1, 1, 1, 1);
+        if (make(&g, x, 0, 4, 4, LGELU_TRAIN) || lgelu_net_forward(&g.net, 4)) { check(0, "Winograd", "%s", g.net.message); finish(&g); return; }
+        reference_begin(&r, &g.net);
+        reference_forward(&r);
+        for (size_t i = 0; i < 4 * 13 * 12 * 40; i++) {
+            double d = (double)lgelu_net_value(&g.net, x)[i] - r.value[x][i];
+            error[0][direct] += d * d;
+            size += r.value[x][i] * r.value[x][i];
+            if (!direct) most = fmax(most, fabs(d));
+        }
+        lgelu_net_backward(&g.net, 1);
+        for (size_t k = 0; k < 9 * 48 * 40; k += 37) {  /* dW by its definition, dy from the reference's values */
+            const size_t o = k / (9 * 48), tap = k / 48 % 9, in = k % 48;
+            double sum = 0;
+            for (size_t p = 0; p < 4 * 13 * 12; p++) {
+                const size_t u = p / 12 % 13 + tap / 3 - 1, v = p % 12 + tap % 3 - 1;
+                if (u < 13 && v < 12) sum += r.value[0][((p / 156 * 13 + u) * 12 + v) * 48 + in] * 2 * (r.value[x][p * 40 + o] - r.value[2][p * 40 + o]) / (4 * 13 * 12 * 40);
+            }
+            sum -= (double)g.net.g[k];
+            error[1][direct] += sum * sum;
+        }
+        reference_end(&r);
+        finish(&g);
+    }
+    for (int k = 0; k < 2; k++)
+        check(error[k][0] > error[k][1] / 100 && error[k][0] < 16 * error[k][1], k ? "Winograd's dW: at most 4 times the direct rounding error" :
+              "Winograd: at most 4 times the direct rounding error", "%.3g times", sqrt(error[k][0] / error[k][1]));
+    printf("# Winograd's errors: %.2f and %.2f times the direct ones, at most %.2g of the values' root mean square\n", sqrt(error[0][0] / error[0][1]),
+           sqrt(error[1][0] / error[1][1]), most / sqrt(size / (2 * 4 * 13 * 12 * 40)));
+}
+
+/* ---- layers and networks ---- */
+static void networks(void)
+{
+    graph g;
+    int x, y;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 4, 3, 5);
+    judge_and_say("batch norm of the data", &g, lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-5f), 0, 4, 3);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 18, 3, 1, 1, 1, 1);
+    x = lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-3f);
+    judge_and_say("convolution, batch norm", &g, lgelu_conv(&g.net, "next", x, 4, 3, 2, 1, 1, 0), 0, 3, 3);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 18, 3, 1, 1, 1, 0);
+    x = lgelu_gate(&g.net, "gate", lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-3f), LGELU_GATE_LAMBDA, 1.5f);
+    judge_and_say("convolution, batch norm, gate", &g, lgelu_conv(&g.net, "next", x, 4, 3, 2, 1, 1, 0), 0, 3, 3);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 18, 3, 1, 1, 1, 0);
+    x = lgelu_gate_channels(&g.net, "gate", lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-3f), 2);
+    judge_and_say("convolution, batch norm, a gate per channel", &g, lgelu_conv(&g.net, "next", x, 4, 1, 1, 0, 1, 0), 0, 3, 2);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 6, 3, 1, 1, 3, 0);
+    y = lgelu_batch_norm(&g.net, "bn1", x, 0.1f, 1e-3f);
+    x = lgelu_gate(&g.net, "gate1", y, LGELU_GATE_TANH, 1);
+    x = lgelu_conv(&g.net, "depthwise", lgelu_add(&g.net, "add", x, y), 6, 3, 1, 1, 6, 1);
+    x = lgelu_gate(&g.net, "gate2", lgelu_batch_norm(&g.net, "bn2", x, 0.1f, 1e-3f), LGELU_GATE_RELU, 1);
+    judge_and_say("a batch norm with two readers", &g, lgelu_batch_norm(&g.net, "bn3", x, 0.1f, 1e-3f), 0, 3, 3);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 7, 9, 3), 6, 3, 1, 1, 1, 1);
+    x = lgelu_max_pool(&g.net, "max", x, 3, 2, 1);
+    x = lgelu_conv(&g.net, "conv2", x, 4, 3, 1, 1, 1, 1);
+    x = lgelu_average_pool(&g.net, "average", x, 3, 1, 1);
+    x = lgelu_max_pool(&g.net, "max2", x, 2, 1, 0);
+    judge_and_say("max and average pooling, overlapping and padded", &g, lgelu_linear(&g.net, "fc", lgelu_flatten(&g.net, "flat", x), 5), 1, 3, 3);
+
+    begin(&g);
+    x = lgelu_linear(&g.net, "mix", lgelu_input(&g.net, "x", 3, 4, 3), 5);
+    y = lgelu_flatten(&g.net, "flat", x);
+    y = lgelu_linear(&g.net, "back", y, 60);
+    x = lgelu_flatten(&g.net, "flat2", x);
+    x = lgelu_add(&g.net, "twice", lgelu_add(&g.net, "add", x, y), x);
+    judge_and_say("views and sums that share gradients", &g, lgelu_add(&g.net, "double", x, x), 1, 3, 3);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "a", lgelu_input(&g.net, "x", 3, 4, 3), 5, 3, 1, 1, 1, 1);
+    y = lgelu_conv(&g.net, "b", x, 5, 3, 1, 1, 1, 1);
+    y = lgelu_add(&g.net, "s1", y, lgelu_conv(&g.net, "c", x, 5, 1, 1, 0, 1, 1));
+    x = lgelu_add(&g.net, "s2", y, x);
+    x = lgelu_add(&g.net, "s3", x, lgelu_conv(&g.net, "d", y, 5, 1, 1, 0, 1, 1));
+    judge_and_say("sums of sums", &g, lgelu_global_pool(&g.net, "pool", x), 1, 3, 3);
+
+    begin(&g);
+    x = lgelu_lenet(&g.net, lgelu_input(&g.net, "x", 12, 12, 1), 4, LGELU_GATE_LAMBDA, 1.6931472f);
+    judge_and_say("LeNet", &g, x, 1, 2, 2);
+
+    begin(&g);
+    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 8, 8, 3), 4, 3, 1, 5, LGELU_GATE_LAMBDA, 1.6931472f);
+    judge_and_say("ResNet-8, narrow", &g, x, 1, 5, 4);
+
+    begin(&g);
+    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 7, 8, 3), 16, 2, 1, 5, LGELU_GATE_LAMBDA, 1.6931472f);
+    judge_and_say("a residual network by Winograd", &g, x, 1, 3, 2);
+
+    begin(&g);
+    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 6, 6, 3), 3, 2, 2, 5, LGELU_GATE_LAMBDA, 3);
+    if (!make(&g, x, 1, 4, 4, LGELU_TRAIN)) {           /* evaluated in a network made to train: gradients with constant statistics */
+        double value, gradient;
+        const char *where = "";
+        int ok;
+        g.net.evaluate = 1;
+        ok = judge(&g, 4, &value, &gradient, &where);
+        check(ok, "net.evaluate: running statistics", "values off by %.3g, gradients by %.3g at '%s'", value, gradient, where);
+    }
+    finish(&g);
+}
+
+/* ---- running statistics ---- */
+static void statistics(void)
+{
+    graph g;
+    double worst = 0;
+    int x, k, step;
+    begin(&g);
+    x = lgelu_batch_norm(&g.net, "bn", lgelu_input(&g.net, "x", 5, 7, 19), 0.25f, 1e-5f);
+    if (make(&g, x, 0, 6, 6, LGELU_TRAIN)) { check(0, "running statistics", "%s", g.net.message); return; }
+    for (step = 0; step < 3; step++) {
+        const size_t samples = (size_t)(6 - step), n = samples * 35;
+        float before[38];
+        memcpy(before, g.net.state, sizeof before);
+        for (size_t i = 0; i < n * 19; i++) ((float *)g.data[0])[i] = noise(50 + (uint64_t)step, i) + 100.0f * (float)(i % 19);
+        lgelu_net_forward(&g.net, samples);
+        for (k = 0; k < 19; k++) {
+            double mean = 0, variance = 0;
+            for (size_t i = 0; i < n; i++) mean += (double)((float *)g.data[0])[i * 19 + (size_t)k] / (double)n;
+            for (size_t i = 0; i < n; i++) { double d = (double)((float *)g.data[0])[i * 19 + (size_t)k] - mean; variance += d * d / (double)(n - 1); }
+            worst = fmax(worst, fabs((double)g.net.state[k] - (0.75 * (double)before[k] + 0.25 * mean)) / 1800);
+            worst = fmax(worst, fabs((double)g.net.state[19 + k] - (0.75 * (double)before[19 + k] + 0.25 * variance)));
+        }
+    }
+    check(worst < 3e-7, "running statistics against the formula, means far from 0", "off by %.3g", worst);
+    x = (int)lgelu_net_forward(&g.net, 6);
+    {
+        float kept[38];
+        memcpy(kept, g.net.state, sizeof kept);
+        g.net.evaluate = 1;
+        x |= (int)lgelu_net_forward(&g.net, 6);
+        check(!x && !memcmp(kept, g.net.state, sizeof kept), "evaluation leaves them alone", "they moved");
+    }
+    finish(&g);
+}
+
+/* ---- inference, folding, copies, checkpoints ---- */
+static unsigned char *file;
+static size_t file_bytes;
+static int append(void *user, const void *data, size_t bytes)
+{
+    (void)user;
+    file = (unsigned char *)realloc(file, file_bytes + bytes + 1);
+    if (!file) return 1;
+    memcpy(file + file_bytes, data, bytes);
+    file_bytes += bytes;
+    return 0;
+}
+static int build(graph *g, lgelu_mode mode)
+{
+    int x, l;
+    begin(g);
+    x = lgelu_resnet(&g->net, lgelu_input(&g->net, "x", 8, 8, 3), 5, 3, 1, 7, LGELU_GATE_LAMBDA, 1.6931472f);
+    if (make(g, x, 1, 6, 6, mode)) return -1;
+    for (l = 0; l < g->net.count; l++) if (g->nodes[l].states) for (size_t i = 0; i < g->nodes[l].shape[2]; i++) g->net.state[g->nodes[l].state + i] += 0.1f * noise(15, i);
+    return x;
+}
+static void folding(void)
+{
+    graph train, infer, again;
+    int logits = build(&train, LGELU_TRAIN), other = build(&infer, LGELU_INFER), steps, l, norms = 0, convs = 0;
+    lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
+    float before[42], after[42];
+    double most = 0;
+    if (!check(logits >= 0 && other == logits, "a network to train and one to infer", "%s%s", train.net.message, infer.net.message)) return;
+    for (steps = 0; steps < 4; steps++)
+        if (lgelu_net_forward(&train.net, 6) || lgelu_net_backward(&train.net, 1) || lgelu_net_step(&train.net, &plan)) break;
+    train.net.evaluate = 1;
+    lgelu_net_forward(&train.net, 6);
+    memcpy(before, lgelu_net_value(&train.net, logits), sizeof before);
+    lgelu_net_copy(&infer.net, &train.net);
+    lgelu_net_forward(&infer.net, 6);
+    memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
+    check(steps == 4 && !memcmp(before, after, sizeof after), "a copy made to infer has the bits of net.evaluate", "%s", infer.net.message);
+    check(infer.net.arena_bytes < train.net.arena_bytes / 2, "inference needs less than half of the buffers", "%zu of %zu", infer.net.arena_bytes, train.net.arena_bytes);
+
+    check(!lgelu_net_save(&train.net, NULL, 0, append, NULL), "save", "%s", train.net.message);
+    if (build(&again, LGELU_TRAIN) >= 0) {
+        check(!lgelu_net_load(&again.net, file, file_bytes), "load", "%s", again.net.message);
+        check(!memcmp(again.net.w, train.net.w, train.net.parameters * 4) && !memcmp(again.net.m, train.net.m, train.net.parameters * 4)
+              && !memcmp(again.net.v, train.net.v, train.net.parameters * 4) && !memcmp(again.net.state, train.net.state, train.net.states * 4),
+              "a checkpoint brings back weights, moments and running statistics", "they differ");
+        check(again.net.states == 2 * (5 + 5 + 5 + 3 * 10 + 3 * 20), "running statistics are counted", "%zu", again.net.states);
+    }
+    finish(&again);
+
+    check(lgelu_net_fold(&train.net) == LGELU_E_ARGUMENT, "a network made to train is not folded", "it was");
+    check(!lgelu_net_fold(&infer.net) && !lgelu_net_forward(&infer.net, 6), "fold", "%s", infer.net.message);
+    memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
+    for (l = 0; l < 42; l++) most = fmax(most, fabs((double)after[l] - (double)before[l]));
+    for (l = 0; l < infer.net.count; l++) { norms += infer.nodes[l].op == LGELU__BATCH_NORM; convs += infer.nodes[l].op == LGELU__CONV && infer.nodes[l].biases; }
+    check(!norms && convs == 9, "every batch norm is folded", "%d left, %d convolutions with a bias", norms, convs);
+    check(most > 0 && most < 2e-5, "folded and unfolded agree to rounding", "off by %.3g", most);
+    finish(&train);
+    finish(&infer);
+    free(file);
+    file = NULL;
+}
+
+/* ---- the same bits ---- */
+static void backwards(void *user, lgelu_task *task, void *job, size_t count)
+{
+    (void)user;
+    while (count--) task(job, count);
+}
+static void interleaved(void *user, lgelu_task *task, void *job, size_t count)
+{
+    (void)user;
+    for (size_t first = 0; first < 3; first++) for (size_t i = first; i < count; i += 3) task(job, i);
+}
+static uint64_t fingerprint(int which, void (*run)(void *, lgelu_task *, void *, size_t))
+{
+    graph g;
+    lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
+    uint64_t hash = 0xCBF29CE484222325u;
+    int x, step;
+    size_t i;
+    begin(&g);
+    g.net.threads.run = run;
+    x = lgelu_input(&g.net, "x", which ? 12 : 16, which ? 12 : 16, 3);
+    if (which) x = lgelu_lenet(&g.net, x, 4, LGELU_GATE_LAMBDA, 1.6931472f);
+    else {
+        x = lgelu_conv(&g.net, "depthwise", lgelu_conv(&g.net, "stem", x, 18, 3, 1, 1, 1, 1), 18, 5, 2, 2, 18, 1);
+        x = lgelu_average_pool(&g.net, "average", lgelu_conv(&g.net, "grouped", x, 12, 3, 1, 1, 3, 1), 2, 1, 1);
+        x = lgelu_resnet(&g.net, x, 17, 2, 2, 5, LGELU_GATE_LAMBDA, 1.6931472f);
+    }
+    if (make(&g, x, 1, 8, 8, LGELU_TRAIN)) return 0;
+    for (step = 0; step < 3; step++)
+        if (lgelu_net_forward(&g.net, 8) || lgelu_net_backward(&g.net, 1) || lgelu_net_step(&g.net, &plan)) { finish(&g); return 0; }
+    for (i = 0; i < g.net.parameters; i++) hash = (hash ^ lgelu__bits(g.net.w[i])) * 0x100000001B3u;
+    for (i = 0; i < g.net.states; i++) hash = (hash ^ lgelu__bits(g.net.state[i])) * 0x100000001B3u;
+    for (i = 0; i < (size_t)g.net.hardnesses; i++) hash = (hash ^ lgelu__bits(g.net.lambda[i])) * 0x100000001B3u;
+    finish(&g);
+    return hash;
+}
+static void bits(int most)
+{
+    for (int which = 0; which < 2; which++) {
+        const char *net = which ? "LeNet" : "residual, grouped, depthwise";
+        uint64_t want = fingerprint(which, NULL), got;
+        char name[120];
+        check(want != 0, net, "it does not train");
+        got = fingerprint(which, backwards);
+        snprintf(name, sizeof name, "%s: the same bits with the tasks backwards", net);
+        check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
+        got = fingerprint(which, interleaved);
+        snprintf(name, sizeof name, "%s: the same bits with the tasks interleaved", net);
+        check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
+        for (int isa = LGELU_SCALAR; isa < most; isa++) {
+            if (lgelu_isa_limit(isa) != isa) continue;
+            got = fingerprint(which, NULL);
+            snprintf(name, sizeof name, "%s: the same bits on %s and %s", net, lgelu_isa_name(isa), lgelu_isa_name(most));
+            check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
+        }
+        lgelu_isa_limit(most);
+    }
+}
+
+/* ---- errors ---- */
+static void refused(graph *g, int result, const char *word)
+{
+    char name[120];
+    snprintf(name, sizeof name, "refused: %s", word);
+    check(result < 0 && g->net.status == LGELU_E_SHAPE && strstr(g->net.message, word), name, "status %d, \"%s\"", (int)g->net.status, g->net.message);
+    begin(g);
+    lgelu_input(&g->net, "x", 8, 8, 6);
+}
+static void errors(void)
+{
+    graph g;
+    int x;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
+    refused(&g, lgelu_conv(&g.net, "c1", x, 4, 0, 1, 0, 1, 1), "convolution 'c1': window of 0");
+    refused(&g, lgelu_conv(&g.net, "c2", x, 4, 9, 1, 0, 1, 1), "convolution 'c2': window of 9, stride 1, padding 0 on 8 pixels");
+    refused(&g, lgelu_conv(&g.net, "c3", x, 4, 3, 0, 0, 1, 1), "convolution 'c3': window of 3, stride 0");
+    refused(&g, lgelu_conv(&g.net, "c4", x, 4, 3, 1, 3, 1, 1), "padding 3");
+    refused(&g, lgelu_conv(&g.net, "c5", x, 4, 3, 1, 1, 4, 1), "convolution 'c5': 6 channels to 4 in 4 groups");
+    refused(&g, lgelu_conv(&g.net, "c6", x, 4, 3, 1, 1, 0, 1), "in 0 groups");
+    refused(&g, lgelu_conv(&g.net, "c7", x, 0, 3, 1, 1, 1, 1), "to 0 in 1");
+    refused(&g, lgelu_conv(&g.net, "c8", x, (size_t)-1 / 8, 3, 1, 1, 1, 1), "convolution 'c8'");
+    refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
+    refused(&g, lgelu_average_pool(&g.net, "p2", x, 9, 1, 0), "average pool 'p2'");
+    check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT && strstr(g.net.message, "batch norm 'bn'"),
+          "refused: a momentum of 2", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_batch_norm(&g.net, "bn", lgelu_input(&g.net, "x", 1, 1, 6), 0.1f, 1e-5f);
+    if (!make(&g, x, 1, 2, 2, LGELU_TRAIN))
+        check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT && strstr(g.net.message, "'bn'"), "refused: the variance of one number", "\"%s\"", g.net.message);
+    finish(&g);
+}
+
+/* NaN must come out of a maximum, and an infinite number must not hide behind it */
+static void special(void)
+{
+    graph g;
+    int x;
+    float *in;
+    const float *y;
+    begin(&g);
+    x = lgelu_max_pool(&g.net, "max", lgelu_input(&g.net, "x", 2, 4, 1), 2, 2, 0);
+    if (!make(&g, x, 0, 1, 1, LGELU_TRAIN)) {
+        in = (float *)g.data[0];
+        for (x = 0; x < 8; x++) in[x] = -HUGE_VALF;
+        in[1] = NAN;
+        lgelu_net_forward(&g.net, 1);
+        y = lgelu_net_value(&g.net, 1);
+        check(y[0] != y[0] && y[1] < -3e38f, "maximum of NaN and of -inf", "%g, %g", (double)y[0], (double)y[1]);
+    }
+    finish(&g);
+}
+
+int main(void)
+{
+    int isa = isa_from_environment();
+    convolutions();
+    winograd();
+    networks();
+    statistics();
+    folding();
+    bits(isa);
+    errors();
+    special();
+    return check_end();
+}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT-0
+# test_interface.sh: what the header is to the program around it: warnings, languages, ways to include it, symbols, globals, macros,
+# library calls, refused flags, and that the ten lines at its top print what they say.
+: "${CC:=cc}"
+: "${WARNINGS:=-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual -Wdouble-promotion}"
+dir=build/interface
+rm -rf $dir
+mkdir -p $dir/deep/er
+failed=0
+ok()   { echo "ok $1"; }
+fail() { echo "FAIL $1: $2"; failed=1; }
+skip() { echo "skip $1: $2"; }
+have() { command -v "$1" > /dev/null; }
+# judge NAME COMMAND...: ok when it succeeds and prints nothing
+judge()
+{
+    name=$1
+    shift
+    if said=$("$@" 2>&1) && [ -z "$said" ]; then ok "$name"; else fail "$name" "$(echo "${said:-failed}" | grep -m1 -E 'error|warning|.' | cut -c1-200)"; fi
+}
+
+cat > $dir/use.c <<'END'
+#include "lgelu.h"
+#include "lgelu.h"
+float use(float x);
+float use(float x) { lgelu_forward(&x, &x, 2, 1); return x; }
+END
+sed 's/^#include "lgelu.h"$/#define LGELU_IMPLEMENTATION\n&\n#undef LGELU_IMPLEMENTATION/' $dir/use.c > $dir/make.c
+
+# ---- no warnings, in any language, with any switch; each file includes the header twice ----
+for language in 'gcc -x c -std=c99' 'gcc -x c -std=c11' 'g++ -x c++ -std=c++11' 'g++ -x c++ -std=c++20' 'clang -x c -std=c99' 'clang -x c -std=c11' 'clang++ -x c++ -std=c++11' 'clang++ -x c++ -std=c++20'; do
+    compiler=${language%% *}
+    if ! have "$compiler"; then skip "no warnings, $language" "no $compiler here"; continue; fi
+    judge "no warnings, $language, declarations alone" $language $WARNINGS -Werror -DLGELU_TRAINER -I.. -c $dir/use.c -o $dir/use.o
+    case $language in *99|*++11) ;; *)
+        judge "no warnings, $language, trainer" $language $WARNINGS -Werror -DLGELU_TRAINER -fsyntax-only -I.. $dir/make.c
+        continue ;;
+    esac
+    judge "no warnings, $language -O2" $language -O2 $WARNINGS -Werror -I.. -c $dir/make.c -o $dir/use.o
+    judge "no warnings, $language -O2, trainer" $language -O2 $WARNINGS -Werror -DLGELU_TRAINER -I.. -c $dir/make.c -o $dir/use.o
+    for switch in STATIC NO_SIMD 'STATIC -DLGELU_NO_SIMD' 'DEF=extern' 'ASSERT(x)=((void)(x))'; do
+        judge "no warnings, $language, trainer, LGELU_$switch" $language $WARNINGS -Werror -DLGELU_TRAINER $(echo "-DLGELU_$switch") -fsyntax-only -I.. $dir/make.c
+    done
+done
+
+# ---- found from elsewhere: the file includes itself by name ----
+cp $dir/make.c $dir/deep/er/make.c
+judge "included through a relative -I from another folder" sh -c "cd $dir/deep && $CC -std=c99 -DLGELU_TRAINER -I../../../.. -c er/make.c -o make.o"
+sed 's/"lgelu.h"/"..\/..\/..\/..\/..\/lgelu.h"/' $dir/make.c > $dir/deep/er/path.c
+judge "included by a relative path, without -I" sh -c "cd $dir/deep && $CC -std=c99 -DLGELU_TRAINER -c er/path.c -o path.o"
+
+# ---- two copies in one program ----
+cat > $dir/one.c <<'END'
+#define LGELU_STATIC
+#define LGELU_IMPLEMENTATION
+#define LGELU_TRAINER
+#include "lgelu.h"
+float one(float x);
+float one(float x) { lgelu_isa_limit(LGELU_SCALAR); lgelu_forward(&x, &x, 2, 1); return x; }
+END
+cat > $dir/main.c <<'END'
+#define LGELU_IMPLEMENTATION
+#define LGELU_TRAINER
+#include "lgelu.h"
+float one(float x);
+int main(void) { float x = -1.25f, y; lgelu_forward(&y, &x, 2, 1); x = one(x); return memcmp(&x, &y, sizeof x) != 0; }
+END
+judge "two copies, static and extern, in one program: the same bits" sh -c "$CC -std=c99 -I.. $dir/one.c $dir/main.c -o $dir/two -lm && $dir/two"
+
+# ---- symbols ----
+if have nm; then
+    # without -fPIC tables with addresses in them stand in .rodata, so that what is left in .data and .bss can really change
+    for language in "$CC -x c -std=c99" 'g++ -x c++ -std=c++11'; do
+        if ! have "${language%% *}"; then skip "symbols, $language" "no ${language%% *} here"; continue; fi
+        if ! $language -O1 -fno-pic -I.. -c $dir/main.c -o $dir/main.o; then fail "symbols, $language" "does not compile"; continue; fi
+        odd=$(nm -g --defined-only $dir/main.o | awk '$3 !~ /^lgelu_/ && $3 != "main" { print $3 }' | tr '\n' ' ')
+        if [ -z "$odd" ]; then ok "every extern symbol begins with lgelu_, $language"; else fail "every extern symbol begins with lgelu_, $language" "$odd"; fi
+        odd=$(nm --defined-only $dir/main.o | awk '$2 ~ /^[tTdDbB]$/ && $3 !~ /^(_ZL[0-9]+)?lgelu_/ && $3 != "main" { print $3 }' | tr '\n' ' ')
+        if [ -z "$odd" ]; then ok "every local symbol too, $language"; else fail "every local symbol too, $language" "$odd"; fi
+        odd=$(nm --defined-only $dir/main.o | awk '$2 ~ /^[dDbBcCgGsS]$/ { print $3 }' | tr '\n' ' ')
+        if [ "$odd" = "lgelu__isa_in_force " ] || [ "$odd" = "_ZL19lgelu__isa_in_force " ]; then ok "one thing can change: the instruction set in force, $language"; else fail "one thing can change: the instruction set in force, $language" "$odd"; fi
+        odd=$(nm -u $dir/main.o | awk '{ print $2 }' | grep -vxE '(mem(cpy|set|cmp|move|chr)|str(chr|cmp|ncmp|len)|erfc?|exp|fmaf?|sqrtf?|ldexp|frexp|floorf?|one|_Z3onef|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_)' | tr '\n' ' ')
+        if [ -z "$odd" ]; then ok "calls nothing but mem*, str* and libm, $language"; else fail "calls nothing but mem*, str* and libm, $language" "$odd"; fi
+    done
+    $CC -std=c99 -O1 -DLGELU_STATIC -DLGELU_TRAINER -DLGELU_IMPLEMENTATION -I.. -c $dir/use.c -o $dir/use.o
+    odd=$(nm -g --defined-only $dir/use.o | awk '$3 != "use" { print $3 }' | tr '\n' ' ')
+    if [ -z "$odd" ]; then ok "LGELU_STATIC leaves no extern symbol"; else fail "LGELU_STATIC leaves no extern symbol" "$odd"; fi
+else
+    skip symbols "no nm here"
+fi
+
+# ---- macros: what is defined after the header and was not before ----
+for compiler in gcc clang; do
+    if ! have $compiler; then skip "macros, $compiler" "no $compiler here"; continue; fi
+    grep -ho '#include <[a-z]*\.h>' ../lgelu.h | sort -u | sed '/intrin.h\|arm_neon/d' > $dir/before.c
+    case $(uname -m) in x86_64) echo '#include <immintrin.h>' >> $dir/before.c ;; aarch64) sed -i '/cpuid/d' $dir/before.c; echo '#include <arm_neon.h>' >> $dir/before.c ;; esac
+    { cat $dir/before.c; echo '#define LGELU_TRAINER'; echo '#define LGELU_IMPLEMENTATION'; echo '#include "lgelu.h"'; } > $dir/after.c
+    for f in before after; do $compiler -std=c99 -I.. -dM -E $dir/$f.c | awk '{ sub(/\(.*/, "", $2); print $2 }' | sort -u > $dir/$f.names; done
+    odd=$(comm -13 $dir/before.names $dir/after.names | grep -v '^LGELU_' | tr '\n' ' ')
+    if [ ! -s $dir/after.names ]; then fail "no macro is left behind but LGELU_*, $compiler" "nothing to compare"
+    elif [ -z "$odd" ]; then ok "no macro is left behind but LGELU_*, $compiler"; else fail "no macro is left behind but LGELU_*, $compiler" "$odd"; fi
+done
+
+# ---- flags that break the promises are refused, with the cure ----
+for compiler in gcc clang; do
+    if ! have $compiler; then skip "refused flags, $compiler" "no $compiler here"; continue; fi
+    for flag in -ffast-math -Ofast -ffinite-math-only; do
+        if said=$($compiler -std=c99 $flag -I.. -fsyntax-only $dir/make.c 2>&1); then fail "$compiler $flag is refused" "it compiles"
+        elif echo "$said" | grep -q 'error.*lgelu.h: compile this file without'; then ok "$compiler $flag is refused, naming the cure"
+        else fail "$compiler $flag is refused, naming the cure" "$(echo "$said" | head -n 1)"; fi
+        judge "$compiler $flag may use the declarations" $compiler -std=c99 $flag -I.. -fsyntax-only $dir/use.c
+    done
+done
+
+# ---- the ten lines at the top ----
+awk '/Ten lines to the first result/ { on = 1; next } on && /^       [#in }{]|^           / { print } on && /^       }/ { exit }' ../lgelu.h > $dir/ten.c
+grep 'printf.*// ' $dir/ten.c | sed 's/.*\/\/ //' > $dir/ten.expected
+if $CC -O2 -I.. $dir/ten.c -o $dir/ten -lm && $dir/ten > $dir/ten.printed && [ -s $dir/ten.expected ] && cmp -s $dir/ten.printed $dir/ten.expected; then ok "the ten lines at the top print what they say"
+else fail "the ten lines at the top print what they say" "$(paste -d'|' $dir/ten.expected $dir/ten.printed | tr '\n' ' ')"; fi
+exit $failed

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_text: characters and GPT-2's byte pairs. What GPT-2's own rule makes of some texts (text_cases.txt, from text_reference.py);
+   every byte string comes back from its tokens; what is refused, in one line. The byte pairs need LGELU_DATA/gpt2-bpe.
+
+       cc -std=c99 -O2 test_text.c ../examples/text.c -o test_text && ./test_text */
+#include "../examples/text.h"
+#include "check.h"
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t state = 1;
+static uint32_t draw(void) { state ^= state << 13; state ^= state >> 17; state ^= state << 5; return state; }
+
+static int comes_back(text *t, const unsigned char *p, size_t n)
+{
+    int32_t *token;
+    size_t tokens;
+    text_bytes out = { NULL, 0, 0 };
+    int good = !text_encode(t, p, n, &token, &tokens) && !text_decode(t, token, tokens, &out) && out.n == n && (!n || !memcmp(out.p, p, n));
+    free(token);
+    free(out.p);
+    return good;
+}
+static size_t random_bytes(unsigned char *p, size_t most)
+{
+    size_t n = draw() % most, i;
+    int kind = (int)(draw() % 4);
+    for (i = 0; i < n; i++) {
+        uint32_t r = draw();
+        p[i] = (unsigned char)(kind == 0 ? r : kind == 1 ? (uint32_t)" \n'stre a1."[r % 11] : kind == 2 ? 0x80 + r % 0x78 : r % 3 ? 0xC0 + r % 64 : r % 128);
+    }
+    return n;
+}
+static void write_file(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(p, 1, n, f) != n || fclose(f)) abort();
+}
+
+static void corpus(text *t, const void *p, size_t n)
+{
+    memset(t, 0, sizeof *t);
+    t->bytes.p = (unsigned char *)malloc(n + 1);
+    if (!t->bytes.p) abort();
+    memcpy(t->bytes.p, p, n);
+    t->bytes.n = n;
+}
+static void characters(void)
+{
+    static unsigned char p[4096];
+    text t;
+    int back = 1;
+    size_t i, n;
+    for (i = 0; i < 2000; i++) {
+        n = random_bytes(p, sizeof p);
+        corpus(&t, p, n);
+        back &= !text_characters(&t) && comes_back(&t, p, n);
+        text_free(&t);
+    }
+    check(back, "characters: 2,000 byte strings come back", "one did not");
+    corpus(&t, "a\xC3\xA9z\xFF\xC0\x80\xED\xA0\x80", 10);      /* é; a stray byte; an overlong zero; a surrogate */
+    text_characters(&t);
+    check(t.vocabulary == 9 - 1 && t.tokens == 9 && t.token[0] == 0 && t.token[1] == 2 && t.character[2] == 0xE9, "characters: UTF-8 and stray bytes",
+          "vocabulary %d, tokens %d", (int)t.vocabulary, (int)t.tokens);
+    {
+        int32_t *token, bad = 8;
+        size_t tokens;
+        text_bytes out = { NULL, 0, 0 };
+        check(text_encode(&t, "aeb", 3, &token, &tokens) && !strcmp(t.error, "byte 1: the character U+0065 is not in the vocabulary"), "characters: an unknown one", "%s", t.error);
+        check(text_decode(&t, &bad, 1, &out) && !strcmp(t.error, "token 0 is 8, there are 0 to 7"), "an unknown token", "%s", t.error);
+    }
+    text_free(&t);
+    write_file("test_text.tmp", "", 0);
+    check(text_read(&t, "test_text.tmp") && !strcmp(t.error, "test_text.tmp: the file is empty"), "an empty file", "%s", t.error);
+    text_free(&t);
+    remove("test_text.tmp");
+    check(text_read(&t, "no/such/file") && !strcmp(t.error, "no/such/file: can't be opened"), "a missing file", "%s", t.error);
+    text_free(&t);
+    check(!text_read(&t, NULL) && !text_characters(&t) && t.tokens > 100000 && t.vocabulary > 90, "the repository's own text", "%s", t.error);
+    text_free(&t);
+}
+
+static void byte_pairs(void)
+{
+    static unsigned char p[65536];
+    static char line[65536];
+    const char *data = getenv("LGELU_DATA");
+    char folder[1024];
+    text t;
+    FILE *f;
+    int back = 1, same = 1, cases = 0;
+    size_t i, n;
+    snprintf(folder, sizeof folder, "%s/gpt2-bpe", data ? data : "");
+    memset(&t, 0, sizeof t);
+    if (!data || text_byte_pairs(&t, folder)) { check_skip("byte pairs", "no LGELU_DATA/gpt2-bpe"); text_free(&t); return; }
+    check(t.vocabulary == 50257, "byte pairs: the vocabulary", "%d", (int)t.vocabulary);
+    f = fopen("text_cases.txt", "r");
+    if (!f) f = fopen("tests/text_cases.txt", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *at = strchr(line, ' ');
+        size_t hex = at ? (size_t)(at - line) : strcspn(line, "\n"), tokens;
+        int32_t *token;
+        int good = 1;
+        for (n = 0; 2 * n + 1 < hex; n++) {
+            unsigned byte;
+            char two[3] = { line[2 * n], line[2 * n + 1], 0 };
+            sscanf(two, "%x", &byte);
+            p[n] = (unsigned char)byte;
+        }
+        if (text_encode(&t, p, n, &token, &tokens)) { same = 0; break; }
+        for (i = 0; good; i++) {
+            char *end;
+            long id = at ? strtol(at, &end, 10) : 0;
+            if (!at || end == at) { good = i == tokens; break; }
+            good = i < tokens && token[i] == id;
+            at = end;
+        }
+        free(token);
+        if (!good) check(0, "byte pairs as GPT-2's own rule has them", "line %d of text_cases.txt", cases + 1);
+        same &= good;
+        cases++;
+    }
+    if (f) fclose(f);
+    check(same && cases > 100, "byte pairs as GPT-2's own rule has them", "%d cases", cases);
+    for (i = 0; i < 3000; i++) { n = random_bytes(p, i < 20 ? sizeof p : 300); back &= comes_back(&t, p, n); }
+    memset(p, ' ', sizeof p);
+    back &= comes_back(&t, p, sizeof p);
+    check(back, "byte pairs: 3,001 byte strings come back", "one did not");
+    text_free(&t);
+}
+
+static void broken_files(void)
+{
+    static const struct { const char *json, *list, *error; } bad[] = {
+        { "[]", "", "./encoder.json: byte 1: expected '{'" },
+        { "{\"a\": 0", "", "./encoder.json: byte 7: expected ',' or '}'" },
+        { "{\"a\": 0, \"a\": 1}", "", "./encoder.json: byte 15: this token stands there twice" },
+        { "{\"a\": 0, \"b\": 0}", "", "./encoder.json: byte 15: two tokens have this number" },
+        { "{\"a\": x}", "", "./encoder.json: byte 6: expected the token's number" },
+        { "{\"a\\q1234\": 1}", "", "./encoder.json: byte 4: unknown escape" },
+        { "{\"\xE4\xB8\xAD\": 1}", "", "./encoder.json: byte 9: a token's name holds a character that stands for no byte" },
+        { "{\"a\": 0, \"b\": 1}", "a b\n", "./vocab.bpe: line 1: not among the tokens of encoder.json" },
+        { "{\"a\": 0, \"b\": 1}", "#version: 0.2\nab\n", "./vocab.bpe: line 2: expected two tokens" },
+        { "{\"a\": 0, \"b\": 1}", "", "./encoder.json: no token for byte 0" } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        text t;
+        memset(&t, 0, sizeof t);
+        write_file("encoder.json", bad[i].json, strlen(bad[i].json));
+        write_file("vocab.bpe", bad[i].list, strlen(bad[i].list));
+        check(text_byte_pairs(&t, ".") && !strcmp(t.error, bad[i].error), bad[i].error, "got: %s", t.error);
+        text_free(&t);
+    }
+    remove("encoder.json");
+    remove("vocab.bpe");
+}
+
+int main(void)
+{
+    characters();
+    byte_pairs();
+    broken_files();
+    return check_end();
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_transformer: the layers of a Transformer. Values and gradients of each and of whole networks against an interpreter in
+   double (reference_net.h) and its central differences, with a control that must be caught; attention in many shapes;
+   what is refused, by name; the same bits on every instruction set and any number of threads; generation with cached keys
+   and values against the whole forward, bit for bit; dropout; tied weights through a file.
+
+       cc -std=c99 -O2 -I.. test_transformer.c -lm -o test_transformer && ./test_transformer */
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+#include "check.h"
+#include "isa.h"
+#include "reference_net.h"
+#include "graph.h"
+
+static lgelu_transformer small(lgelu_gate_kind gate)
+{
+    lgelu_transformer t;
+    memset(&t, 0, sizeof t);
+    t.layers = 2; t.heads = 3; t.width = 24; t.gate = gate; t.lambda = 1.5f;
+    return t;
+}
+static void build_gpt(graph *g, const lgelu_transformer *t, size_t context, size_t vocabulary)
+{
+    int x;
+    begin(g);
+    x = lgelu_tokens(&g->net, "x", context, vocabulary);
+    classify(g, lgelu_gpt(&g->net, x, t));
+}
+/* GPT-2's first weights are so small that attention is flat and its gradients vanish: wider ones try it harder */
+static void judge_wide(const char *name, graph *g, size_t batch, size_t samples)
+{
+    for (int l = 0; l < g->net.count; l++) g->nodes[l].deviation = 0.3f;
+    judge(name, g, batch, samples);
+}
+
+static void layers(void)
+{
+    graph g;
+    int x, y;
+    static const size_t widths[] = { 1, 5, 16, 31, 64, 100 };
+
+    begin(&g);
+    x = lgelu_tokens(&g.net, "x", 7, 11);
+    classify(&g, lgelu_linear(&g.net, "head", lgelu_embedding(&g.net, "table", x, 6), 4));
+    judge_wide("embedding", &g, 5, 4);
+
+    begin(&g);
+    x = lgelu_tokens(&g.net, "x", 70, 5);
+    y = lgelu_embedding(&g.net, "table", x, 130);
+    classify(&g, lgelu_linear(&g.net, "head", lgelu_position(&g.net, "place", y), 3));
+    judge_wide("embedding and position", &g, 3, 3);
+
+    begin(&g);
+    x = lgelu_tokens(&g.net, "x", 6, 9);
+    y = lgelu_embedding(&g.net, "table", x, 10);
+    classify(&g, lgelu_linear_tied(&g.net, "head", lgelu_gate(&g.net, "gate", lgelu_linear(&g.net, "fc", y, 10), LGELU_GATE_LAMBDA, 2), y));
+    judge_wide("tied weights", &g, 4, 4);
+
+    begin(&g);                                          /* a shared matrix that is read twice more */
+    x = lgelu_tokens(&g.net, "x", 6, 9);
+    y = lgelu_embedding(&g.net, "table", x, 10);
+    classify(&g, lgelu_linear_tied(&g.net, "head", y, y));
+    regress(&g, lgelu_linear_tied(&g.net, "other", y, y));
+    judge_wide("a matrix shared three times", &g, 4, 4);
+
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        char name[64];
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, 9, 6);
+        y = lgelu_layer_norm(&g.net, "norm", lgelu_linear(&g.net, "fc", x, widths[i]));
+        regress(&g, lgelu_linear(&g.net, "out", y, 3));
+        snprintf(name, sizeof name, "layer norm, %d channels", (int)widths[i]);
+        judge(name, &g, 17, 15);
+    }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 33);
+    regress(&g, lgelu_linear(&g.net, "out", lgelu_layer_norm(&g.net, "norm", x), 3));
+    judge("layer norm straight on an input", &g, 9, 9);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 5, 6);
+    y = lgelu_dropout(&g.net, "drop", lgelu_linear(&g.net, "fc", x, 40), 0.25f);
+    y = lgelu_dropout(&g.net, "again", lgelu_gate(&g.net, "gate", y, LGELU_GATE_LAMBDA, 2), 0.5f);
+    regress(&g, lgelu_linear(&g.net, "out", y, 3));
+    judge("dropout", &g, 4, 4);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 6, 4, 3);
+    y = lgelu_patches(&g.net, "patches", lgelu_linear(&g.net, "fc", x, 5), 2);
+    regress(&g, lgelu_linear(&g.net, "out", y, 3));
+    judge("patches", &g, 3, 3);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 4, 3);
+    y = lgelu_class_token(&g.net, "class", lgelu_linear(&g.net, "fc", x, 5));
+    regress(&g, lgelu_linear(&g.net, "out", y, 3));
+    judge("class token", &g, 3, 3);
+
+    for (size_t first = 0; first < 3; first++) {
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, 4, 3);
+        y = lgelu_take(&g.net, "take", lgelu_linear(&g.net, "fc", x, 5), first, first == 2 ? 1 : 2 + first);
+        regress(&g, lgelu_linear(&g.net, "out", y, 3));
+        judge(first == 0 ? "mean of the first two" : first == 1 ? "mean of the last three" : "one token", &g, 3, 3);
+    }
+}
+
+static void attention(void)
+{
+    static const struct { size_t tokens, heads, width; } shapes[] = { { 1, 1, 1 }, { 1, 2, 8 }, { 2, 1, 3 }, { 7, 2, 5 }, { 16, 4, 4 }, { 33, 1, 16 },
+        { 63, 2, 7 }, { 64, 1, 8 }, { 65, 2, 8 }, { 100, 3, 6 }, { 128, 2, 12 }, { 130, 1, 33 }, { 193, 2, 4 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) for (int causal = 0; causal < 2; causal++) {
+        char name[64];
+        graph g;
+        int x, y;
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, shapes[i].tokens, 6);
+        y = lgelu_attention(&g.net, "attention", lgelu_linear(&g.net, "qkv", x, 3 * shapes[i].heads * shapes[i].width), shapes[i].heads, causal);
+        regress(&g, lgelu_linear(&g.net, "out", y, 2));
+        snprintf(name, sizeof name, "%s attention, %d tokens, %d heads of %d", causal ? "causal" : "full", (int)shapes[i].tokens, (int)shapes[i].heads, (int)shapes[i].width);
+        judge(name, &g, 3, 2 + i % 2);
+    }
+}
+
+static void networks(void)
+{
+    graph g;
+    lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+    int x;
+    build_gpt(&g, &t, 20, 17);
+    judge_wide("GPT of two layers, λ-GELU", &g, 3, 3);
+    t = small(LGELU_GATE_TANH);
+    t.dropout = 0.2f; t.untied = 1; t.hidden = 40;
+    build_gpt(&g, &t, 70, 17);
+    judge_wide("GPT of two layers, dropout, own output matrix", &g, 2, 2);
+    t = small(LGELU_GATE_LAMBDA);
+    for (int mean = 0; mean < 2; mean++) {
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 6, 8, 3);
+        classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 5));
+        judge_wide(mean ? "ViT of two layers, mean of the tokens" : "ViT of two layers, class token", &g, 4, 3);
+    }
+}
+
+/* the judge must see a wrong gradient: one part in 10^4 of one layer's */
+static void control(void)
+{
+    graph g;
+    reference_net r;
+    lgelu_transformer t = small(LGELU_GATE_GELU);
+    const char *where = "";
+    double before, after;
+    build_gpt(&g, &t, 12, 9);
+    for (int l = 0; l < g.net.count; l++) g.nodes[l].deviation = 0.3f;
+    make_at(&g, 2, LGELU_TRAIN, 0);
+    bind_all(&g, 2);
+    lgelu_net_forward(&g.net, 2);
+    reference_begin(&r, &g.net);
+    lgelu_net_backward(&g.net, 1);
+    before = gradient_error(&g, &r, 1, &where);
+    for (size_t i = 0; i < g.nodes[4].weights; i++) g.net.g[g.nodes[4].weight + i] *= 1.0001f;
+    after = gradient_error(&g, &r, 1, &where);
+    check(before <= gradient_tolerance && after > gradient_tolerance && !strcmp(where, g.nodes[4].name), "control: a gradient off by 1e-4 is caught, by its layer",
+          "before %.3g, after %.3g at '%s'", before, after, where);
+    reference_end(&r);
+    end(&g);
+}
+
+static void refusals(void)
+{
+    static const char *const expected[] = {
+        "attention 'a': its input must be 3·heads times a whole number of channels, not 12",
+        "attention 'a': its input must be 3·heads times a whole number of channels, not 12",
+        "linear 'l': only an embedding's matrix can be shared",
+        "linear 'l': the embedding has another number of channels than 12",
+        "patches 'p': the picture can't be cut into squares of side 2",
+        "take 't': there are no such tokens, only 5",
+        "dropout 'd': the rate must be at least 0 and less than 1",
+        "embedding 'e': 'x' can't be its input 0",
+        "linear 'l': 'tokens' can't be its input 0",
+        "embedding 'e': channels 0" };
+    for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
+        graph g;
+        int x, tokens, table;
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, 5, 12);
+        tokens = lgelu_tokens(&g.net, "tokens", 5, 7);
+        table = lgelu_embedding(&g.net, "table", tokens, 8);
+        switch (i) {
+        case 0: lgelu_attention(&g.net, "a", x, 0, 1); break;
+        case 1: lgelu_attention(&g.net, "a", x, 3, 1); break;
+        case 2: lgelu_linear_tied(&g.net, "l", x, x); break;
+        case 3: lgelu_linear_tied(&g.net, "l", x, table); break;
+        case 4: lgelu_patches(&g.net, "p", x, 2); break;
+        case 5: lgelu_take(&g.net, "t", x, 3, 3); break;
+        case 6: lgelu_dropout(&g.net, "d", x, 1); break;
+        case 7: lgelu_embedding(&g.net, "e", x, 3); break;
+        case 8: lgelu_linear(&g.net, "l", tokens, 3); break;
+        default: lgelu_embedding(&g.net, "e", tokens, 0); break;
+        }
+        check(g.net.status && !strcmp(g.net.message, expected[i]), expected[i], "got: %s", g.net.message);
+    }
+    for (int i = 0; i < 3; i++) {                       /* at run time */
+        static const char *const late[] = { "tokens 'x': token 13 is 9, expected 0 to 8", "labels 'y': label 3 is -1, expected 0 to 8", "embedding 'wte': input 'x' has no data" };
+        graph g;
+        lgelu_transformer t = small(LGELU_GATE_RELU);
+        int32_t token[16] = { 0 }, label[16] = { 0 };
+        build_gpt(&g, &t, 8, 9);
+        make_at(&g, 2, LGELU_TRAIN, 0);
+        if (i == 0) token[13] = 9;
+        if (i == 1) label[3] = -1;
+        lgelu_net_bind(&g.net, 0, i == 2 ? NULL : token);
+        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, label);
+        lgelu_net_forward(&g.net, 2);
+        check(g.net.status && !strcmp(g.net.message, late[i]), late[i], "got: %s", g.net.message);
+        end(&g);
+    }
+}
+
+/* threads of a kind: the tasks one after another, in an order that depends on `user` */
+static void backwards(void *user, lgelu_task *task, void *job, size_t count)
+{
+    size_t step = *(const size_t *)user;
+    for (size_t i = 0; i < step; i++) for (size_t k = count; k--; ) if (k % step == i) task(job, k);
+}
+static uint64_t digest(const void *data, size_t bytes, uint64_t h)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
+    return h;
+}
+static uint64_t trained(size_t order)
+{
+    graph g;
+    lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+    lgelu_training plan = lgelu_training_defaults(1e-3f, 6);
+    uint64_t h = 14695981039346656037u;
+    t.dropout = 0.1f;
+    plan.clip = 1;
+    build_gpt(&g, &t, 72, 65);
+    if (order) { g.net.threads.run = backwards; g.net.threads.user = &order; }
+    make_at(&g, 4, LGELU_TRAIN, 0);
+    bind_all(&g, 4);
+    for (int i = 0; i < 6; i++) {
+        lgelu_net_forward(&g.net, 4);
+        h = digest(&g.net.loss, sizeof g.net.loss, h);
+        lgelu_net_backward(&g.net, 1);
+        lgelu_net_step(&g.net, &plan);
+    }
+    h = digest(g.net.w, g.net.parameters * sizeof(float), h);
+    h = digest(g.net.lambda, (size_t)g.net.hardnesses * sizeof(float), h);
+    end(&g);
+    return h;
+}
+static void same_bits(void)
+{
+    int most = lgelu_isa();
+    uint64_t first = trained(0);
+    check(trained(1) == first && trained(3) == first && trained(7) == first, "a training run: the same bits in any order of the tasks", "they differ");
+    for (int isa = LGELU_SCALAR; isa < most; isa++) {
+        char name[96];
+        if (lgelu_isa_limit(isa) != isa) continue;
+        snprintf(name, sizeof name, "a training run: the same bits on %s and %s", lgelu_isa_name(isa), lgelu_isa_name(most));
+        check(trained(0) == first, name, "they differ");
+    }
+    lgelu_isa_limit(most);
+}
+
+/* token by token, in pieces and at once, all positions of all logits */
+static void generation(void)
+{
+    enum { T = 150, VOCABULARY = 37 };
+    static const size_t pieces[][6] = { { 1, 1, 1, 1, 1, 1 }, { 150 }, { 64, 1, 1, 84 }, { 3, 100, 1, 1, 45 }, { 63, 2, 85 } };
+    lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+    static float whole[T * VOCABULARY], part[T * VOCABULARY];
+    graph g;
+    int logits = 0, same = 1;
+    t.dropout = 0.3f;                                   /* not at inference */
+    build_gpt(&g, &t, T, VOCABULARY);
+    for (int l = 0; l < g.net.count; l++) { g.nodes[l].deviation = 0.3f; if (!strcmp(g.nodes[l].name, "lm_head")) logits = l; }
+    make_at(&g, 1, LGELU_GENERATE, 0);
+    bind_all(&g, 1);
+    for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, NULL);
+    lgelu_net_forward(&g.net, 1);
+    memcpy(whole, lgelu_net_value(&g.net, logits), sizeof whole);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        size_t at = 0;
+        memset(g.net.arena, 0xFF, g.net.arena_bytes);   /* NaNs: what is read must have been written */
+        for (size_t k = 0; at < T; k++) {
+            size_t n = k < 6 && pieces[i][k] ? pieces[i][k] : 1;
+            lgelu_net_generate(&g.net, at, n);
+            memcpy(part + at * VOCABULARY, lgelu_net_value(&g.net, logits), n * VOCABULARY * sizeof *part);
+            at += n;
+        }
+        same &= !g.net.status && !memcmp(whole, part, sizeof whole);
+    }
+    check(same, "generation with cached keys and values: the bits of the whole forward", "they differ: %s", g.net.message);
+    lgelu_net_generate(&g.net, 149, 2);
+    check(g.net.status && strstr(g.net.message, "the context is 150") != NULL, "generation stops at the end of the context", "%s", g.net.message);
+    end(&g);
+}
+
+static void dropout(void)
+{
+    graph g;
+    int x, y;
+    size_t n, kept = 0, same = 0, exact = 0;
+    static float first[64 * 1000];
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 1000);
+    y = lgelu_layer_norm(&g.net, "norm", x);
+    y = lgelu_dropout(&g.net, "drop", y, 0.2f);
+    make_at(&g, 64, LGELU_TRAIN, 0);
+    bind_all(&g, 64);
+    n = 64 * 1000;
+    lgelu_net_forward(&g.net, 64);
+    memcpy(first, lgelu_net_value(&g.net, y), sizeof first);
+    for (size_t i = 0; i < n; i++) kept += first[i] < 0 || first[i] > 0;
+    check(fabs((double)kept / (double)n - 0.8) < 0.008, "dropout keeps 1 - rate of the numbers", "%.4f", (double)kept / (double)n);
+    lgelu_net_forward(&g.net, 64);
+    for (size_t i = 0; i < n; i++) same += (first[i] < 0 || first[i] > 0) == (lgelu_net_value(&g.net, y)[i] < 0 || lgelu_net_value(&g.net, y)[i] > 0);
+    check(fabs((double)same / (double)n - 0.68) < 0.01, "the next forward drops others", "%.4f alike, 0.68 expected", (double)same / (double)n);
+    g.net.evaluate = 1;
+    lgelu_net_forward(&g.net, 64);
+    for (size_t i = 0; i < n; i++) {
+        float v = lgelu_net_value(&g.net, y)[i];
+        exact += !(first[i] < 0 || first[i] > 0) || fabsf(first[i] - v * 1.25f) <= 1e-6f * fabsf(first[i]);
+    }
+    check(exact == n, "evaluated, nothing is dropped or scaled", "%d differ", (int)(n - exact));
+    end(&g);
+}
+
+/* a normal number is one: moments and tails of 10^5, and the same bits as ever */
+static void normal(void)
+{
+    double sum = 0, square = 0, beyond = 0;
+    uint64_t h = 14695981039346656037u;
+    for (uint64_t i = 0; i < 100000; i++) {
+        float x = lgelu_normal(3, 4, i);
+        sum += (double)x; square += (double)x * (double)x; beyond += fabs((double)x) > 1.959964;
+        h = digest(&x, sizeof x, h);
+    }
+    check(fabs(sum / 1e5) < 0.012 && fabs(square / 1e5 - 1) < 0.02 && fabs(beyond / 1e5 - 0.05) < 0.003, "lgelu_normal: mean, deviation, tails",
+          "%.4f %.4f %.4f", sum / 1e5, square / 1e5, beyond / 1e5);
+    check(h == UINT64_C(0xDA4824E9ADCD8C7D), "lgelu_normal: the bits of every machine", "0x%016llX", (unsigned long long)h);
+}
+
+/* ---- a checkpoint with shared weights ---- */
+typedef struct { unsigned char *p; size_t n, capacity; } bytes_t;
+static int collect(void *user, const void *data, size_t n)
+{
+    bytes_t *b = (bytes_t *)user;
+    if (b->n + n > b->capacity) {
+        b->capacity = 2 * (b->n + n);
+        b->p = (unsigned char *)realloc(b->p, b->capacity);
+        if (!b->p) abort();
+    }
+    memcpy(b->p + b->n, data, n);
+    b->n += n;
+    return 0;
+}
+static void file(void)
+{
+    graph g, h;
+    lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+    lgelu_training plan = lgelu_training_defaults(1e-2f, 3);
+    bytes_t b = { NULL, 0, 0 };
+    int shares = 0;
+    build_gpt(&g, &t, 10, 12);
+    build_gpt(&h, &t, 10, 12);
+    make_at(&g, 2, LGELU_TRAIN, 0);
+    make_at(&h, 2, LGELU_TRAIN, 0);
+    bind_all(&g, 2);
+    for (int i = 0; i < 2; i++) { lgelu_net_forward(&g.net, 2); lgelu_net_backward(&g.net, 1); lgelu_net_step(&g.net, &plan); }
+    lgelu_net_save(&g.net, NULL, 0, collect, &b);
+    lgelu_net_load(&h.net, b.p, b.n);
+    check(!g.net.status && !h.net.status && !memcmp(g.net.w, h.net.w, g.net.parameters * sizeof(float)) && !memcmp(g.net.m, h.net.m, g.net.parameters * sizeof(float)),
+          "a file gives back every weight and moment", "%s %s", g.net.message, h.net.message);
+    for (size_t i = 0; i + 30 < b.n && i < 20000; i++) shares |= !memcmp(b.p + i, "\"lm_head.weight\"", 16);
+    check(!shares, "a shared matrix stands in the file once", "lm_head.weight is there");
+    for (int l = 0; l < g.net.count; l++) if (!strcmp(g.nodes[l].name, "lm_head"))
+        check(lgelu_net_weights(&g.net, l) == lgelu_net_weights(&g.net, 1), "both layers name the same weights", "they don't");
+    free(b.p);
+    end(&g);
+    end(&h);
+}
+
+int main(void)
+{
+    isa_from_environment();
+    layers();
+    attention();
+    networks();
+    control();
+    refusals();
+    same_bits();
+    generation();
+    dropout();
+    normal();
+    file();
+    printf("# worst value error %.2g, worst gradient error %.2g\n", worst_value, worst_gradient);
+    return check_end();
+}
