@@ -3,8 +3,8 @@
    test_text: characters and GPT-2's byte pairs. What GPT-2's own rule makes of some texts (text_cases.txt, from text_reference.py);
    every byte string comes back from its tokens; what is refused, in one line. The byte pairs need LGELU_DATA/gpt2-bpe.
 
-       cc -std=c99 -O2 test_text.c ../examples/text.c -o test_text && ./test_text */
-#include "../examples/text.h"
+       cc -std=c99 -O2 test_text.c -o test_text && ./test_text */
+#include "../examples/text.c"
 #include "check.h"
 #include <stdlib.h>
 #include <string.h>
