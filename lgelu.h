@@ -5438,7 +5438,8 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
     for (i = 0; i < n; i += v_lanes)
         v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i), v_load_n(gain + n + i, n - i)), n - i);
 }
-/* with h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx = r·(g - mean(g) - h·mean(g·h)) */
+/* (g is a product that meets a sum, but must be rounded before: with one channel g - mean(g) is 0.)
+   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx = r·(g - mean(g) - h·mean(g·h)) */
 static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat,
                                                         const float *gain, size_t n)
 {
@@ -5448,7 +5449,7 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     for (j = 0; j < 16 / v_lanes; j++) a[0][j] = a[1][j] = v_set(0);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        V d = v_load_n(dy + k, n - k), h = v_mul(v_sub(v_load_n(x + k, n - k), mean), r), g = v_mul(d, v_load_n(gain + k, n - k));
+        V d = v_load_n(dy + k, n - k), h = v_mul(v_sub(v_load_n(x + k, n - k), mean), r), g = v_fma(d, v_load_n(gain + k, n - k), v_set(0));
         v_store_n(dgain + k, v_fma(d, h, v_load_n(dgain + k, n - k)), n - k);
         v_store_n(dgain + n + k, v_add(d, v_load_n(dgain + n + k, n - k)), n - k);
         a[0][j] = v_add(a[0][j], g);
@@ -5459,7 +5460,7 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     b = v_set(lgelu__fold(sum[0]) / (float)n);
     c = v_set(lgelu__fold(sum[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
-        V h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        V h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
         v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
     }
 }

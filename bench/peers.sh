@@ -29,13 +29,13 @@ else
     echo "PyTorch: skipped (apt-get install python3-torch)"
 fi
 
-# measure PROGRAM TITLE ROUNDS: both peers in turn, PROGRAM and PROGRAM.py, then the table
+# measure PROGRAM TITLE ROUNDS [ARGUMENT]: both peers in turn, PROGRAM and PROGRAM.py, then the table
 measure() {
     : > "$lines"
     for round in $(seq "$rounds"); do
         for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
-            OMP_NUM_THREADS=$threads "$build/$1" "$3" >> "$lines"
-            [ $torch = 0 ] || OMP_NUM_THREADS=$threads "$python" "$1.py" "$threads" "$3" >> "$lines"
+            OMP_NUM_THREADS=$threads "$build/$1" ${4-} "$3" >> "$lines"
+            [ $torch = 0 ] || OMP_NUM_THREADS=$threads "$python" "$1.py" "$threads" ${4-} "$3" >> "$lines"
         done
     done
     echo
@@ -67,3 +67,6 @@ END {
 
 measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5
 measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3
+for vocabulary in 65 50304; do
+    measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
+done

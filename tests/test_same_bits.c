@@ -261,6 +261,38 @@ static void run(const char *weights, const char *lambdas, const char *logits, in
     free(m.memory);
 }
 
+/* embedding, attention over two blocks of queries, layer norm, dropout, shared weights */
+static void transformer(void)
+{
+    enum { BATCH = 3, TOKENS = 80, WORDS = 37, STEPS = 5 };
+    static int32_t token[BATCH * TOKENS + 1];
+    lgelu_transformer shape;
+    lgelu_training plan = lgelu_training_defaults(1e-3f, STEPS);
+    model m;
+    int x, y, logits, i;
+    memset(&shape, 0, sizeof shape);
+    shape.layers = 1; shape.heads = 3; shape.width = 39; shape.lambda = 1.05f; shape.dropout = 0.1f;
+    plan.clip = 1;
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    x = lgelu_tokens(&m.net, "x", TOKENS, WORDS);
+    logits = lgelu_gpt(&m.net, x, &shape);
+    y = lgelu_labels(&m.net, "y", TOKENS, WORDS);
+    lgelu_cross_entropy(&m.net, "loss", logits, y);
+    made(&m, BATCH);
+    for (i = 0; i <= BATCH * TOKENS; i++) token[i] = (int32_t)(lgelu_random(43, 0, (uint64_t)i) % WORDS);
+    lgelu_net_bind(&m.net, x, token);
+    lgelu_net_bind(&m.net, y, token + 1);
+    for (i = 0; i < STEPS; i++) {
+        lgelu_net_forward(&m.net, BATCH);
+        add_doubles("GPT run", &m.net.loss, 1);
+        lgelu_net_backward(&m.net, 1);
+        if (lgelu_net_step(&m.net, &plan)) { fprintf(stderr, "%s\n", m.net.message); exit(2); }
+    }
+    add_floats("GPT run", m.net.w, m.net.parameters);
+    add_floats("GPT run", m.net.lambda, (size_t)m.net.hardnesses);
+    free(m.memory);
+}
+
 static void everything(void)
 {
     gates();
@@ -271,6 +303,7 @@ static void everything(void)
     run("mlp run, weights", "mlp run, lambda", "mlp run, loss and logits", 0, LGELU_GATE_LAMBDA);
     run("residual run, weights", "residual run, lambda", "residual run, loss and logits", 1, LGELU_GATE_LAMBDA);
     run("tanh run, weights", "tanh run, lambda", "tanh run, loss and logits", 1, LGELU_GATE_TANH);
+    transformer();
 }
 
 /* the recorded hash of a part; 0: none */
