@@ -8,8 +8,9 @@ out=build/resume
 pictures=../examples/pictures
 rm -rf $out
 mkdir -p $out || exit 1
-sources="stopped_mlp.c ../examples/job.c ../examples/job_figures.c ../examples/data.c"
-$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L $sources -o $out/mlp -lm || exit 1
+parts="../examples/job.c ../examples/job_figures.c ../examples/data.c"
+$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L stopped_job.c $parts -o $out/mlp -lm || exit 1
+$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L -DEXAMPLE='"../examples/3_cnn.c"' stopped_job.c $parts -o $out/cnn -lm || exit 1
 small="--quick --hidden 12,8 --seeds 2 --epochs 2 --batch 300"          # 12 steps an arm, the switch after 9, 84 in all
 begin="$out/mlp --data $pictures $small"
 
@@ -51,6 +52,15 @@ verdict $([ $status = 0 ] && [ $stops = 84 ]; echo $?) "stopped and resumed afte
 verdict $(same whole chain > $out/same.log 2>&1; echo $?) "it ends with the same table, CSV, JSON, log and checkpoint, bit for bit" "$(cat $out/same.log)"
 $out/mlp --resume $out/chain.st $(files chain) > $out/chain.out
 verdict $(same whole chain > $out/same.log 2>&1; echo $?) "a finished job only writes its files again" "$(cat $out/same.log)"
+
+# running means and variances, pictures moved at random: 4 steps an arm, the switch after 3
+convolutional="$out/cnn --quick --data $pictures --width 1 --epochs 2 --batch 1000 --augment crop-flip"
+$convolutional --save $out/cnn.st > $out/cnn.out 2> $out/cnn.err
+for stop in 3 9; do
+    STOP_AT=$stop $convolutional --save $out/cnn2.st > $out/cnn2.out 2> $out/cnn2.err
+    $out/cnn --resume $out/cnn2.st > $out/cnn2.out 2>> $out/cnn2.err
+    verdict $(grep -q ': goes on at' $out/cnn2.out && cmp $out/cnn.st $out/cnn2.st > /dev/null 2>&1; echo $?) "3_cnn with batch normalisation, stopped after $stop steps" "$(cat $out/cnn2.err)"
+done
 
 # killed at any moment: the file is there, whole, and the end is the same
 rm -f $out/kill.st

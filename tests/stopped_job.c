@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
-   stopped_mlp.c: examples/2_mlp as test_resume.sh needs it: Ctrl-C in the middle of step $STOP_AT of the process, and a weight
-   that is no number after step $NAN_AT. */
+   stopped_job.c: a training example, 2_mlp or EXAMPLE, as test_resume.sh needs it: Ctrl-C in the middle of step $STOP_AT of the
+   process, and a weight that is no number after step $NAN_AT. */
+#ifndef EXAMPLE
+#define EXAMPLE "../examples/2_mlp.c"
+#endif
 #define LGELU_IMPLEMENTATION
 #include "../examples/job.h"
 #include <math.h>
@@ -18,4 +21,4 @@ static lgelu_status step_and_stop(lgelu_net *net, const lgelu_training *plan)
     return status;
 }
 #define lgelu_net_step step_and_stop
-#include "../examples/2_mlp.c"
+#include EXAMPLE
