@@ -99,13 +99,17 @@ static void measure(const char *group, const contender *c, int count, const char
         if (c[i].isa >= 0 && lgelu_isa_limit(c[i].isa) != c[i].isa) continue;
         if (r < 0) {                                                      /* warm up, and see how often fills `each` seconds */
             times[i] = 1;
+            start = now();
             c[i].run(lambda, n);
+            t = now() - start;
+            if (t > 0.3) { best[i] = t; times[i] = 0; continue; }        /* slow enough to be known by now */
             start = now();
             c[i].run(lambda, n);
             t = now() - start;
             if (t < each) times[i] = (size_t)(each / (t + 1e-9)) + 1;
             continue;
         }
+        if (!times[i]) continue;
         start = now();
         for (k = 0; k < times[i]; k++) c[i].run(lambda, n);
         t = (now() - start) / (double)times[i];
@@ -212,7 +216,7 @@ int main(int argc, char **argv)
     static const float lambdas[] = { 1, 2, 30 };
     const int n_forward = (int)(sizeof forward / sizeof *forward), n_backward = (int)(sizeof backward / sizeof *backward);
     const char *json = NULL;
-    int quick = 0, i, d, l, isa, best_isa = lgelu_isa();
+    int quick = 0, i, d, l, isa, n_other = 1;
     double ghz, short_ns = 1e30;
     contender other[CONTENDERS];
 
@@ -235,27 +239,20 @@ int main(int argc, char **argv)
     fill("subnormal", L1);  measure("forward", forward, n_forward, "subnormal", 1, L1, 5, 2e-4); measure("backward", backward, n_backward, "subnormal", 1, L1, 5, 2e-4);
     fill("results", L1);    measure("forward", forward, n_forward, "results", 1, L1, 5, 2e-4);   measure("backward", backward, n_backward, "results", 1, L1, 5, 2e-4);
     fill("N(0,1)", L2);
-    for (l = 0; l < 2; l++) {
-        int n = 0;
-        other[n].name = "memcpy"; other[n].run = run_memcpy; other[n].isa = -1; n++;
-        for (i = 0; i < (int)(sizeof more / sizeof *more); i++) for (isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++) {
-            other[n].name = more[i].name; other[n].run = more[i].run; other[n].isa = isa; n++;
-        }
-        measure("others", other, n, "N(0,1)", 1, l ? L2 : L1, ROUNDS, 2e-4);
+    other[0].name = "memcpy"; other[0].run = run_memcpy; other[0].isa = -1;
+    for (i = 0; i < (int)(sizeof more / sizeof *more); i++) for (isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++, n_other++) {
+        other[n_other].name = more[i].name; other[n_other].run = more[i].run; other[n_other].isa = isa;
     }
-    if (!quick) {                                                         /* memory: the fastest set and the fast peers */
+    for (l = 0; l < 2; l++) measure("others", other, n_other, "N(0,1)", 1, l ? L2 : L1, ROUNDS, 2e-4);
+    if (!quick) {                                                         /* memory; libm's loop is left out */
         contender big[CONTENDERS];
         int n = 0;
         repeat(x, MEMORY, L2); repeat(dy, MEMORY, L2);
-        for (i = 0; i < n_forward; i++) if (forward[i].isa < 0 ? i != 2 : forward[i].isa >= LGELU_NEON) big[n++] = forward[i];
+        for (i = 0; i < n_forward; i++) if (i != 2) big[n++] = forward[i];
         measure("forward", big, n, "N(0,1)", 1, MEMORY, 5, 0);
-        for (n = 0, i = 0; i < n_backward; i++) if (backward[i].isa < 0 ? i != 1 : backward[i].isa >= LGELU_NEON) big[n++] = backward[i];
+        for (n = 0, i = 0; i < n_backward; i++) if (i != 1) big[n++] = backward[i];
         measure("backward", big, n, "N(0,1)", 1, MEMORY, 3, 0);
-        for (n = 0, i = 0; i < (int)(sizeof more / sizeof *more); i++) {
-            if (!i) { big[n].name = "memcpy"; big[n].run = run_memcpy; big[n++].isa = -1; }
-            big[n].name = more[i].name; big[n].run = more[i].run; big[n++].isa = best_isa;
-        }
-        measure("others", big, n, "N(0,1)", 1, LARGE, 5, 0);
+        measure("others", other, n_other, "N(0,1)", 1, LARGE, 5, 0);
     }
     for (i = 0; i < 200; i++) {
         double start = now(), t;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The training step of lgelu.h beside PyTorch's (Debian: python3-torch), interleaved, the fastest round of each.
+# The training steps of lgelu.h beside PyTorch's (Debian: python3-torch), interleaved, the fastest round of each.
 # Debian's OpenBLAS may pick slow kernels on a CPU it does not know: the core types below are tried first and the best one is
 # kept. OMP_WAIT_POLICY=passive keeps PyTorch's waiting threads off the few cores.            SPDX-License-Identifier: MIT-0
 set -eu
@@ -29,43 +29,44 @@ else
     echo "PyTorch: skipped (apt-get install python3-torch)"
 fi
 
-table() {
-    echo
-    echo "$1; fastest of $rounds interleaved rounds"
-    awk -v RS='\n' '
-    function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
-    {
-        peer = field("peer"); key = peer "|" field("threads")
-        if (!(key in step)) { order[++n] = key; step[key] = forward[key] = 1e9; peak[key] = 0 }
-        if (field("step_ms") + 0 < step[key])       step[key] = field("step_ms") + 0
-        if (field("forward_ms") + 0 < forward[key]) forward[key] = field("forward_ms") + 0
-        if (field("peak_mb") + 0 > peak[key])       peak[key] = field("peak_mb") + 0
-        if (peer == "lgelu.h") ours[field("threads")] = key
-    }
-    END {
-        printf "%-22s %7s %9s %11s %9s   %s\n", "", "threads", "step ms", "forward ms", "peak MB", "ours / theirs: step, forward, memory"
-        for (i = 1; i <= n; i++) {
-            key = order[i]; split(key, part, "|")
-            printf "%-22s %7s %9.3f %11.3f %9.1f", part[1], part[2], step[key], forward[key], peak[key]
-            o = ours[part[2]]
-            if (o != key) printf "   %.2f  %.2f  %.3f", step[o] / step[key], forward[o] / forward[key], peak[o] / peak[key]
-            printf "\n"
-        }
-    }' "$lines"
+# measure PROGRAM TITLE ARGUMENTS: both peers in turn, PROGRAM and PROGRAM.py, then the table
+measure() {
     : > "$lines"
+    for round in $(seq "$rounds"); do
+        for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
+            OMP_NUM_THREADS=$threads "$build/$1" $3 >> "$lines"
+            [ $torch = 0 ] || OMP_NUM_THREADS=$threads "$python" "$1.py" "$threads" $3 >> "$lines"
+        done
+    done
+    echo
+    echo "$2; fastest of $rounds interleaved rounds"
+    table
 }
-threads=$([ "$cores" -gt 1 ] && echo "1 2" || echo 1)
+table() {
+awk -v RS='\n' '
+function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
+{
+    peer = field("peer"); key = peer "|" field("threads")
+    if (!(key in step)) { order[++n] = key; step[key] = forward[key] = 1e9; peak[key] = 0 }
+    if (field("step_ms") + 0 < step[key])       step[key] = field("step_ms") + 0
+    if (field("forward_ms") + 0 < forward[key]) forward[key] = field("forward_ms") + 0
+    if (field("peak_mb") + 0 > peak[key])       peak[key] = field("peak_mb") + 0
+    if (peer == "lgelu.h") ours[field("threads")] = key
+}
+END {
+    printf "%-22s %7s %9s %11s %9s   %s\n", "", "threads", "step ms", "forward ms", "peak MB", "ours / theirs: step, forward, memory"
+    for (i = 1; i <= n; i++) {
+        key = order[i]; split(key, part, "|")
+        printf "%-22s %7s %9.3f %11.3f %9.1f", part[1], part[2], step[key], forward[key], peak[key]
+        o = ours[part[2]]
+        if (o != key) printf "   %.2f  %.2f  %.3f", step[o] / step[key], forward[o] / forward[key], peak[o] / peak[key]
+        printf "\n"
+    }
+}' "$lines"
+}
 
-for round in $(seq "$rounds"); do for n in $threads; do
-    OMP_NUM_THREADS=$n "$build/step" 5 >> "$lines"
-    [ $torch = 0 ] || OMP_NUM_THREADS=$n "$python" step.py "$n" 5 >> "$lines"
-done; done
-table "training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW"
-
+measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5
+measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3
 for vocabulary in 65 50304; do
-    for round in $(seq "$rounds"); do for n in $threads; do
-        OMP_NUM_THREADS=$n "$build/gpt" $vocabulary 2 >> "$lines"
-        [ $torch = 0 ] || OMP_NUM_THREADS=$n "$python" gpt.py "$n" $vocabulary 2 >> "$lines"
-    done; done
-    table "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping"
+    measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" "$vocabulary 2"
 done

@@ -70,6 +70,6 @@ int main(int argc, char **argv)
 {
     static job_option own[] = { { "hidden", "LIST", "widths of the hidden layers", JOB_TEXT, &hidden, 0, 0, 0, NULL } };
     static const job_program program = { "2_mlp", "a multilayer perceptron on pictures: GELU, learned λ-GELU, hardened, ReLU, switched",
-                                         own, 1, check, build, train };
+                                         own, 1, check, build, train, NULL };
     return job_main(&program, argc, argv);
 }

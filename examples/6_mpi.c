@@ -1,7 +1,7 @@
 /* Data-parallel training on several processes or machines: every rank takes its part of each batch, one hook sums the gradients.
    Built by `make -C examples mpi` where Open MPI is installed (Debian: libopenmpi-dev), by hand:
 
-       mpicc -O2 6_mpi.c data.c -lm -o 6_mpi && mpirun -np 2 ./6_mpi [epochs [folder with IDX files]]
+       mpicc -O2 6_mpi.c data.c -lm -o 6_mpi && mpirun -np 2 ./6_mpi [epochs [folder of pictures [how many of them]]]
 
    The sum runs in rank order, so a repeated run ends with the same bits, and every rank holds the same network at any time. One
    rank and two differ by rounding alone: the gradient of a batch is then a sum of two sums.   SPDX-License-Identifier: MIT-0 */
@@ -65,6 +65,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &r.ranks);
     if (epochs < 1 || r.ranks > BATCH) return stop("epochs must be at least 1, ranks at most 128");
     if (data_read(&data, argc > 2 ? argv[2] : NULL, argv[0])) return stop(data.error);
+    if (argc > 3 && atol(argv[3]) >= BATCH && (size_t)atol(argv[3]) < data.train) data.train = (size_t)atol(argv[3]);
     first = (size_t)rank * BATCH / (size_t)r.ranks;                        /* this rank's samples of each batch */
     mine = ((size_t)rank + 1) * BATCH / (size_t)r.ranks - first;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    job.c: options, the five arms, the live line, the table and the files of job.h. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L                             /* clock_gettime, mkdir, isatty */
+#define _POSIX_C_SOURCE 200809L                             /* clock_gettime, mkdir, isatty, fsync */
 #endif
 #include "job.h"
 #include "svg.h"
@@ -18,12 +18,27 @@
 #include <io.h>
 #define make_folder(path) _mkdir(path)
 #define is_terminal()     _isatty(1)
+#define sync_file(f)      _commit(_fileno(f))
+#define sync_folder(path) ((void)(path))
 static double now(void) { return (double)clock() / CLOCKS_PER_SEC; }
 #else
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #define make_folder(path) mkdir(path, 0777)
 #define is_terminal()     isatty(1)
+#define sync_file(f)      fsync(fileno(f))
+static void sync_folder(const char *path)                   /* where the file lies: so that its new name lasts, too */
+{
+    char folder[OUT_PATH];
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) + 1 : 0, f;
+    snprintf(folder, sizeof folder, "%.*s", n ? n : 1, n ? path : ".");
+    f = open(folder, O_RDONLY);
+    if (f < 0) return;
+    fsync(f);                                               /* not every file system can: then there is nothing to do about it */
+    close(f);
+}
 static double now(void)
 {
     struct timespec t;
@@ -36,7 +51,8 @@ static double now(void)
 #endif
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
-enum { JUDGED = 250, SHUFFLE = 1 << 20 };                   /* test pictures at a time; random stream of the first epoch's order */
+enum { TEXT = JOB_OPTIONS * (OUT_PATH + 32) };              /* bytes of a checkpoint's metadata, without the results */
+enum { JUDGED = 250, SHUFFLE = 1 << 20, AUGMENT = 1 << 21 };   /* test pictures at a time; random streams of the first epoch */
 enum { NET, BRANCH, JUDGE };
 
 const char *const job_arm_name[JOB_ARMS] = { "gelu", "lgelu", "hardened", "relu", "switched" };
@@ -61,11 +77,11 @@ static void on_interrupt(int number)
 }
 
 /* ==== options ====================================================================================================== */
-enum { COMMON = 22 };
+enum { COMMON = 25 };
 static void common_options(job_option o[COMMON], job_config *c)
 {
     const job_option all[COMMON] = {
-        { "data",        "DIR",   "folder with the four IDX files of the MNIST family, or with picture sheets", JOB_TEXT, &c->data, 0, 0, 0, NULL },
+        { "data",        "DIR",   "folder with IDX files of the MNIST family, CIFAR batches (*.bin), a folder of pictures per class, or sheets", JOB_TEXT, &c->data, 0, 0, 0, NULL },
         { "seed",        "N",     "first seed", JOB_WHOLE, &c->seed, 0, 1e9, 0, NULL },
         { "seeds",       "N",     "how many seeds, each from its own first weights and order of pictures", JOB_WHOLE, &c->seeds, 1, 1000, 0, NULL },
         { "epochs",      "N",     "passes over the training pictures", JOB_WHOLE, &c->epochs, 1, 100000, 0, NULL },
@@ -84,6 +100,9 @@ static void common_options(job_option o[COMMON], job_config *c)
         { "json",        "FILE",  "every number; null stands for a λ of infinity (ReLU)", JOB_TEXT, &c->json, 0, 0, 0, NULL },
         { "svg",         "DIR",   "four figures", JOB_TEXT, &c->svg, 0, 0, 0, NULL },
         { "log",         "FILE",  "a JSON object for each epoch and arm, a line each, as they end", JOB_TEXT, &c->log, 0, 0, 0, NULL },
+        { "save",        "FILE",  "a checkpoint, after each epoch and on Ctrl-C", JOB_TEXT, &c->save, 0, 0, 0, NULL },
+        { "save-every",  "N",     "steps between two checkpoints within an epoch; 0: none", JOB_WHOLE, &c->save_every, 0, 1e9, 0, NULL },
+        { "resume",      "FILE",  "goes on from this checkpoint with its options, and saves there unless --save says where", JOB_TEXT, &c->resume, 0, 0, 0, NULL },
         { "threads",     "N",     "of OpenMP; the results don't depend on it", JOB_WHOLE, &c->threads, 1, 1024, 0, NULL },
         { "quick",       NULL,    "one seed, four epochs, at most 2,000 pictures: a few seconds, to try things", JOB_FLAG, &c->quick, 0, 0, 0, NULL },
         { "help",        NULL,    "this text", JOB_FLAG, NULL, 0, 0, 0, NULL },
@@ -170,18 +189,91 @@ static int set_option(job *j, const job_option *o, const char *value)
     return 0;
 }
 
+/* the bits hang on every other option: these go into a checkpoint */
+static int kept(const job_option *o) { return o->kind != JOB_FLAG || o->value ? choose("csv|json|svg|log|save|save-every|resume|threads", o->name) < 0 : 0; }
+
+static const char *choice(const char *choices, int i, char text[32])
+{
+    while (i--) choices += strcspn(choices, "|") + 1;
+    snprintf(text, 32, "%.*s", (int)strcspn(choices, "|"), choices);
+    return text;
+}
+static int exact(char *text, size_t size, double v)         /* as short as brings the very number back */
+{
+    snprintf(text, size, "%.15g", v);
+    double back = strtod(text, NULL);
+    return back < v || back > v ? snprintf(text, size, "%.17g", v) : (int)strlen(text);
+}
+static void option_text(char *text, size_t size, const job_option *o)
+{
+    char word[32];
+    switch (o->kind) {
+    case JOB_FLAG:   snprintf(text, size, "%d", *(int *)o->value); break;
+    case JOB_WHOLE:  snprintf(text, size, "%ld", *(long *)o->value); break;
+    case JOB_REAL:   exact(text, size, *(double *)o->value); break;
+    case JOB_CHOICE: snprintf(text, size, "%s", choice(o->choices, *(int *)o->value, word)); break;
+    default:         snprintf(text, size, "%s", *(const char **)o->value ? *(const char **)o->value : ""); break;
+    }
+}
+
+static unsigned char *read_file(const char *path, size_t *bytes)       /* NULL with errno */
+{
+    FILE *f = fopen(path, "rb");
+    size_t room = 1 << 16, got;
+    unsigned char *p = NULL, *more;
+    *bytes = 0;
+    if (!f) return NULL;
+    do {
+        if (!(more = (unsigned char *)realloc(p, room *= 2))) break;
+        p = more;
+        *bytes += got = fread(p + *bytes, 1, room - *bytes, f);
+    } while (got && *bytes == room);
+    if (!more || ferror(f)) { free(p); p = NULL; }
+    fclose(f);
+    return p;
+}
+
+/* What wasn't given comes from the checkpoint; what was must agree with it. Where the pictures lie is free: they are compared. */
+static int resume_options(job *j, const int *given)
+{
+    const char *path = j->config.resume;
+    char key[64], word[OUT_PATH], *text = j->text;
+    if (!(j->file = read_file(path, &j->file_bytes))) return job_fail(j, "--resume: %s: %s", path, strerror(errno));
+    if (!lgelu_metadata(j->file, j->file_bytes, "job", word, sizeof word) || strcmp(word, j->program->name))
+        return job_fail(j, "--resume: %s: is no checkpoint of %s", path, j->program->name);
+    for (size_t i = 0; i < j->options; i++) {
+        const job_option *o = j->option + i;
+        if (!kept(o)) continue;
+        snprintf(key, sizeof key, "option.%s", o->name);
+        if (!lgelu_metadata(j->file, j->file_bytes, key, text, OUT_PATH)) return job_fail(j, "--resume: %s: has no --%s", path, o->name);
+        if (given[i] && o->value != &j->config.data) {
+            option_text(word, sizeof word, o);
+            if (strcmp(word, text)) return job_fail(j, "--%s: %s, but %s was begun with %s", o->name, word, path, text);
+        } else if (!given[i] && *text) {
+            if (o->kind == JOB_FLAG) *(int *)o->value = *text == '1';
+            else if (set_option(j, o, text)) return -1;
+        }
+        text += strlen(text) + 1;
+    }
+    if (!j->config.save) j->config.save = path;
+    return 0;
+}
+
 /* 0 to go on, 1 when --help was answered, -1 with j->error */
 static int read_options(job *j, int argc, char **argv)
 {
     const job_program *program = j->program;
-    job_option option[64];
+    job_option *option = j->option;
+    int quick = 0, given[JOB_OPTIONS] = { 0 };
     size_t options = 0;
-    int quick = 0;
     for (int i = 1; i < argc; i++) if (!strcmp(argv[i], "--quick")) quick = 1;
     defaults(&j->config, quick);
+    if (j->program->defaults && !quick) j->program->defaults(&j->config);
     common_options(option, &j->config);
+    if (!(j->text = (char *)malloc(2 * TEXT))) return job_fail(j, "out of memory");
     while (option[options].name) options++;
     for (int i = 0; i < program->option_count; i++) option[options++] = program->options[i];
+    j->options = options;
 
     for (int i = 1; i < argc; i++) if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) { help(program, option, options); return 1; }
     for (int i = 1; i < argc; i++) {
@@ -197,8 +289,9 @@ static int read_options(job *j, int argc, char **argv)
             return job_fail(j, "--%s: needs a value, %s", option[k].name, option[k].choices ? option[k].choices : option[k].argument);
         else value = argv[++i];
         if (set_option(j, option + k, value)) return -1;
+        given[k] = 1;
     }
-    return 0;
+    return j->config.resume ? resume_options(j, given) : 0;
 }
 
 /* what depends on more than one option */
@@ -257,7 +350,7 @@ static int check_outputs(job *j)
 {
     const job_config *c = &j->config;
     char probe[OUT_PATH];
-    if (check_file(j, "csv", c->csv) || check_file(j, "json", c->json)) return -1;
+    if (check_file(j, "csv", c->csv) || check_file(j, "json", c->json) || check_file(j, "save", c->save)) return -1;
     if (c->svg) {
         if (strlen(c->svg) > OUT_PATH - 64) return job_fail(j, "--svg: the path is too long");
         if (make_folder(c->svg) && errno != EEXIST) return job_fail(j, "--svg: %s: cannot make this folder: %s", c->svg, strerror(errno));
@@ -265,8 +358,15 @@ static int check_outputs(job *j)
         if (check_file(j, "svg", probe)) return -1;
     }
     if (c->log) {                                           /* grows by whole lines while the job runs */
-        j->log_file = fopen(c->log, "wb");
-        if (!j->log_file) return job_fail(j, "--log: %s: cannot write there: %s", c->log, strerror(errno));
+        size_t bytes = 0, keep = 0;
+        unsigned char *old = j->file ? read_file(c->log, &bytes) : NULL;
+        for (long n = 0; n < j->log_lines && keep < bytes; keep++) n += old[keep] == '\n';
+        j->log_file = fopen(c->log, "wb");                  /* resumed: what the checkpoint knows of stays */
+        if (!j->log_file || fwrite(old ? old : (const unsigned char *)"", 1, keep, j->log_file) != keep || fflush(j->log_file)) {
+            free(old);
+            return job_fail(j, "--log: %s: cannot write there: %s", c->log, strerror(errno));
+        }
+        free(old);
     }
     return 0;
 }
@@ -314,6 +414,7 @@ static int prepare(job *j)
     const job_config *c = &j->config;
     const char *wrong;
     if (data_read(&j->data, c->data, j->program->name)) return job_fail(j, "%s", j->data.error);
+    if (j->data.note[0]) fprintf(stderr, "%s: %s\n", j->program->name, j->data.note);
     j->train = j->data.train;
     j->test = j->data.test;
     if (c->quick && j->train > 2000) j->train = 2000;
@@ -358,8 +459,16 @@ static int network_failed(job *j, const lgelu_net *net, const char *when)
     const char *arm = job_arm_name[j->arm];
     long seed = j->config.seed + j->run;
     if (net->status == LGELU_E_NONFINITE)
-        return job_fail(j, "%s, seed %ld, step %ld: the loss%s is not finite; a smaller --lr may help", arm, seed, net->step + 1, when);
+        return job_fail(j, "%s, seed %ld, step %ld: the loss%s is not finite; a smaller --lr may help%s%s", arm, seed, net->step + 1, when,
+                        j->saved ? "; the last good checkpoint is " : "", j->saved ? j->config.save : "");
     return job_fail(j, "%s, seed %ld, step %ld: %s%s", arm, seed, net->step + 1, net->message, when);
+}
+
+static uint64_t fnv(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    while (bytes--) hash = (hash ^ *p++) * UINT64_C(0x100000001B3);
+    return hash;
 }
 
 /* The network's copy, with ReLU for its gates if asked, on every test picture. Returns the accuracy in percent. */
@@ -388,13 +497,6 @@ static double judge(job *j, const lgelu_net *net, int relu, float *logits, doubl
     return 100 * (double)right / (double)j->test;
 }
 
-static uint64_t fnv(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = (const unsigned char *)data;
-    while (bytes--) hash = (hash ^ *p++) * UINT64_C(0x100000001B3);
-    return hash;
-}
-
 /* at the end of an arm: before and after, and a look at the last gate */
 static void final_look(job *j, lgelu_net *net)
 {
@@ -414,7 +516,10 @@ static void final_look(job *j, lgelu_net *net)
     data_floats(j->x, j->data.test_x, &j->data, samples);
     lgelu_net_bind(net, 0, j->x);
     lgelu_net_bind(net, 1, NULL);
-    if (lgelu_net_forward(net, samples)) { network_failed(j, net, ""); return; }
+    net->evaluate = 1;                                      /* running statistics, which stay as they are */
+    lgelu_net_forward(net, samples);
+    net->evaluate = 0;
+    if (net->status) { network_failed(j, net, ""); return; }
     r->dead = lgelu_dead_share(lgelu_net_value(net, j->gate_node[j->gates - 1]), samples * width);
     r->oui  = lgelu_oui_batch (lgelu_net_value(net, j->gate_node[j->gates - 1]), samples, width);
 }
@@ -448,6 +553,7 @@ static void show(job *j, const lgelu_net *net, int last)
     long epoch = (net->step + j->epoch_steps - 1) / j->epoch_steps, whole = net->step / j->epoch_steps;
     const job_result *r = result(j);
     double all = (double)j->config.seeds * (3.0 * (double)j->steps + 2.0 * (double)(j->steps - j->switch_step)), time = now();
+    double here = (double)(j->done - j->done_before);
     double least = HUGE_VAL, most = 0;
     if (!last && time - j->shown < (j->terminal ? 0.2 : 10)) return;
     j->shown = time;
@@ -465,7 +571,7 @@ static void show(job *j, const lgelu_net *net, int last)
     }
     if (j->gates > 4) { if (most > 1e6) add(line, sizeof line, " ∞"); else add(line, sizeof line, " %.4g to %.4g", least, most); }
     add(line, sizeof line, last ? "  in " : "  left ");
-    add_time(line, sizeof line, last ? time - j->arm_started : j->done > 0 ? (time - j->started) * (all / j->done - 1) : 0);
+    add_time(line, sizeof line, last ? time - j->arm_started : here > 0 ? (time - j->started) * (all - (double)j->done) / here : 0);
     if (j->terminal) {
         int n = columns(line);
         printf("\r%s%*s", line, j->wide > n ? j->wide - n : 0, "");
@@ -486,7 +592,10 @@ size_t job_batch(job *j, long step)
     }
     for (size_t i = 0; i < batch; i++) {
         size_t k = j->order[first + i];
-        data_floats(j->x + i * size, j->data.train_x + k * size, &j->data, 1);
+        if (j->padding || j->mirror)                        /* by seed, epoch and picture: equal in every arm, too */
+            data_augment(j->x + i * size, j->data.train_x + k * size, &j->data, j->padding, j->mirror,
+                         lgelu_random((uint64_t)(j->config.seed + j->run), (uint64_t)(AUGMENT + epoch), k));
+        else data_floats(j->x + i * size, j->data.train_x + k * size, &j->data, 1);
         j->y[i] = j->data.train_y[k];
     }
     return batch;
@@ -513,6 +622,7 @@ static void end_epoch(job *j, lgelu_net *net)
     note_lambda(j, net, epoch + 1);
     j->loss_sum = 0;
     j->loss_steps = 0;
+    j->log_lines++;
     if (j->log_file) {
         FILE *f = j->log_file;
         fprintf(f, "{\"arm\": \"%s\", \"seed\": %ld, \"epoch\": %ld, \"step\": %ld, \"loss\": ",
@@ -529,10 +639,182 @@ static void end_epoch(job *j, lgelu_net *net)
     }
 }
 
+/* ==== checkpoints ================================================================================================== */
+static const struct { int arm, branch; lgelu_gate_kind gate; } pair[3] =    /* in this order; branch -1: none */
+    { { JOB_GELU, JOB_SWITCHED, LGELU_GATE_GELU }, { JOB_LGELU, JOB_HARDENED, LGELU_GATE_LAMBDA }, { JOB_RELU, -1, LGELU_GATE_RELU } };
+
+static int pair_of(int arm)
+{
+    int p = 0;
+    while (pair[p].arm != arm && pair[p].branch != arm) p++;
+    return p;
+}
+/* the network in training, and its branch from the step after the switch point on */
+static int parts(job *j, long step, lgelu_part part[2])
+{
+    const int p = pair_of(j->arm), in_branch = pair[p].branch == j->arm;
+    part[0].prefix = "";
+    part[0].net = in_branch ? &j->branch : &j->net;
+    part[1].prefix = "branch/";
+    part[1].net = &j->branch;
+    return !in_branch && pair[p].branch >= 0 && step > j->switch_step ? 2 : 1;
+}
+
+/* Numbers as one text, written and read by the same lines. */
+typedef struct { char *text; size_t at, room; int reading, bad; } record;
+
+static void real(record *r, double *v)
+{
+    if (r->bad) return;
+    if (r->reading) {
+        char *end;
+        *v = strtod(r->text + r->at, &end);
+        r->bad = end == r->text + r->at;
+        r->at = (size_t)(end - r->text);
+    } else {
+        if (r->room < r->at + 32) {
+            char *more = (char *)realloc(r->text, r->room = 2 * r->room + 4096);
+            if (!more) { r->bad = 1; return; }
+            r->text = more;
+        }
+        r->at += (size_t)exact(r->text + r->at, 31, *v);
+        strcpy(r->text + r->at++, " ");
+    }
+}
+static double whole(record *r, double v, double most)
+{
+    real(r, &v);
+    if (!(v >= 0 && v <= most)) { r->bad = 1; v = 0; }
+    return v;
+}
+/* where the job stands and what it has found so far */
+static void state(record *r, job *j, long *step)
+{
+    const double many = 1e15;
+    const long epochs = j->config.epochs;
+    j->run          = (long)whole(r, (double)j->run, (double)j->config.seeds);             /* after the last seed: done */
+    j->arm          = (int) whole(r, (double)j->arm, JOB_ARMS - 1);
+    *step           = (long)whole(r, (double)*step, (double)j->steps);
+    j->done         = (long)whole(r, (double)j->done, many);
+    j->log_lines    = (long)whole(r, (double)j->log_lines, many);
+    j->loss_steps   = (long)whole(r, (double)j->loss_steps, many);
+    j->branch_steps = (long)whole(r, (double)j->branch_steps, many);
+    real(r, &j->loss_sum);
+    real(r, &j->branch_sum);
+    for (long i = 0; i <= j->run && i < j->config.seeds && !r->bad; i++) for (int a = 0; a < JOB_ARMS; a++) {
+        job_result *x = &j->result[i][a];
+        double *one[] = { &x->before, &x->after, &x->max_dlogit, &x->loss_before, &x->loss_after, &x->dead, &x->oui, &x->drift, &x->best,
+                          &x->switch_before, &x->switch_after, &x->switch_dlogit };
+        double high = whole(r, (double)(x->fingerprint >> 32), 4294967295.0), low = whole(r, (double)(x->fingerprint & 0xFFFFFFFFu), 4294967295.0);
+        x->fingerprint  = (uint64_t)high << 32 | (uint64_t)low;
+        x->flips        = (size_t)whole(r, (double)x->flips, many);
+        x->switch_flips = (size_t)whole(r, (double)x->switch_flips, many);
+        for (size_t k = 0; k < COUNT(one); k++) real(r, one[k]);
+        for (long e = 0, n = 3 * epochs + (epochs + 1) * j->gates; e < n; e++) real(r, x->accuracy + e);   /* all the curves, see prepare */
+        if (r->reading) x->seconds = (double)NAN;           /* no clock goes into the file */
+    }
+}
+
+static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
+static int weigh(void *user, const void *data, size_t bytes) { (void)data; *(size_t *)user += bytes; return 0; }
+
+/* the options and the pictures' fingerprint, once: from here on they don't change */
+static int keep_options(job *j)
+{
+    const data_set *d = &j->data;
+    char *text = j->text + TEXT;
+    size_t size = data_size(d), weight = 0;
+    lgelu_part one = { "", &j->net };
+    uint64_t hash;
+    if (!j->config.save) return 0;
+    hash = fnv(fnv(UINT64_C(0xCBF29CE484222325), d->train_x, j->train * size), d->train_y, j->train);
+    hash = fnv(fnv(hash, d->test_x, j->test * size), d->test_y, j->test);
+    j->metadata[j->pairs][0] = "job";
+    j->metadata[j->pairs++][1] = j->program->name;
+    j->metadata[j->pairs][0] = "pictures";
+    j->metadata[j->pairs++][1] = text;
+    text += snprintf(text, 32, "%08lx%08lx", (unsigned long)(hash >> 32), (unsigned long)(hash & 0xFFFFFFFFu)) + 1;
+    for (size_t i = 0; i < j->options; i++) if (kept(j->option + i)) {
+        j->metadata[j->pairs][0] = text;
+        text += snprintf(text, 64, "option.%s", j->option[i].name) + 1;
+        option_text(text, OUT_PATH, j->option + i);
+        j->metadata[j->pairs++][1] = text;
+        text += strlen(text) + 1;
+    }
+    if ((double)j->config.seeds * JOB_ARMS * ((3 + j->gates) * (double)j->config.epochs + 30) * 25 > 9e7)
+        return job_fail(j, "--save: the results of so many seeds and epochs have no place in a checkpoint");
+    if (lgelu_parts_save(&one, 1, (const char *const (*)[2])j->metadata, j->pairs, weigh, &weight)) return job_fail(j, "--save: %s", j->net.message);
+    return 0;
+}
+
+/* Under another name first, and on the disk before it gets its own: at any moment the file is the old checkpoint or the new one. */
+static int save(job *j, long step)
+{
+    const char *path = j->config.save;
+    out_file o;
+    lgelu_part part[2];
+    const int count = parts(j, step, part);
+    lgelu_net *t = &j->judge;
+    record r = { NULL, 0, 0, 0, 0 };
+    lgelu_status status;
+    size_t n = j->test < JUDGED ? j->test : JUDGED;
+    if (lgelu_net_copy(t, part->net) == LGELU_OK) {         /* is it worth keeping? the next step may find NaN, long after the old one is gone */
+        data_floats(j->x, j->data.test_x, &j->data, n);
+        lgelu_net_bind(t, 0, j->x);
+        lgelu_net_bind(t, 1, j->test_y);
+        lgelu_net_forward(t, n);
+    }
+    if (t->status) { t->step = step; return network_failed(j, t, " on the test pictures"); }
+    state(&r, j, &step);
+    if (r.bad) { free(r.text); return job_fail(j, "out of memory"); }
+    j->metadata[j->pairs][0] = "state";
+    j->metadata[j->pairs][1] = r.text;
+    if (out_begin(&o, path)) { free(r.text); return job_fail(j, "--save: %s: %s", path, strerror(errno)); }
+    errno = 0;
+    status = lgelu_parts_save(part, count, (const char *const (*)[2])j->metadata, j->pairs + 1, put, o.f);
+    free(r.text);
+    if (status || fflush(o.f) || sync_file(o.f)) {
+        int why = errno;
+        out_drop(&o);
+        return job_fail(j, "--save: %s: %s", path, status && status != LGELU_E_FILE ? part->net->message : strerror(why));
+    }
+    if (out_end(&o)) return job_fail(j, "--save: %s: %s", path, strerror(errno));
+    sync_folder(path);
+    j->saved = 1;
+    return 0;
+}
+
+static int resume(job *j)
+{
+    const char *path = j->config.resume;
+    char word[32];
+    lgelu_part part[2];
+    record r = { NULL, 0, 0, 1, 0 };
+    long step = 0;
+    if (!j->file) return 0;
+    r.text = (char *)malloc(j->file_bytes);
+    if (!lgelu_metadata(j->file, j->file_bytes, "pictures", word, sizeof word) || strcmp(word, j->metadata[1][1])) {
+        free(r.text);
+        return job_fail(j, "--data: %s: other pictures than those that %s was begun with", j->config.data ? j->config.data : j->data.name, path);
+    }
+    r.bad = !r.text || !lgelu_metadata(j->file, j->file_bytes, "state", r.text, j->file_bytes);
+    state(&r, j, &step);
+    r.bad |= !r.bad && r.text[r.at + strspn(r.text + r.at, " ")];
+    free(r.text);
+    if (r.bad) return job_fail(j, "--resume: %s: its state can't be read", path);
+    if (lgelu_parts_load(part, parts(j, step, part), j->file, j->file_bytes)) return job_fail(j, "--resume: %s: %s", path, part->net->message);
+    if (part->net->step != step) return job_fail(j, "--resume: %s: its state and its network are of different steps", path);
+    j->done_before = j->done;
+    j->resumed = j->run < j->config.seeds;
+    j->saved = !strcmp(path, j->config.save);
+    return 0;
+}
+
 int job_go(job *j, lgelu_net *net, long last)
 {
+    int stepped = net->step > j->at;
     if (net->status) { network_failed(j, net, ""); return 0; }
-    if (net->step > j->at) {
+    if (stepped) {
         j->at = net->step;
         j->done++;
         j->loss_sum += net->loss;
@@ -540,10 +822,13 @@ int job_go(job *j, lgelu_net *net, long last)
         if (net->step % j->epoch_steps == 0) end_epoch(j, net);
         if (!j->error[0]) show(j, net, 0);
     }
-    return !j->error[0] && !interrupted && net->step < last;
+    j->stopped = interrupted;                               /* looked at once: what comes later waits for the next step */
+    if (j->config.save && !j->error[0] && (j->stopped || (stepped && (net->step % j->epoch_steps == 0
+        || (j->config.save_every && net->step % j->config.save_every == 0))))) save(j, net->step);
+    return !j->error[0] && !j->stopped && net->step < last;
 }
 
-static int train(job *j, int arm, lgelu_net *net, float target, long last)
+static int train(job *j, lgelu_net *net, float target, int fresh, long last)
 {
     lgelu_training plan = lgelu_training_defaults((float)j->config.lr, j->steps);
     plan.adamw.weight_decay = (float)j->config.weight_decay;
@@ -553,15 +838,14 @@ static int train(job *j, int arm, lgelu_net *net, float target, long last)
     plan.hardening.end    = j->steps;
     plan.hardening.shape  = (lgelu_shape)j->config.shape;
     plan.hardening.h      = net->hardness;
-    j->arm = arm;
-    if (target > 0 && net->step && net->step == plan.hardening.begin)
+    if (fresh && target > 0 && net->step)
         for (int k = 0; k < net->hardnesses; k++) {         /* a branch: the first driven λ, as lgelu_net_step would have left it */
             net->lambda0[k] = net->lambda[k];
             net->lambda[k] = lgelu_harden(net->lambda[k], &plan.hardening, net->step + 1);
         }
     j->at = net->step;
     j->program->train(net, j, &plan, last);
-    return j->error[0] || interrupted ? -1 : 0;
+    return j->error[0] || j->stopped ? -1 : 0;
 }
 
 static int finish(job *j, lgelu_net *net)
@@ -578,49 +862,58 @@ static int finish(job *j, lgelu_net *net)
     return j->error[0] ? -1 : 0;
 }
 
-/* One arm to its end and, from the switch point on, the arm that branches from it there. */
-static int train_pair(job *j, int arm, lgelu_gate_kind gate, int branch)
+/* the branch begins: what it shares with the arm it comes from, which is at its end by now */
+static void begin_branch(job *j, int branch)
 {
-    lgelu_net *net = &j->net, *other = &j->branch;
-    size_t epochs = (size_t)j->config.epochs, whole;
-    double loss_sum, shared;
-    long loss_steps;
-    j->arm = arm;
-    j->arm_started = now();
-    j->loss_sum = 0;
-    j->loss_steps = 0;
-    if (make(j, NET, gate, (uint64_t)(j->config.seed + j->run))) return -1;
-    note_lambda(j, net, 0);
-    if (branch >= 0) {
-        if (train(j, arm, net, 0, j->switch_step)) return -1;
-        lgelu_net_copy(other, net);
-        loss_sum = j->loss_sum;
-        loss_steps = j->loss_steps;
-        shared = now() - j->arm_started;
-    } else loss_sum = shared = 0, loss_steps = 0;
-    if (train(j, arm, net, 0, j->steps) || finish(j, net)) return -1;
-    if (branch < 0) return 0;
-
     job_result *from = result(j), *to = &j->result[j->run][branch];
-    whole = (size_t)(j->switch_step / j->epoch_steps);
-    memcpy(to->accuracy, from->accuracy, whole * sizeof(double));
-    memcpy(to->loss, from->loss, whole * sizeof(double));
-    memcpy(to->test_loss, from->test_loss, whole * sizeof(double));
-    memcpy(to->lambda, from->lambda, (whole < epochs ? whole + 1 : epochs) * (size_t)j->gates * sizeof(double));
+    size_t epochs = (size_t)j->config.epochs, whole_epochs = (size_t)(j->switch_step / j->epoch_steps);
+    memcpy(to->accuracy, from->accuracy, whole_epochs * sizeof(double));
+    memcpy(to->loss, from->loss, whole_epochs * sizeof(double));
+    memcpy(to->test_loss, from->test_loss, whole_epochs * sizeof(double));
+    memcpy(to->lambda, from->lambda, (whole_epochs < epochs ? whole_epochs + 1 : epochs) * (size_t)j->gates * sizeof(double));
     j->arm = branch;
-    j->loss_sum = loss_sum;
-    j->loss_steps = loss_steps;
-    j->arm_started = now();
-    to->seconds = shared;                                   /* its share of the common beginning */
+    j->loss_sum = j->branch_sum;
+    j->loss_steps = j->branch_steps;
+    to->seconds = j->shared;                                /* its share of the common beginning */
     if (branch == JOB_SWITCHED) {
         double loss;
-        to->switch_before = judge(j, other, 0, j->logit[0], &loss);
-        to->switch_after  = judge(j, other, 1, j->logit[1], &loss);
+        to->switch_before = judge(j, &j->branch, 0, j->logit[0], &loss);
+        to->switch_after  = judge(j, &j->branch, 1, j->logit[1], &loss);
         to->switch_flips  = lgelu_flips(j->logit[0], j->logit[1], j->test, j->data.classes);
         to->switch_dlogit = lgelu_max_change(j->logit[0], j->logit[1], j->test * j->data.classes);
-        lgelu_net_relu(other);
+        lgelu_net_relu(&j->branch);
     }
-    if (train(j, branch, other, branch == JOB_HARDENED ? j->target : 0, j->steps)) return -1;
+}
+
+/* One arm to its end and, from the switch point on, the arm that branches from it there. A resumed job enters where it was. */
+static int train_pair(job *j, int p)
+{
+    lgelu_net *net = &j->net, *other = &j->branch;
+    const int branch = pair[p].branch, resumed = j->resumed, in_branch = resumed && j->arm == branch;
+    j->resumed = 0;
+    j->arm_started = now();
+    if (resumed) j->shared = (double)NAN;
+    else {
+        j->arm = pair[p].arm;
+        j->loss_sum = j->branch_sum = j->shared = 0;
+        j->loss_steps = j->branch_steps = 0;
+        if (make(j, NET, pair[p].gate, (uint64_t)(j->config.seed + j->run))) return -1;
+        note_lambda(j, net, 0);
+    }
+    if (!in_branch) {
+        if (branch >= 0 && !(resumed && net->step > j->switch_step)) {
+            if (train(j, net, 0, !resumed, j->switch_step)) return -1;
+            lgelu_net_copy(other, net);
+            j->branch_sum = j->loss_sum;
+            j->branch_steps = j->loss_steps;
+            if (!resumed) j->shared = now() - j->arm_started;
+        }
+        if (train(j, net, 0, 0, j->steps) || finish(j, net)) return -1;
+        if (branch < 0) return 0;
+        j->arm_started = now();
+        begin_branch(j, branch);
+    }
+    if (train(j, other, branch == JOB_HARDENED ? j->target : 0, !in_branch, j->steps)) return -1;
     return finish(j, other);
 }
 
@@ -692,13 +985,6 @@ static void table(const job *j)
 }
 
 /* ==== CSV and JSON ================================================================================================= */
-static const char *choice(const char *choices, int i, char text[32])
-{
-    while (i--) choices += strcspn(choices, "|") + 1;
-    snprintf(text, 32, "%.*s", (int)strcspn(choices, "|"), choices);
-    return text;
-}
-
 static const char *const curve_name[3] = { "accuracy", "loss", "test_loss" };
 static const double *curve(const job_result *r, int k) { return k == 0 ? r->accuracy : k == 1 ? r->loss : r->test_loss; }
 
@@ -860,13 +1146,14 @@ static int run(job *j)
     signal(SIGTERM, on_interrupt);
     printf("%s: %zu training and %zu test pictures of %zu classes; %s, %zu parameters; %s, %ld thread%s\n",
            j->data.name, j->train, j->test, j->data.classes, j->network, j->net.parameters, lgelu_isa_name(lgelu_isa()), j->config.threads, j->config.threads > 1 ? "s" : "");
+    if (j->file) printf("%s: goes on at %s, seed %ld, step %ld\n", j->config.resume, job_arm_name[j->arm],
+                        j->config.seed + j->run - (j->run == j->config.seeds), (pair[pair_of(j->arm)].branch == j->arm ? &j->branch : &j->net)->step);
     fflush(stdout);
-    for (j->run = 0; j->run < j->config.seeds; j->run++) {
+    for (; j->run < j->config.seeds; j->run++) {
         j->order_epoch = -1;
-        if (train_pair(j, JOB_GELU,  LGELU_GATE_GELU,   JOB_SWITCHED)) return -1;
-        if (train_pair(j, JOB_LGELU, LGELU_GATE_LAMBDA, JOB_HARDENED)) return -1;
-        if (train_pair(j, JOB_RELU,  LGELU_GATE_RELU,   -1)) return -1;
+        for (int p = j->resumed ? pair_of(j->arm) : 0; p < (int)COUNT(pair); p++) if (train_pair(j, p)) return -1;
     }
+    if (j->config.save && save(j, j->steps)) return -1;     /* all of it: resumed, it has but the files to write */
     table(j);
     if (j->config.csv && write_csv(j)) return -1;
     if (j->config.json && write_json(j)) return -1;
@@ -881,18 +1168,19 @@ int job_main(const job_program *program, int argc, char **argv)
     j.program = program;
     helped = read_options(&j, argc, argv);
     if (helped > 0) return 0;
-    if (!helped && !check_options(&j) && !prepare(&j) && !check_outputs(&j) && !run(&j)) status = 0;
+    if (!helped && !check_options(&j) && !prepare(&j) && !keep_options(&j) && !resume(&j) && !check_outputs(&j) && !run(&j)) status = 0;
     if (status && j.wide) printf("\n");
     fflush(stdout);
     if (j.error[0]) fprintf(stderr, "%s: %s\n", program->name, j.error);
-    else if (interrupted) {
-        fprintf(stderr, "%s: stopped at %s, seed %ld, step %ld; no result was written\n", program->name,
-                job_arm_name[j.arm], j.config.seed + j.run, j.at);
+    else if (j.stopped) {
+        fprintf(stderr, "%s: stopped at %s, seed %ld, step %ld; %s%s%s\n", program->name, job_arm_name[j.arm], j.config.seed + j.run, j.at,
+                j.saved ? "--resume " : "no result was written", j.saved ? j.config.save : "", j.saved ? " goes on from there" : "");
         status = 130;
     }
     if (j.log_file) fclose(j.log_file);
     if (j.result) free(j.result[0][0].accuracy);
     for (int i = 0; i < 3; i++) free(j.memory[i]);
+    free(j.file); free(j.text);
     free(j.x); free(j.y); free(j.order); free(j.test_y); free(j.logit[0]); free(j.logit[1]); free(j.result);
     data_free(&j.data);
     return status;

@@ -17,8 +17,12 @@
    CSV    arm,seed,epoch,gate,quantity,value: one number a line; epoch and gate are empty where a number belongs to the whole arm.
    JSON   data, config, arms: each arm has an array over the seeds of before, after, flips, max_dlogit, lambda (per gate), ...; and
           curves per epoch. null is what JSON has no number for: an infinite λ (ReLU), or a value that was not measured.
+          seconds is null where an arm was trained, in part at least, before the job was resumed.
    log    one JSON object a line for each epoch and arm. hardened and switched begin after the switch point: before it, they are
-          lgelu and gelu. The file grows by whole lines; CSV, JSON and figures appear at the end, whole or not at all. */
+          lgelu and gelu. The file grows by whole lines; CSV, JSON and figures appear at the end, whole or not at all.
+   save   a checkpoint: one safetensors file with the network in training, its branch as "branch/...", both with moments, and as
+          metadata every option that the bits hang on, the results so far and where the job stands. No clock goes in: at the same
+          step the same job leaves the same bytes, however often it was stopped and resumed. */
 #ifndef JOB_H
 #define JOB_H
 #define LGELU_TRAINER
@@ -42,8 +46,8 @@ typedef struct {
 } job_option;
 
 typedef struct {
-    const char *data, *init, *csv, *json, *svg, *log;
-    long   seed, seeds, epochs, batch, threads;
+    const char *data, *init, *csv, *json, *svg, *log, *save, *resume;
+    long   seed, seeds, epochs, batch, threads, save_every;
     double lr, c, t, tau, harden_from, weight_decay;
     int    map, shape, quick;
 } job_config;
@@ -65,6 +69,7 @@ typedef struct {
 
 typedef struct { double mean, spread; } job_mean;        /* over the seeds; spread: standard deviation, NaN for one seed */
 typedef struct job job;
+enum { JOB_OPTIONS = 64 };
 
 /* ---- what an example brings ---- */
 typedef struct {
@@ -75,14 +80,17 @@ typedef struct {
                                          /* node 0 the pictures, node 1 the labels; returns the node of the logits */
     void (*train)(lgelu_net *net, job *j, const lgelu_training *plan, long last);
                                          /* steps up to and with `last`, for as long as job_go allows */
+    void (*defaults)(job_config *c);     /* changes what the options start from; may be NULL */
 } job_program;
 
 struct job {
     const job_program *program;
     job_config config;
+    job_option option[JOB_OPTIONS]; size_t options;
     data_set   data;
     char       network[96];              /* "784-512-256-128-10" */
     size_t     train, test;              /* pictures in use */
+    size_t     padding; int mirror;      /* training pictures are moved by up to `padding` pixels, and mirrored half of the time */
     long       epoch_steps, steps, switch_step;
     int        gates, gate_node[JOB_GATES];      /* a gate with a λ per channel counts once, by its geometric mean */
     int        logits;                   /* the node */
@@ -97,10 +105,17 @@ struct job {
     int        arm; long run;            /* in training, seeds from 0 */
     job_result (*result)[JOB_ARMS];      /* [seeds] */
     double     loss_sum; long loss_steps;
-    double     started, arm_started, shown, done;        /* clocks in seconds; steps done of all arms */
+    double     branch_sum; long branch_steps;            /* the same where the branch begins */
+    double     started, arm_started, shared, shown;      /* clocks in seconds; the time up to the branch */
+    long       done, done_before;                        /* steps of all arms, and of those the ones before the job was resumed */
     long       at;                       /* step that job_go saw last */
-    int        terminal, wide;
-    FILE      *log_file;
+    int        terminal, wide, stopped;                  /* stopped: by Ctrl-C */
+    FILE      *log_file; long log_lines;
+    unsigned char *file; size_t file_bytes;              /* the checkpoint to resume from */
+    int        resumed;                                  /* the arm in training goes on from there */
+    char      *text;                                     /* what a checkpoint's metadata say: read, then written */
+    const char *metadata[JOB_OPTIONS + 4][2]; int pairs;
+    int        saved;                                    /* the file of --save is one of this job */
     char       error[1600];
 };
 

@@ -112,10 +112,10 @@ for k in range(8):
     centre = best(tail, low + mpf(OFFSET[k]))
     f = lambda d, c=centre: tail(c + d)
     given = [to_float(tail(centre))]
-    c = fit(f, low - centre, high - centre, 7, f, fixed=given)
+    c = fit(f, low - centre, high - centre, 6, f, fixed=given)
     errors.append(('middle %d' % k, worst(f, c, low - centre, high - centre, f)))
     columns.append([-float(centre)] + c)
-table('middle', 'minus the centre; Q(z) in powers of the distance from it', [[c[j] for c in columns] for j in range(9)])
+table('middle', 'minus the centre; Q(z) in powers of the distance from it', [[c[j] for c in columns] for j in range(8)])
 
 # The slope: g(z) = f'(-z) on [k/2, k/2 + 1/2). The centre is chosen like the middle's. On the interval with the root it
 # is the float near the root for which value and derivative round best, so that g stays relatively exact through the root.

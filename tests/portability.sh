@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT-0
 # portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: test_same_bits in each of these configurations (see same_bits.sh), then the
 # test programs on other processors under emulation, on 32 bits, with another libc, under sanitizers and under valgrind.
+# ONLY=AArch64 runs what begins so, without the configurations.
 # Debian packages: gcc-aarch64-linux-gnu, gcc-s390x-linux-gnu, gcc-riscv64-linux-gnu, gcc-powerpc64-linux-gnu with their
 # libc6-dev-*-cross, qemu-user, lib32gcc-12-dev and libc6-dev-i386 (or gcc-multilib), musl-tools, valgrind, clang.
-have() { command -v "$1" > /dev/null; }
+: "${ONLY:=}"
 dir=build/portability
 mkdir -p $dir
 failed=0
+[ -z "$ONLY" ] || set --
 
 for configuration in "$@"; do
     sh same_bits.sh "$configuration" > $dir/bits.out 2>&1 || failed=1
@@ -21,6 +23,7 @@ done
 run()
 {
     name=$1; runner=$2; compile=
+    case $name in "$ONLY"*) ;; *) return ;; esac
     shift 2
     while [ "$1" != -- ]; do compile="$compile $1"; shift; done
     shift

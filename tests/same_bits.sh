@@ -7,7 +7,11 @@ name=$(echo "$1" | sed 's/O3native/O3 -march=native/; s/-\(O[0-3]\)/ -\1/; s/-of
 flags="-I.."
 language=c
 case $rest in
-*c++11) language=c++; flags="$flags -std=c++11" ;;
+*c++11)
+    language=c++
+    flags="$flags -std=c++11"
+    case $compiler in gcc) compiler=g++ ;; clang) compiler=clang++ ;; esac
+    ;;
 *)      flags="$flags -std=c99" ;;
 esac
 case $rest in

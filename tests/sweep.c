@@ -68,13 +68,17 @@ static worst sweep(int kind, float lambda, uint64_t stride)
     worst all = { 0, 0, 0, 0 };
     const uint64_t blocks = ((uint64_t)1 << 32) / (BLOCK * stride);
     int64_t b;
+#ifdef _OPENMP
     #pragma omp parallel
+#endif
     {
         worst w = { 0, 0, 0, 0 };
         float x[BLOCK], y[BLOCK], one[BLOCK];
         int i;
         for (i = 0; i < BLOCK; i++) one[i] = 1;
+#ifdef _OPENMP
         #pragma omp for schedule(dynamic, 64)
+#endif
         for (b = 0; b < (int64_t)blocks; b++) {
             for (i = 0; i < BLOCK; i++) x[i] = from_bits((uint32_t)(((uint64_t)b * BLOCK + (uint64_t)i) * stride));
             if (kind == FORWARD) lgelu_forward(y, x, lambda, BLOCK);
@@ -95,7 +99,9 @@ static worst sweep(int kind, float lambda, uint64_t stride)
                 }
             }
         }
+#ifdef _OPENMP
         #pragma omp critical
+#endif
         {
             if (w.normal > all.normal) { all.normal = w.normal; all.at = w.at; }
             if (w.tiny > all.tiny) { all.tiny = w.tiny; all.at_tiny = w.at_tiny; }

@@ -564,7 +564,7 @@ static void test_folders(void)
     for (int halves = 0; halves < 2; halves++) {
         tree(1, halves);
         int status = data_read(&d, folder, NULL), seen = 0;
-        char broken_one[128];
+        char broken_one[256];
         for (size_t i = 0; status == 0 && i < d.train; i++) seen += d.train_y[i] == 1 && d.train_x[i * 3072] >= 200 && d.train_x[i * 3072 + 1024] == 17 && d.train_x[i * 3072 + 2048] == 0 && d.train_x[i * 3072 + 2048 + 31] == 255;
         check(status == 0 && d.classes == 2 && d.height == 32 && d.channels == 3 && !strcmp(d.class_name[0], "blue") && !strcmp(d.class_name[1], "red")
               && d.train == (halves ? 11u : 9u) && d.test == (halves ? 11u : 2u) && seen == (halves ? 5 : 4),

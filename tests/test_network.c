@@ -986,6 +986,83 @@ static void decay_and_gates(void)
     end(&h);
 }
 
+/* the hooks and the second rule of lgelu_net_step */
+typedef struct { const lgelu_net *net; int calls, good, status; } sum_hook;
+static int add_up(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
+{
+    sum_hook *hook = (sum_hook *)user;
+    hook->calls++;
+    hook->good &= n == hook->net->parameters && hardnesses == (size_t)hook->net->hardnesses && g == hook->net->g;
+    for (size_t i = 0; i < n; i++) g[i] *= 2;           /* a second machine with the same half of the batch */
+    for (size_t i = 0; i < hardnesses; i++) dlambda[i] *= 2;
+    return hook->status;
+}
+static void step_options(void)
+{
+    graph g, h;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 0);
+    float history[3 * 26], w, s[26], *before;
+    double worst = 0;
+    int rows = 1;
+    sum_hook hook = { &h.net, 0, 1, 0 };
+
+    build_usual(&g);
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    plan.history = history;
+    plan.history_every = 2;
+    for (int row = 0; row < 3; row++) {
+        train(&g, 6, 2, &plan);
+        rows &= same(history + row * 26, g.net.lambda, 26 * sizeof *history);
+    }
+    check(rows, "the history of λ: a row every so many steps", "a row differs");
+    plan.history = NULL;
+
+    /* gradient descent: s moves by lr·c·slope·dL/dλ, weights by lr·gradient (no decay, no momentum) */
+    plan.sgd = 1;
+    plan.c = 3;
+    plan.adamw.beta1 = 0;
+    plan.adamw.weight_decay = 0;
+    plan.rate = LGELU_RATE_CONSTANT;
+    memset(g.net.m, 0, g.net.parameters * sizeof *g.net.m);
+    memset(g.net.s_m, 0, 26 * sizeof *g.net.s_m);
+    memcpy(s, g.net.s, sizeof s);
+    w = g.net.w[5];
+    train(&g, 6, 1, &plan);
+    for (int i = 0; i < 25; i++)
+        worst = fmax(worst, fabs((double)g.net.s[i] - ((double)s[i] - 0.01 * 3 * (double)lgelu_lambda_slope(&g.net.hardness, s[i]) * g.net.dlambda[i])) / (fabs((double)s[i]) + 0.1));
+    check(worst < 1e-6, "SGD: s moves by lr·c·slope·dL/dλ", "relative error %.3g", worst);
+    check(fabsf(g.net.w[5] - (w - 0.01f * g.net.g[5])) < 1e-7f, "SGD: weights move by lr·gradient", "%g from %g", (double)g.net.w[5], (double)w);
+    end(&g);
+
+    plan = lgelu_training_defaults(0.01f, 0);
+    before = NULL;
+    for (int two = 0; two < 2; two++) {
+        build_usual(&h);
+        make_at(&h, 6, LGELU_TRAIN, 0);
+        bind_all(&h, 6);
+        plan.sum = two ? add_up : NULL;
+        plan.user = &hook;
+        lgelu_net_forward(&h.net, 6);
+        lgelu_net_backward(&h.net, two ? 0.5f : 1);
+        lgelu_net_step(&h.net, &plan);
+        if (!two) {
+            before = (float *)malloc(h.net.parameters * sizeof *before);
+            if (!before) abort();
+            memcpy(before, h.net.w, h.net.parameters * sizeof *before);
+            end(&h);
+        }
+    }
+    check(!h.net.status && hook.calls == 1 && hook.good && same(before, h.net.w, h.net.parameters * sizeof *before), "two machines of half the share: the same step", "%d calls", hook.calls);
+    hook.status = 1;
+    memcpy(before, h.net.w, h.net.parameters * sizeof *before);
+    train(&h, 6, 1, &plan);
+    fails("a failed sum over machines", &h, 1, LGELU_E_SUM, "step 2");
+    check(same(before, h.net.w, h.net.parameters * sizeof *before), "a failed sum moves no weight", "one moved");
+    free(before);
+    end(&h);
+}
+
 static void rates(void)
 {
     lgelu_training p = lgelu_training_defaults(2, 110);
@@ -1212,6 +1289,7 @@ int main(void)
     run_errors();
     accumulation_and_clipping();
     decay_and_gates();
+    step_options();
     rates();
     hardening_a_net();
     certificate();

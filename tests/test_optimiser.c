@@ -120,6 +120,32 @@ static void decay_and_cutting(void)
     check(!(a > 1) && a > 0.999999f && am > 0, "a gradient far below ε moves nothing", "w = %.9g", (double)a);
 }
 
+/* SGD in PyTorch's form: the decay joins the gradient, no dampening */
+static void sgd_against_double(void)
+{
+    static float w[N], m[N], v[N], g[N];
+    static double wd[N], md[N], most[N];
+    double worst = 0;
+    start(w, m, v, NULL);
+    for (size_t i = 0; i < N; i++) { wd[i] = (double)w[i]; md[i] = 0; most[i] = fabs(wd[i]); }
+    for (long step = 1; step <= STEPS; step++) {
+        for (size_t i = 0; i < N; i++) g[i] = gradient(11 * i + 7, step);   /* the scale of 1 */
+        lgelu_sgd_step(w, m, g, 0.01f, 0.9f, 0.03f, N);
+        for (size_t i = 0; i < N; i++) {
+            md[i] = (double)0.9f * md[i] + ((double)g[i] + (double)0.03f * wd[i]);
+            wd[i] -= (double)0.01f * md[i];
+            most[i] = fmax(most[i], fabs(wd[i]));
+            worst = fmax(worst, fabs((double)w[i] - wd[i]) / most[i]);
+        }
+    }
+    printf("# SGD: relative to double after up to %d steps: w %.2g\n", STEPS, worst);
+    check(worst < 1e-5, "SGD with momentum and decay: 1000 steps within 1e-5 of double", "%.3g", worst);
+    float a = 2, am = 0, one = 3;
+    lgelu_sgd_step(&a, &am, &one, 0.5f, 0, 0, 1);
+    check(fabsf(a - 0.5f) < 1e-7f, "SGD: one plain step is w - lr·g", "w = %g", (double)a);
+    lgelu_sgd_step(NULL, NULL, NULL, 1, 1, 1, 0);
+}
+
 /* ---- the group of s ---- */
 static const lgelu_hardness maps[] = { { LGELU_SOFTPLUS, 0, 0 }, { LGELU_SOFTPLUS, 1, 0 }, { LGELU_SIGMOID, 0, 0 }, { LGELU_SIGMOID, 0.5f, 30 } };
 static const char *map_name[] = { "softplus t=0.1", "softplus t=1", "sigmoid t=0.1", "sigmoid t=0.5 to 30" };
@@ -236,12 +262,14 @@ int main(void)
     lgelu_adamw o = lgelu_adamw_defaults(1e-3f);
     isa_from_environment();
     against_double("defaults", o);
-    o.beta1 = o.beta2 = 0.944f;
+    o = lgelu_adamw_balanced(1e-3f);
+    check(fabsf(o.beta1 - 0.944f) < 1e-7f && fabsf(o.beta2 - 0.944f) < 1e-7f && o.lr > 9e-4f && o.weight_decay > 0.009f, "AdamW balanced", "β = %g, %g", (double)o.beta1, (double)o.beta2);
     against_double("balanced β = 0.944", o);
     o = lgelu_adamw_defaults(1e-2f);
     o.weight_decay = 0.1f; o.eps = 1e-4f; o.beta2 = 0.95f;
     against_double("decay 0.1, ε = 1e-4, β2 = 0.95", o);
     decay_and_cutting();
+    sgd_against_double();
     hardness_group();
     return check_end();
 }
