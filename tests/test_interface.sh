@@ -36,7 +36,7 @@ for language in 'gcc -x c -std=c99' 'gcc -x c -std=c11' 'g++ -x c++ -std=c++11' 
         judge "no warnings, $language, trainer" $language $WARNINGS -Werror -DLGELU_TRAINER -fsyntax-only -I.. $dir/make.c
         continue ;;
     esac
-    judge "no warnings, $language -O2" $language -O2 $WARNINGS -Werror -I.. -c $dir/make.c -o $dir/use.o
+    judge "no warnings, $language, without the trainer" $language $WARNINGS -Werror -fsyntax-only -I.. $dir/make.c
     judge "no warnings, $language -O2, trainer" $language -O2 $WARNINGS -Werror -DLGELU_TRAINER -I.. -c $dir/make.c -o $dir/use.o
     for switch in STATIC NO_SIMD 'STATIC -DLGELU_NO_SIMD' 'DEF=extern' 'ASSERT(x)=((void)(x))'; do
         judge "no warnings, $language, trainer, LGELU_$switch" $language $WARNINGS -Werror -DLGELU_TRAINER $(echo "-DLGELU_$switch") -fsyntax-only -I.. $dir/make.c
