@@ -4085,7 +4085,8 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 }
 #endif
 
-/* The vocabulary: V is a vector of v_lanes floats, M a mask. v_load_n and v_store_n touch the first n numbers only (n may
+/* The vocabulary, one letter for each type: v_t a vector of v_lanes floats, n_t whole numbers, s_t 16-bit numbers, i_t indices into
+   a table of eight, m_t a mask. v_load_n and v_store_n touch the first n numbers only (n may
    exceed v_lanes; the rest of a load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127].
    v_turn reads four numbers of each of v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a
    tile of the matrix product, v_rows × two vectors, which fills the registers.
@@ -4106,8 +4107,8 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define LGELU__TARGET   LGELU__TARGET_AVX512
 #endif
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
-#define V         LGELU__FN(V)
-#define M         LGELU__FN(M)
+#define v_t       LGELU__FN(v_t)
+#define m_t       LGELU__FN(m_t)
 #define v_load    LGELU__FN(v_load)
 #define v_load_n  LGELU__FN(v_load_n)
 #define v_store   LGELU__FN(v_store)
@@ -4130,8 +4131,8 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_select  LGELU__FN(v_select)
 #define v_pow2    LGELU__FN(v_pow2)
 #define v_turn    LGELU__FN(v_turn)
-#define N         LGELU__FN(N)
-#define I         LGELU__FN(I)
+#define n_t       LGELU__FN(n_t)
+#define i_t       LGELU__FN(i_t)
 #define m_and     LGELU__FN(m_and)
 #define m_any     LGELU__FN(m_any)
 #define m_or      LGELU__FN(m_or)
@@ -4153,12 +4154,12 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_min     LGELU__FN(v_min)
 #define v_table   LGELU__FN(v_table)
 #define v_whole   LGELU__FN(v_whole)
-/* 16-bit numbers (S: v_lanes of them) and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
+/* 16-bit numbers and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
    n_product returns the high halves of the unsigned products and keeps the low ones */
 #define v_cut     LGELU__FN(v_cut)
 #define n_product LGELU__FN(n_product)
 #define n_xor     LGELU__FN(n_xor)
-#define S         LGELU__FN(S)
+#define s_t       LGELU__FN(s_t)
 #define s_load    LGELU__FN(s_load)
 #define s_store   LGELU__FN(s_store)
 #define s_wide    LGELU__FN(s_wide)
@@ -4169,36 +4170,36 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #if LGELU__PASS == 3
 #define v_lanes 16
 #define v_rows  14
-typedef __m512 V;
-typedef __mmask16 M;
-LGELU__WORD __mmask16 LGELU__FN(first)(size_t n) { return (__mmask16)((1u << n) - 1u); }
-LGELU__WORD V    v_load   (const float *p)            { return _mm512_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p); }
-LGELU__WORD void v_store  (float *p, V a)             { _mm512_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)
+typedef __m512 v_t;
+typedef __mmask16 m_t;
+LGELU__WORD __mmask16 LGELU__FN(first)(size_t n)          { return (__mmask16)((1u << n) - 1u); }
+LGELU__WORD v_t  v_load   (const float *p)                { return _mm512_loadu_ps(p); }
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p); }
+LGELU__WORD void v_store  (float *p, v_t a)               { _mm512_storeu_ps(p, a); }
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a);
     else _mm512_storeu_ps(p, a);
 }
-LGELU__WORD V    v_set    (float a)                   { return _mm512_set1_ps(a); }
-LGELU__WORD V    v_add    (V a, V b)                  { return _mm512_add_ps(a, b); }
-LGELU__WORD V    v_sub    (V a, V b)                  { return _mm512_sub_ps(a, b); }
-LGELU__WORD V    v_mul    (V a, V b)                  { return _mm512_mul_ps(a, b); }
-LGELU__WORD V    v_div    (V a, V b)                  { return _mm512_div_ps(a, b); }
-LGELU__WORD V    v_sqrt   (V a)                       { return _mm512_sqrt_ps(a); }
-LGELU__WORD V    v_fma    (V a, V b, V c)             { return _mm512_fmadd_ps(a, b, c); }
-LGELU__WORD V    v_fms    (V a, V b, V c)             { return _mm512_fmsub_ps(a, b, c); }
-LGELU__WORD V    v_fnma   (V a, V b, V c)             { return _mm512_fnmadd_ps(a, b, c); }
-LGELU__WORD V    v_max    (V a, V b)                  { return _mm512_max_ps(a, b); }
-LGELU__WORD M    v_lt     (V a, V b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-LGELU__WORD V    v_select (M k, V a, V b)             { return _mm512_mask_blend_ps(k, b, a); }
-LGELU__WORD V    v_pow2   (V n)
+LGELU__WORD v_t  v_set    (float a)                       { return _mm512_set1_ps(a); }
+LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return _mm512_add_ps(a, b); }
+LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return _mm512_sub_ps(a, b); }
+LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return _mm512_mul_ps(a, b); }
+LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return _mm512_div_ps(a, b); }
+LGELU__WORD v_t  v_sqrt   (v_t a)                         { return _mm512_sqrt_ps(a); }
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return _mm512_fmadd_ps(a, b, c); }
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return _mm512_fmsub_ps(a, b, c); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return _mm512_fnmadd_ps(a, b, c); }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return _mm512_max_ps(a, b); }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm512_mask_blend_ps(k, b, a); }
+LGELU__WORD v_t  v_pow2   (v_t n)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
 }
-LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
+LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
 {
-    V x[4], a, b, c, d;
+    v_t x[4], a, b, c, d;
     int q;
     LGELU__UNROLL for (q = 0; q < 4; q++, p += row) {
         x[q] = _mm512_castps128_ps512(_mm_loadu_ps(p));
@@ -4212,92 +4213,92 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[2] = _mm512_shuffle_ps(b, d, 0x44); t[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
 /* whole numbers and tables */
-typedef __m512i N;
-typedef __m512i I;
-LGELU__WORD V    v_abs    (V a)                       { return _mm512_abs_ps(a); }
-LGELU__WORD V    v_min    (V a, V b)                  { return _mm512_min_ps(a, b); }
-LGELU__WORD N    v_bits   (V a)                       { return _mm512_castps_si512(a); }
-LGELU__WORD V    v_float  (N a)                       { return _mm512_castsi512_ps(a); }
-LGELU__WORD V    v_whole  (N a)                       { return _mm512_cvtepi32_ps(a); }
-LGELU__WORD N    n_load   (const int32_t *p)          { return _mm512_loadu_si512(p); }
-LGELU__WORD N    n_set    (int32_t a)                 { return _mm512_set1_epi32(a); }
-LGELU__WORD N    n_add    (N a, N b)                  { return _mm512_add_epi32(a, b); }
-LGELU__WORD N    n_sub    (N a, N b)                  { return _mm512_sub_epi32(a, b); }
-LGELU__WORD N    n_and    (N a, N b)                  { return _mm512_and_si512(a, b); }
-LGELU__WORD N    n_or     (N a, N b)                  { return _mm512_or_si512(a, b); }
-LGELU__WORD N    n_max    (N a, N b)                  { return _mm512_max_epi32(a, b); }
-LGELU__WORD N    n_min    (N a, N b)                  { return _mm512_min_epi32(a, b); }
-LGELU__WORD N    n_up     (N a, int k)                { return _mm512_slli_epi32(a, (unsigned)k); }
-LGELU__WORD N    n_down   (N a, int k)                { return _mm512_srli_epi32(a, (unsigned)k); }
-LGELU__WORD M    n_gt     (N a, N b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
-LGELU__WORD N    n_select (M k, N a, N b)             { return _mm512_mask_blend_epi32(k, b, a); }
-LGELU__WORD M    m_and    (M a, M b)                  { return (M)(a & b); }
-LGELU__WORD M    m_or     (M a, M b)                  { return (M)(a | b); }
-LGELU__WORD int  m_any    (M a)                       { return a != 0; }
-LGELU__WORD I    v_index  (N a)                       { return a; }
-LGELU__WORD size_t m_count(M k)                       { return (size_t)_mm_popcnt_u32(k); }
-LGELU__WORD size_t v_pack (float *p, V a, M k)        { _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a)); return m_count(k); }
-LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return _mm512_mask_expand_ps(a, k, _mm512_loadu_ps(p)); }
-LGELU__WORD V    v_table  (const float *t, I i)       { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
+typedef __m512i n_t;
+typedef __m512i i_t;
+LGELU__WORD v_t  v_abs    (v_t a)                         { return _mm512_abs_ps(a); }
+LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return _mm512_min_ps(a, b); }
+LGELU__WORD n_t  v_bits   (v_t a)                         { return _mm512_castps_si512(a); }
+LGELU__WORD v_t  v_float  (n_t a)                         { return _mm512_castsi512_ps(a); }
+LGELU__WORD v_t  v_whole  (n_t a)                         { return _mm512_cvtepi32_ps(a); }
+LGELU__WORD n_t  n_load   (const int32_t *p)              { return _mm512_loadu_si512(p); }
+LGELU__WORD n_t  n_set    (int32_t a)                     { return _mm512_set1_epi32(a); }
+LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return _mm512_add_epi32(a, b); }
+LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return _mm512_sub_epi32(a, b); }
+LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return _mm512_and_si512(a, b); }
+LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return _mm512_or_si512(a, b); }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return _mm512_max_epi32(a, b); }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return _mm512_min_epi32(a, b); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm512_slli_epi32(a, (unsigned)k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm512_srli_epi32(a, (unsigned)k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
+LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return _mm512_mask_blend_epi32(k, b, a); }
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return (m_t)(a & b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return (m_t)(a | b); }
+LGELU__WORD int  m_any    (m_t a)                         { return a != 0; }
+LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
+LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32(k); }
+LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)        { _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a)); return m_count(k); }
+LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)  { return _mm512_mask_expand_ps(a, k, _mm512_loadu_ps(p)); }
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
 /* 16-bit numbers, random numbers */
-typedef __m256i S;
-LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+typedef __m256i s_t;
+LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
 {
     return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p);
 }
-LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
 {
     if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a);
     else _mm256_storeu_si256((__m256i *)p, a);
 }
-LGELU__WORD N    s_wide   (S a)                       { return _mm512_cvtepu16_epi32(a); }
-LGELU__WORD S    s_narrow (N a)                       { return _mm512_cvtepi32_epi16(a); }
-LGELU__WORD V    v_from_f16(S a)                      { return _mm512_cvtph_ps(a); }
-LGELU__WORD S    v_to_f16 (V a)                       { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
-LGELU__WORD N    v_cut    (V a)                       { return _mm512_cvttps_epi32(a); }
-LGELU__WORD N    n_xor    (N a, N b)                  { return _mm512_xor_si512(a, b); }
-LGELU__WORD N    n_product(N *low, N a, N b)
+LGELU__WORD n_t  s_wide   (s_t a)                         { return _mm512_cvtepu16_epi32(a); }
+LGELU__WORD s_t  s_narrow (n_t a)                         { return _mm512_cvtepi32_epi16(a); }
+LGELU__WORD v_t  v_from_f16(s_t a)                        { return _mm512_cvtph_ps(a); }
+LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD n_t  v_cut    (v_t a)                         { return _mm512_cvttps_epi32(a); }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return _mm512_xor_si512(a, b); }
+LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
-    N even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    n_t even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
     *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
     return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
 }
 #elif LGELU__PASS == 2
 #define v_lanes 8
 #define v_rows  6
-typedef __m256 V;
-typedef __m256 M;
+typedef __m256 v_t;
+typedef __m256 m_t;
 LGELU__WORD __m256i LGELU__FN(first)(size_t n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-LGELU__WORD V    v_load   (const float *p)            { return _mm256_loadu_ps(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p); }
-LGELU__WORD void v_store  (float *p, V a)             { _mm256_storeu_ps(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)
+LGELU__WORD v_t  v_load   (const float *p)                { return _mm256_loadu_ps(p); }
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p); }
+LGELU__WORD void v_store  (float *p, v_t a)               { _mm256_storeu_ps(p, a); }
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a);
     else _mm256_storeu_ps(p, a);
 }
-LGELU__WORD V    v_set    (float a)                   { return _mm256_set1_ps(a); }
-LGELU__WORD V    v_add    (V a, V b)                  { return _mm256_add_ps(a, b); }
-LGELU__WORD V    v_sub    (V a, V b)                  { return _mm256_sub_ps(a, b); }
-LGELU__WORD V    v_mul    (V a, V b)                  { return _mm256_mul_ps(a, b); }
-LGELU__WORD V    v_div    (V a, V b)                  { return _mm256_div_ps(a, b); }
-LGELU__WORD V    v_sqrt   (V a)                       { return _mm256_sqrt_ps(a); }
-LGELU__WORD V    v_fma    (V a, V b, V c)             { return _mm256_fmadd_ps(a, b, c); }
-LGELU__WORD V    v_fms    (V a, V b, V c)             { return _mm256_fmsub_ps(a, b, c); }
-LGELU__WORD V    v_fnma   (V a, V b, V c)             { return _mm256_fnmadd_ps(a, b, c); }
-LGELU__WORD V    v_max    (V a, V b)                  { return _mm256_max_ps(a, b); }
-LGELU__WORD M    v_lt     (V a, V b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
-LGELU__WORD V    v_select (M k, V a, V b)             { return _mm256_blendv_ps(b, a, k); }
-LGELU__WORD V    v_pow2   (V n)
+LGELU__WORD v_t  v_set    (float a)                       { return _mm256_set1_ps(a); }
+LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return _mm256_add_ps(a, b); }
+LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return _mm256_sub_ps(a, b); }
+LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return _mm256_mul_ps(a, b); }
+LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return _mm256_div_ps(a, b); }
+LGELU__WORD v_t  v_sqrt   (v_t a)                         { return _mm256_sqrt_ps(a); }
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return _mm256_fmadd_ps(a, b, c); }
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return _mm256_fmsub_ps(a, b, c); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return _mm256_fnmadd_ps(a, b, c); }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return _mm256_max_ps(a, b); }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm256_blendv_ps(b, a, k); }
+LGELU__WORD v_t  v_pow2   (v_t n)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
 }
-LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
+LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
 {
-    V x[4], a, b, c, d;
+    v_t x[4], a, b, c, d;
     int q;
     LGELU__UNROLL for (q = 0; q < 4; q++, p += row)
         x[q] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
@@ -4307,114 +4308,114 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[2] = _mm256_shuffle_ps(b, d, 0x44); t[3] = _mm256_shuffle_ps(b, d, 0xEE);
 }
 /* whole numbers and tables */
-typedef __m256i N;
-typedef __m256i I;
-LGELU__WORD V    v_abs    (V a)                       { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-LGELU__WORD V    v_min    (V a, V b)                  { return _mm256_min_ps(a, b); }
-LGELU__WORD N    v_bits   (V a)                       { return _mm256_castps_si256(a); }
-LGELU__WORD V    v_float  (N a)                       { return _mm256_castsi256_ps(a); }
-LGELU__WORD V    v_whole  (N a)                       { return _mm256_cvtepi32_ps(a); }
-LGELU__WORD N    n_load   (const int32_t *p)          { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
-LGELU__WORD N    n_set    (int32_t a)                 { return _mm256_set1_epi32(a); }
-LGELU__WORD N    n_add    (N a, N b)                  { return _mm256_add_epi32(a, b); }
-LGELU__WORD N    n_sub    (N a, N b)                  { return _mm256_sub_epi32(a, b); }
-LGELU__WORD N    n_and    (N a, N b)                  { return _mm256_and_si256(a, b); }
-LGELU__WORD N    n_or     (N a, N b)                  { return _mm256_or_si256(a, b); }
-LGELU__WORD N    n_max    (N a, N b)                  { return _mm256_max_epi32(a, b); }
-LGELU__WORD N    n_min    (N a, N b)                  { return _mm256_min_epi32(a, b); }
-LGELU__WORD N    n_up     (N a, int k)                { return _mm256_slli_epi32(a, k); }
-LGELU__WORD N    n_down   (N a, int k)                { return _mm256_srli_epi32(a, k); }
-LGELU__WORD M    n_gt     (N a, N b)                  { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
-LGELU__WORD N    n_select (M k, N a, N b)             { return _mm256_blendv_epi8(b, a, _mm256_castps_si256(k)); }
-LGELU__WORD M    m_and    (M a, M b)                  { return _mm256_and_ps(a, b); }
-LGELU__WORD M    m_or     (M a, M b)                  { return _mm256_or_ps(a, b); }
-LGELU__WORD int  m_any    (M a)                       { return _mm256_movemask_ps(a) != 0; }
-LGELU__WORD I    v_index  (N a)                       { return a; }
-LGELU__WORD size_t m_count(M k)                       { return (size_t)_mm_popcnt_u32((unsigned)_mm256_movemask_ps(k)); }
-LGELU__WORD __m128i LGELU__FN(order)(uint32_t u)        { return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)u)); }
-LGELU__WORD size_t v_pack (float *p, V a, M k)
+typedef __m256i n_t;
+typedef __m256i i_t;
+LGELU__WORD v_t  v_abs    (v_t a)                         { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return _mm256_min_ps(a, b); }
+LGELU__WORD n_t  v_bits   (v_t a)                         { return _mm256_castps_si256(a); }
+LGELU__WORD v_t  v_float  (n_t a)                         { return _mm256_castsi256_ps(a); }
+LGELU__WORD v_t  v_whole  (n_t a)                         { return _mm256_cvtepi32_ps(a); }
+LGELU__WORD n_t  n_load   (const int32_t *p)              { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+LGELU__WORD n_t  n_set    (int32_t a)                     { return _mm256_set1_epi32(a); }
+LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return _mm256_add_epi32(a, b); }
+LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return _mm256_sub_epi32(a, b); }
+LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return _mm256_and_si256(a, b); }
+LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return _mm256_or_si256(a, b); }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return _mm256_max_epi32(a, b); }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return _mm256_min_epi32(a, b); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm256_slli_epi32(a, k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm256_srli_epi32(a, k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
+LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return _mm256_blendv_epi8(b, a, _mm256_castps_si256(k)); }
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return _mm256_and_ps(a, b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return _mm256_or_ps(a, b); }
+LGELU__WORD int  m_any    (m_t a)                         { return _mm256_movemask_ps(a) != 0; }
+LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
+LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32((unsigned)_mm256_movemask_ps(k)); }
+LGELU__WORD __m128i LGELU__FN(order)(uint32_t u)          { return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)u)); }
+LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
 {
     unsigned m = (unsigned)_mm256_movemask_ps(k), n = (unsigned)_mm_popcnt_u32(m & 15);
     _mm_storeu_ps(p, _mm_permutevar_ps(_mm256_castps256_ps128(a), LGELU__FN(order)(lgelu__pack4[m & 15])));
     _mm_storeu_ps(p + n, _mm_permutevar_ps(_mm256_extractf128_ps(a, 1), LGELU__FN(order)(lgelu__pack4[m >> 4])));
     return n + (size_t)_mm_popcnt_u32(m >> 4);
 }
-LGELU__WORD V    v_unpack (V a, const float *p, M k)
+LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
 {
     unsigned m = (unsigned)_mm256_movemask_ps(k);
     __m128 l = _mm_permutevar_ps(_mm_loadu_ps(p), LGELU__FN(order)(lgelu__unpack4[m & 15]));
     __m128 h = _mm_permutevar_ps(_mm_loadu_ps(p + _mm_popcnt_u32(m & 15)), LGELU__FN(order)(lgelu__unpack4[m >> 4]));
     return v_select(k, _mm256_insertf128_ps(_mm256_castps128_ps256(l), h, 1), a);
 }
-LGELU__WORD V    v_table  (const float *t, I i)       { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
 /* 16-bit numbers, random numbers */
-typedef __m128i S;
-LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+typedef __m128i s_t;
+LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
 {
     uint16_t t[8] = { 0 };
     if (n < 8) memcpy(t, p, n * sizeof *t);
     return _mm_loadu_si128((const __m128i *)(n < 8 ? t : p));
 }
-LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
 {
     uint16_t t[8];
     _mm_storeu_si128((__m128i *)(n < 8 ? t : p), a);
     if (n < 8) memcpy(p, t, n * sizeof *t);
 }
-LGELU__WORD N    s_wide   (S a)                       { return _mm256_cvtepu16_epi32(a); }
-LGELU__WORD S    s_narrow (N a)
+LGELU__WORD n_t  s_wide   (s_t a)                         { return _mm256_cvtepu16_epi32(a); }
+LGELU__WORD s_t  s_narrow (n_t a)
 {
     a = _mm256_and_si256(a, _mm256_set1_epi32(0xFFFF));
     return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
 }
-LGELU__WORD V    v_from_f16(S a)                      { return _mm256_cvtph_ps(a); }
-LGELU__WORD S    v_to_f16 (V a)                       { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
-LGELU__WORD N    v_cut    (V a)                       { return _mm256_cvttps_epi32(a); }
-LGELU__WORD N    n_xor    (N a, N b)                  { return _mm256_xor_si256(a, b); }
-LGELU__WORD N    n_product(N *low, N a, N b)
+LGELU__WORD v_t  v_from_f16(s_t a)                        { return _mm256_cvtph_ps(a); }
+LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+LGELU__WORD n_t  v_cut    (v_t a)                         { return _mm256_cvttps_epi32(a); }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return _mm256_xor_si256(a, b); }
+LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
-    N even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    n_t even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
     *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
 }
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
-typedef float32x4_t V;
-typedef uint32x4_t M;
-LGELU__WORD V    v_load   (const float *p)            { return vld1q_f32(p); }
-LGELU__WORD V    v_load_n (const float *p, size_t n)
+typedef float32x4_t v_t;
+typedef uint32x4_t m_t;
+LGELU__WORD v_t  v_load   (const float *p)                { return vld1q_f32(p); }
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)
 {
     float t[4] = { 0, 0, 0, 0 };
     if (n >= 4) return vld1q_f32(p);
     memcpy(t, p, n * sizeof *t);
     return vld1q_f32(t);
 }
-LGELU__WORD void v_store  (float *p, V a)             { vst1q_f32(p, a); }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)
+LGELU__WORD void v_store  (float *p, v_t a)               { vst1q_f32(p, a); }
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     float t[4];
     if (n >= 4) { vst1q_f32(p, a); return; }
     vst1q_f32(t, a);
     memcpy(p, t, n * sizeof *t);
 }
-LGELU__WORD V    v_set    (float a)                   { return vdupq_n_f32(a); }
-LGELU__WORD V    v_add    (V a, V b)                  { return vaddq_f32(a, b); }
-LGELU__WORD V    v_sub    (V a, V b)                  { return vsubq_f32(a, b); }
-LGELU__WORD V    v_mul    (V a, V b)                  { return vmulq_f32(a, b); }
-LGELU__WORD V    v_div    (V a, V b)                  { return vdivq_f32(a, b); }
-LGELU__WORD V    v_sqrt   (V a)                       { return vsqrtq_f32(a); }
-LGELU__WORD V    v_fma    (V a, V b, V c)             { return vfmaq_f32(c, a, b); }
-LGELU__WORD V    v_fms    (V a, V b, V c)             { return vnegq_f32(vfmsq_f32(c, a, b)); }
-LGELU__WORD V    v_fnma   (V a, V b, V c)             { return vfmsq_f32(c, a, b); }
-LGELU__WORD V    v_max    (V a, V b)                  { return vbslq_f32(vcgtq_f32(a, b), a, b); }
-LGELU__WORD M    v_lt     (V a, V b)                  { return vcltq_f32(a, b); }
-LGELU__WORD V    v_select (M k, V a, V b)             { return vbslq_f32(k, a, b); }
-LGELU__WORD V    v_pow2   (V n)
+LGELU__WORD v_t  v_set    (float a)                       { return vdupq_n_f32(a); }
+LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return vaddq_f32(a, b); }
+LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return vsubq_f32(a, b); }
+LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return vmulq_f32(a, b); }
+LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return vdivq_f32(a, b); }
+LGELU__WORD v_t  v_sqrt   (v_t a)                         { return vsqrtq_f32(a); }
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return vfmaq_f32(c, a, b); }
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return vnegq_f32(vfmsq_f32(c, a, b)); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return vfmsq_f32(c, a, b); }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return vcltq_f32(a, b); }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return vbslq_f32(k, a, b); }
+LGELU__WORD v_t  v_pow2   (v_t n)
 {
     return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23));
 }
-LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
+LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
 {
     float32x4x2_t a = vtrnq_f32(vld1q_f32(p), vld1q_f32(p + row)), b = vtrnq_f32(vld1q_f32(p + 2 * row), vld1q_f32(p + 3 * row));
     t[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
@@ -4423,35 +4424,35 @@ LGELU__WORD void v_turn   (V t[4], const float *p, size_t row)
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
 /* whole numbers and tables */
-typedef int32x4_t N;
-typedef uint8x16_t I;
-LGELU__WORD V    v_abs    (V a)                       { return vabsq_f32(a); }
-LGELU__WORD V    v_min    (V a, V b)                  { return vbslq_f32(vcltq_f32(a, b), a, b); }
-LGELU__WORD N    v_bits   (V a)                       { return vreinterpretq_s32_f32(a); }
-LGELU__WORD V    v_float  (N a)                       { return vreinterpretq_f32_s32(a); }
-LGELU__WORD V    v_whole  (N a)                       { return vcvtq_f32_s32(a); }
-LGELU__WORD N    n_load   (const int32_t *p)          { return vld1q_s32(p); }
-LGELU__WORD N    n_set    (int32_t a)                 { return vdupq_n_s32(a); }
-LGELU__WORD N    n_add    (N a, N b)                  { return vaddq_s32(a, b); }
-LGELU__WORD N    n_sub    (N a, N b)                  { return vsubq_s32(a, b); }
-LGELU__WORD N    n_and    (N a, N b)                  { return vandq_s32(a, b); }
-LGELU__WORD N    n_or     (N a, N b)                  { return vorrq_s32(a, b); }
-LGELU__WORD N    n_max    (N a, N b)                  { return vmaxq_s32(a, b); }
-LGELU__WORD N    n_min    (N a, N b)                  { return vminq_s32(a, b); }
-LGELU__WORD N    n_up     (N a, int k)                { return vshlq_s32(a, vdupq_n_s32(k)); }
-LGELU__WORD N    n_down   (N a, int k)                { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
-LGELU__WORD M    n_gt     (N a, N b)                  { return vcgtq_s32(a, b); }
-LGELU__WORD N    n_select (M k, N a, N b)             { return vbslq_s32(k, a, b); }
-LGELU__WORD M    m_and    (M a, M b)                  { return vandq_u32(a, b); }
-LGELU__WORD M    m_or     (M a, M b)                  { return vorrq_u32(a, b); }
-LGELU__WORD int  m_any    (M a)                       { return vmaxvq_u32(a) != 0; }
-LGELU__WORD I    v_index  (N a)                       /* number 0..7 of a float to the numbers of its four bytes */
+typedef int32x4_t n_t;
+typedef uint8x16_t i_t;
+LGELU__WORD v_t  v_abs    (v_t a)                         { return vabsq_f32(a); }
+LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return vbslq_f32(vcltq_f32(a, b), a, b); }
+LGELU__WORD n_t  v_bits   (v_t a)                         { return vreinterpretq_s32_f32(a); }
+LGELU__WORD v_t  v_float  (n_t a)                         { return vreinterpretq_f32_s32(a); }
+LGELU__WORD v_t  v_whole  (n_t a)                         { return vcvtq_f32_s32(a); }
+LGELU__WORD n_t  n_load   (const int32_t *p)              { return vld1q_s32(p); }
+LGELU__WORD n_t  n_set    (int32_t a)                     { return vdupq_n_s32(a); }
+LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return vaddq_s32(a, b); }
+LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return vsubq_s32(a, b); }
+LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return vandq_s32(a, b); }
+LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return vorrq_s32(a, b); }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return vmaxq_s32(a, b); }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return vminq_s32(a, b); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return vshlq_s32(a, vdupq_n_s32(k)); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return vcgtq_s32(a, b); }
+LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return vbslq_s32(k, a, b); }
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return vandq_u32(a, b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return vorrq_u32(a, b); }
+LGELU__WORD int  m_any    (m_t a)                         { return vmaxvq_u32(a) != 0; }
+LGELU__WORD i_t  v_index  (n_t a)                       /* number 0..7 of a float to the numbers of its four bytes */
 {
-    N b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
+    n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
     return vreinterpretq_u8_s32(b);
 }
-LGELU__WORD size_t m_count(M k)                       { return vaddvq_u32(vshrq_n_u32(k, 31)); }
-LGELU__WORD size_t v_pack (float *p, V a, M k)
+LGELU__WORD size_t m_count(m_t k)                         { return vaddvq_u32(vshrq_n_u32(k, 31)); }
+LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
 {
     float t[4];
     size_t n = 0, j;
@@ -4461,7 +4462,7 @@ LGELU__WORD size_t v_pack (float *p, V a, M k)
     for (j = 0; j < 4; j++) { p[n] = t[j]; n += m >> j & 1; }
     return n;
 }
-LGELU__WORD V    v_unpack (V a, const float *p, M k)
+LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
 {
     float t[4];
     size_t n = 0, j;
@@ -4470,7 +4471,7 @@ LGELU__WORD V    v_unpack (V a, const float *p, M k)
     for (j = 0; j < 4; j++) { t[j] = p[n]; n += m >> j & 1; }
     return v_select(k, v_load(t), a);
 }
-LGELU__WORD V    v_table  (const float *t, I i)
+LGELU__WORD v_t  v_table  (const float *t, i_t i)
 {
     uint8x16x2_t r;
     r.val[0] = vreinterpretq_u8_f32(vld1q_f32(t));
@@ -4478,26 +4479,26 @@ LGELU__WORD V    v_table  (const float *t, I i)
     return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
 }
 /* 16-bit numbers, random numbers */
-typedef uint16x4_t S;
-LGELU__WORD S    s_load   (const uint16_t *p, size_t n)
+typedef uint16x4_t s_t;
+LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
 {
     uint16_t t[4] = { 0, 0, 0, 0 };
     if (n < 4) memcpy(t, p, n * sizeof *t);
     return vld1_u16(n < 4 ? t : p);
 }
-LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)
+LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
 {
     uint16_t t[4];
     vst1_u16(n < 4 ? t : p, a);
     if (n < 4) memcpy(p, t, n * sizeof *t);
 }
-LGELU__WORD N    s_wide   (S a)                       { return vreinterpretq_s32_u32(vmovl_u16(a)); }
-LGELU__WORD S    s_narrow (N a)                       { return vmovn_u32(vreinterpretq_u32_s32(a)); }
-LGELU__WORD V    v_from_f16(S a)                      { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
-LGELU__WORD S    v_to_f16 (V a)                       { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
-LGELU__WORD N    v_cut    (V a)                       { return vcvtq_s32_f32(a); }
-LGELU__WORD N    n_xor    (N a, N b)                  { return veorq_s32(a, b); }
-LGELU__WORD N    n_product(N *low, N a, N b)
+LGELU__WORD n_t  s_wide   (s_t a)                         { return vreinterpretq_s32_u32(vmovl_u16(a)); }
+LGELU__WORD s_t  s_narrow (n_t a)                         { return vmovn_u32(vreinterpretq_u32_s32(a)); }
+LGELU__WORD v_t  v_from_f16(s_t a)                        { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
+LGELU__WORD s_t  v_to_f16 (v_t a)                         { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
+LGELU__WORD n_t  v_cut    (v_t a)                         { return vcvtq_s32_f32(a); }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return veorq_s32(a, b); }
+LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
     uint32x4_t u = vreinterpretq_u32_s32(a), v = vreinterpretq_u32_s32(b);
     uint32x4_t p = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(u), vget_low_u32(v))), q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
@@ -4507,81 +4508,81 @@ LGELU__WORD N    n_product(N *low, N a, N b)
 #else
 #define v_lanes 1
 #define v_rows  4
-typedef float V;
-typedef int M;
-LGELU__WORD V    v_load   (const float *p)            { return *p; }
-LGELU__WORD V    v_load_n (const float *p, size_t n)  { return n ? *p : 0; }
-LGELU__WORD void v_store  (float *p, V a)             { *p = a; }
-LGELU__WORD void v_store_n(float *p, V a, size_t n)   { if (n) *p = a; }
-LGELU__WORD V    v_set    (float a)                   { return a; }
-LGELU__WORD V    v_add    (V a, V b)                  { return a + b; }
-LGELU__WORD V    v_sub    (V a, V b)                  { return a - b; }
-LGELU__WORD V    v_mul    (V a, V b)                  { return a * b; }
-LGELU__WORD V    v_div    (V a, V b)                  { return a / b; }
-LGELU__WORD V    v_sqrt   (V a)                       { return sqrtf(a); }
-LGELU__WORD V    v_fma    (V a, V b, V c)             { return lgelu__fmaf(a, b, c); }
-LGELU__WORD V    v_fms    (V a, V b, V c)             { return lgelu__fmaf(a, b, -c); }
-LGELU__WORD V    v_fnma   (V a, V b, V c)             { return lgelu__fmaf(-a, b, c); }
-LGELU__WORD V    v_max    (V a, V b)                  { return a > b ? a : b; }
-LGELU__WORD M    v_lt     (V a, V b)                  { return a < b; }
-LGELU__WORD V    v_select (M k, V a, V b)             { return k ? a : b; }
-LGELU__WORD V    v_pow2   (V n)                       { return lgelu__float((uint32_t)((int32_t)n + 127) << 23); }
-LGELU__WORD void v_turn   (V t[4], const float *p, size_t row) { (void)row; memcpy(t, p, 4 * sizeof *t); }
+typedef float v_t;
+typedef int m_t;
+LGELU__WORD v_t  v_load   (const float *p)                { return *p; }
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n ? *p : 0; }
+LGELU__WORD void v_store  (float *p, v_t a)               { *p = a; }
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)     { if (n) *p = a; }
+LGELU__WORD v_t  v_set    (float a)                       { return a; }
+LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return a + b; }
+LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return a - b; }
+LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return a * b; }
+LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return a / b; }
+LGELU__WORD v_t  v_sqrt   (v_t a)                         { return sqrtf(a); }
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, c); }
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, -c); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return lgelu__fmaf(-a, b, c); }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return a > b ? a : b; }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return a < b; }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return k ? a : b; }
+LGELU__WORD v_t  v_pow2   (v_t n)                         { return lgelu__float((uint32_t)((int32_t)n + 127) << 23); }
+LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row) { (void)row; memcpy(t, p, 4 * sizeof *t); }
 /* whole numbers and tables */
-typedef int32_t N;
-typedef int32_t I;
-LGELU__WORD V    v_abs    (V a)                       { return lgelu__float(lgelu__bits(a) & 0x7FFFFFFFu); }
-LGELU__WORD V    v_min    (V a, V b)                  { return a < b ? a : b; }
-LGELU__WORD N    v_bits   (V a)                       { return (N)lgelu__bits(a); }
-LGELU__WORD V    v_float  (N a)                       { return lgelu__float((uint32_t)a); }
-LGELU__WORD V    v_whole  (N a)                       { return (float)a; }
-LGELU__WORD N    n_load   (const int32_t *p)          { return *p; }
-LGELU__WORD N    n_set    (int32_t a)                 { return a; }
-LGELU__WORD N    n_add    (N a, N b)                  { return (N)((uint32_t)a + (uint32_t)b); }
-LGELU__WORD N    n_sub    (N a, N b)                  { return (N)((uint32_t)a - (uint32_t)b); }
-LGELU__WORD N    n_and    (N a, N b)                  { return a & b; }
-LGELU__WORD N    n_or     (N a, N b)                  { return a | b; }
-LGELU__WORD N    n_max    (N a, N b)                  { return a > b ? a : b; }
-LGELU__WORD N    n_min    (N a, N b)                  { return a < b ? a : b; }
-LGELU__WORD N    n_up     (N a, int k)                { return (N)((uint32_t)a << k); }
-LGELU__WORD N    n_down   (N a, int k)                { return (N)((uint32_t)a >> k); }
-LGELU__WORD M    n_gt     (N a, N b)                  { return a > b; }
-LGELU__WORD N    n_select (M k, N a, N b)             { return k ? a : b; }
-LGELU__WORD M    m_and    (M a, M b)                  { return a & b; }
-LGELU__WORD M    m_or     (M a, M b)                  { return a | b; }
-LGELU__WORD int  m_any    (M a)                       { return a; }
-LGELU__WORD I    v_index  (N a)                       { return a & 7; }
-LGELU__WORD size_t m_count(M k)                       { return (size_t)k; }
-LGELU__WORD size_t v_pack (float *p, V a, M k)        { *p = a; return (size_t)k; }
-LGELU__WORD V    v_unpack (V a, const float *p, M k)  { return k ? *p : a; }
-LGELU__WORD V    v_table  (const float *t, I i)       { return t[i]; }
+typedef int32_t n_t;
+typedef int32_t i_t;
+LGELU__WORD v_t  v_abs    (v_t a)                         { return lgelu__float(lgelu__bits(a) & 0x7FFFFFFFu); }
+LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return a < b ? a : b; }
+LGELU__WORD n_t  v_bits   (v_t a)                         { return (n_t)lgelu__bits(a); }
+LGELU__WORD v_t  v_float  (n_t a)                         { return lgelu__float((uint32_t)a); }
+LGELU__WORD v_t  v_whole  (n_t a)                         { return (float)a; }
+LGELU__WORD n_t  n_load   (const int32_t *p)              { return *p; }
+LGELU__WORD n_t  n_set    (int32_t a)                     { return a; }
+LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return (n_t)((uint32_t)a + (uint32_t)b); }
+LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return (n_t)((uint32_t)a - (uint32_t)b); }
+LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return a & b; }
+LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return a | b; }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return a > b ? a : b; }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return a < b ? a : b; }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return (n_t)((uint32_t)a << k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return (n_t)((uint32_t)a >> k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return a > b; }
+LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return k ? a : b; }
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return a & b; }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return a | b; }
+LGELU__WORD int  m_any    (m_t a)                         { return a; }
+LGELU__WORD i_t  v_index  (n_t a)                         { return a & 7; }
+LGELU__WORD size_t m_count(m_t k)                         { return (size_t)k; }
+LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)        { *p = a; return (size_t)k; }
+LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)  { return k ? *p : a; }
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return t[i]; }
 /* 16-bit numbers, random numbers */
-typedef uint16_t S;
-LGELU__WORD S    s_load   (const uint16_t *p, size_t n)      { return n ? *p : (S)0; }
-LGELU__WORD void s_store  (uint16_t *p, S a, size_t n)       { if (n) *p = a; }
-LGELU__WORD N    s_wide   (S a)                       { return a; }
-LGELU__WORD S    s_narrow (N a)                       { return (S)((uint32_t)a & 0xFFFFu); }
-LGELU__WORD V    v_from_f16(S h)
+typedef uint16_t s_t;
+LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)   { return n ? *p : (s_t)0; }
+LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)  { if (n) *p = a; }
+LGELU__WORD n_t  s_wide   (s_t a)                         { return a; }
+LGELU__WORD s_t  s_narrow (n_t a)                         { return (s_t)((uint32_t)a & 0xFFFFu); }
+LGELU__WORD v_t  v_from_f16(s_t h)
 {
     uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
     if (a < 0x0400) return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);       /* subnormal: units of 2^-24 */
     return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23)) | (a > 0x7C00 ? 0x400000u : 0) | s);
 }
-LGELU__WORD S    v_to_f16 (V x)
+LGELU__WORD s_t  v_to_f16 (v_t x)
 {
     uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
-    if (a > 0x7F800000u) return (S)(s | 0x7E00 | (a >> 13 & 0x3FF));
-    if (a >= 0x477FF000u) return (S)(s | 0x7C00);                                                  /* 65520 */
-    if (a < 0x38800000u) return (S)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));    /* below 2^-14: units of 2^-24 */
-    return (S)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
+    if (a > 0x7F800000u) return (s_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
+    if (a >= 0x477FF000u) return (s_t)(s | 0x7C00);                                                  /* 65520 */
+    if (a < 0x38800000u) return (s_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));    /* below 2^-14: units of 2^-24 */
+    return (s_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
-LGELU__WORD N    v_cut    (V a)                       { return (N)a; }
-LGELU__WORD N    n_xor    (N a, N b)                  { return a ^ b; }
-LGELU__WORD N    n_product(N *low, N a, N b)
+LGELU__WORD n_t  v_cut    (v_t a)                         { return (n_t)a; }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return a ^ b; }
+LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
     uint64_t p = (uint64_t)(uint32_t)a * (uint32_t)b;
-    *low = (N)(uint32_t)p;
-    return (N)(uint32_t)(p >> 32);
+    *low = (n_t)(uint32_t)p;
+    return (n_t)(uint32_t)(p >> 32);
 }
 #endif
 
@@ -4597,12 +4598,12 @@ LGELU__WORD N    n_product(N *low, N a, N b)
      x²φ      = x²·exp(-z²/2)/√(2π), the constant applied to the sum in double.
    Every lane beyond a table takes the long road, whoever its neighbours are: a branch only skips it when no lane does.
    No intermediate is subnormal on the fast roads. Coefficients: tests/coefficients.py. */
-#define G LGELU__FN(G)
-typedef struct { V lambda, step, scale, k1, k2, w, c, cl, last, left, right; N most, low, shift; } G;
+#define v_gate    LGELU__FN(v_gate)
+typedef struct { v_t lambda, step, scale, k1, k2, w, c, cl, last, left, right; n_t most, low, shift; } v_gate;
 
-LGELU__WORD G LGELU__FN(same)(const lgelu__gate *p)
+LGELU__WORD v_gate LGELU__FN(same)(const lgelu__gate *p)
 {
-    G g;
+    v_gate g;
     g.lambda = v_set(p->lambda); g.step = v_set(p->step);
     g.scale = v_set(p->scale);   g.k1 = v_set(p->k1);     g.k2 = v_set(p->k2);
     g.w = v_set(p->w);
@@ -4614,106 +4615,106 @@ LGELU__WORD G LGELU__FN(same)(const lgelu__gate *p)
 
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
    that waits for it finds the other's in the meantime. u is 0, then 1. */
-#define EACH(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
+#define v_each(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
 
 /* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
-LGELU__WORD void LGELU__FN(exp2m1)(V *e, const V *f)
+LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f)
 {
-    EACH(e[u] = v_fma(f[u], v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));)
-    EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[3]));)
-    EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[2]));)
-    EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[1]));)
+    v_each(e[u] = v_fma(f[u], v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));)
+    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[3]));)
+    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[2]));)
+    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[1]));)
 }
 
 /* P(w) */
-LGELU__WORD void LGELU__FN(tail)(V *p, const V *w)
+LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *w)
 {
-    EACH(p[u] = v_fma(w[u], v_set(lgelu__tail[6]), v_set(lgelu__tail[5]));)
-    EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[4]));)
-    EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[3]));)
-    EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[2]));)
-    EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[1]));)
-    EACH(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[0]));)
+    v_each(p[u] = v_fma(w[u], v_set(lgelu__tail[6]), v_set(lgelu__tail[5]));)
+    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[4]));)
+    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[3]));)
+    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[2]));)
+    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[1]));)
+    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[0]));)
 }
 
 /* r·2^e for r > 0, assembled in whole numbers: below 2^-126 the sum with 2^-26 rounds at 2^-149 */
-LGELU__WORD void LGELU__FN(assemble)(V *r, const N *e)
+LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e)
 {
-    const N big = v_bits(v_set(1.490116119384765625e-8f)), zero = n_set(0);
-    N x[2], s[2];
-    EACH(x[u] = n_add(n_down(v_bits(r[u]), 23), e[u]);)
-    EACH(s[u] = n_add(v_bits(r[u]), n_up(e[u], 23));)
+    const n_t big = v_bits(v_set(1.490116119384765625e-8f)), zero = n_set(0);
+    n_t x[2], s[2];
+    v_each(x[u] = n_add(n_down(v_bits(r[u]), 23), e[u]);)
+    v_each(s[u] = n_add(v_bits(r[u]), n_up(e[u], 23));)
     if (m_any(m_or(n_gt(n_set(1), x[0]), n_gt(n_set(1), x[1])))) {
-        N t[2];
-        EACH(t[u] = n_or(n_and(v_bits(r[u]), n_set(0x7FFFFF)), n_up(n_add(n_max(x[u], n_set(-40)), n_set(100)), 23));)
-        EACH(t[u] = n_sub(v_bits(v_add(v_float(t[u]), v_float(big))), big);)
-        EACH(s[u] = n_select(n_gt(x[u], zero), s[u], t[u]);)
+        n_t t[2];
+        v_each(t[u] = n_or(n_and(v_bits(r[u]), n_set(0x7FFFFF)), n_up(n_add(n_max(x[u], n_set(-40)), n_set(100)), 23));)
+        v_each(t[u] = n_sub(v_bits(v_add(v_float(t[u]), v_float(big))), big);)
+        v_each(s[u] = n_select(n_gt(x[u], zero), s[u], t[u]);)
     }
-    EACH(r[u] = v_float(s[u]);)
+    v_each(r[u] = v_float(s[u]);)
 }
 
 /* a/2 for a >= 0, to nearest even, in whole numbers */
-LGELU__WORD V LGELU__FN(half)(V a)
+LGELU__WORD v_t LGELU__FN(half)(v_t a)
 {
-    N b = v_bits(a), s = n_down(n_add(b, n_and(n_down(b, 1), n_set(1))), 1);
+    n_t b = v_bits(a), s = n_down(n_add(b, n_and(n_down(b, 1), n_set(1))), 1);
     return v_float(n_select(n_gt(n_set(0x01000000), b), s, n_sub(b, n_set(0x00800000))));
 }
 
 /* beyond the middle: aQ = 2^(k1 b²)·(1 - w·P(w))/(λ√(2π)), w = 1/z²; below 2^-100: x/2 */
-LGELU__WORD void LGELU__FN(beyond)(V *x, const G *g)
+LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g)
 {
-    const V magic = v_set(12582912.0f), one = v_set(1), zero = v_set(0);
-    V b[2], s[2], t[2], f[2], w[2], p[2], r[2];
-    M tiny[2];
-    N n[2];
-    EACH(b[u] = v_min(v_set(19), v_mul(v_max(v_abs(x[u]), g->last), g->scale));)
-    EACH(s[u] = v_mul(b[u], b[u]);)
-    EACH(t[u] = v_fma(s[u], g->k1, magic);)
-    EACH(w[u] = v_div(g->w, s[u]);)
-    EACH(b[u] = v_fms(b[u], b[u], s[u]);)
-    EACH(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    EACH(b[u] = v_fma(b[u], g->k1, v_mul(s[u], g->k2));)
-    EACH(f[u] = v_add(f[u], b[u]);)
+    const v_t magic = v_set(12582912.0f), one = v_set(1), zero = v_set(0);
+    v_t b[2], s[2], t[2], f[2], w[2], p[2], r[2];
+    m_t tiny[2];
+    n_t n[2];
+    v_each(b[u] = v_min(v_set(19), v_mul(v_max(v_abs(x[u]), g->last), g->scale));)
+    v_each(s[u] = v_mul(b[u], b[u]);)
+    v_each(t[u] = v_fma(s[u], g->k1, magic);)
+    v_each(w[u] = v_div(g->w, s[u]);)
+    v_each(b[u] = v_fms(b[u], b[u], s[u]);)
+    v_each(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
+    v_each(b[u] = v_fma(b[u], g->k1, v_mul(s[u], g->k2));)
+    v_each(f[u] = v_add(f[u], b[u]);)
     LGELU__FN(exp2m1)(s, f);
     LGELU__FN(tail)(p, w);
-    EACH(s[u] = v_fma(f[u], v_set(lgelu__exp2[0]), v_mul(v_mul(f[u], f[u]), s[u]));)
-    EACH(p[u] = v_fms(w[u], p[u], g->cl);)
-    EACH(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
-    EACH(r[u] = v_fma(r[u], g->c, g->c);)
-    EACH(n[u] = n_add(n_sub(v_bits(t[u]), v_bits(magic)), g->shift);)
+    v_each(s[u] = v_fma(f[u], v_set(lgelu__exp2[0]), v_mul(v_mul(f[u], f[u]), s[u]));)
+    v_each(p[u] = v_fms(w[u], p[u], g->cl);)
+    v_each(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
+    v_each(r[u] = v_fma(r[u], g->c, g->c);)
+    v_each(n[u] = n_add(n_sub(v_bits(t[u]), v_bits(magic)), g->shift);)
     LGELU__FN(assemble)(r, n);
-    EACH(tiny[u] = n_gt(g->low, v_bits(v_abs(x[u])));)
+    v_each(tiny[u] = n_gt(g->low, v_bits(v_abs(x[u])));)
     if (m_any(m_or(tiny[0], tiny[1])))       /* with its sign: under DAZ a subnormal is not below zero */
-        EACH(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
-    EACH(p[u] = v_sub(x[u], v_select(v_lt(r[u], v_set(7.888609e-31f)), zero, r[u]));)
-    EACH(x[u] = v_select(v_lt(x[u], zero), v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), v_select(tiny[u], r[u], p[u]));)
+        v_each(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
+    v_each(p[u] = v_sub(x[u], v_select(v_lt(r[u], v_set(7.888609e-31f)), zero, r[u]));)
+    v_each(x[u] = v_select(v_lt(x[u], zero), v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), v_select(tiny[u], r[u], p[u]));)
 }
 
-LGELU__WORD void LGELU__FN(middle)(V *y, const V *x, M *out, const G *g)
+LGELU__WORD void LGELU__FN(middle)(v_t *y, const v_t *x, m_t *out, const v_gate *g)
 {
-    V a[2], d[2], q[2], c[2], e[2];
-    I i[2];
-    EACH(a[u] = v_abs(x[u]);)
-    EACH(i[u] = v_index(n_down(v_bits(v_fma(a[u], g->step, v_set(8))), 20));)
-    EACH(d[u] = v_fma(a[u], g->lambda, v_table(lgelu__middle[0], i[u]));)
-    EACH(q[u] = v_fma(d[u], v_table(lgelu__middle[7], i[u]), v_table(lgelu__middle[6], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[5], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[4], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[3], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[2], i[u]));)
-    EACH(c[u] = v_table(lgelu__middle[1], i[u]);)
-    EACH(e[u] = v_fma(d[u], q[u], c[u]);)
-    EACH(q[u] = v_fma(d[u], q[u], v_sub(c[u], e[u]));)                     /* what the rounding of Q lost */
-    EACH(out[u] = n_gt(n_sub(v_bits(a[u]), n_sub(g->low, n_set(INT32_MIN))), g->most);)
-    EACH(y[u] = v_fnma(a[u], e[u], v_fnma(a[u], q[u], v_max(v_set(0), x[u])));)
+    v_t a[2], d[2], q[2], c[2], e[2];
+    i_t i[2];
+    v_each(a[u] = v_abs(x[u]);)
+    v_each(i[u] = v_index(n_down(v_bits(v_fma(a[u], g->step, v_set(8))), 20));)
+    v_each(d[u] = v_fma(a[u], g->lambda, v_table(lgelu__middle[0], i[u]));)
+    v_each(q[u] = v_fma(d[u], v_table(lgelu__middle[7], i[u]), v_table(lgelu__middle[6], i[u]));)
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[5], i[u]));)
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[4], i[u]));)
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[3], i[u]));)
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__middle[2], i[u]));)
+    v_each(c[u] = v_table(lgelu__middle[1], i[u]);)
+    v_each(e[u] = v_fma(d[u], q[u], c[u]);)
+    v_each(q[u] = v_fma(d[u], q[u], v_sub(c[u], e[u]));)                     /* what the rounding of Q lost */
+    v_each(out[u] = n_gt(n_sub(v_bits(a[u]), n_sub(g->low, n_set(INT32_MIN))), g->most);)
+    v_each(y[u] = v_fnma(a[u], e[u], v_fnma(a[u], q[u], v_max(v_set(0), x[u])));)
 }
 
 /* what is still to do: the lanes beyond that are neither the ReLU nor zero, their x packed */
-typedef struct { float x[512 + 32]; size_t count, vectors; uint16_t at[512 / v_lanes]; M lanes[512 / v_lanes]; } LGELU__FN(later);
+typedef struct { float x[512 + 32]; size_t count, vectors; uint16_t at[512 / v_lanes]; m_t lanes[512 / v_lanes]; } LGELU__FN(later);
 
-LGELU__WORD V LGELU__FN(defer)(LGELU__FN(later) *todo, V y, V x, M out, size_t i, const G *g)
+LGELU__WORD v_t LGELU__FN(defer)(LGELU__FN(later) *todo, v_t y, v_t x, m_t out, size_t i, const v_gate *g)
 {
-    M near = m_and(m_and(out, n_gt(v_bits(v_abs(x)), n_set(0))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
+    m_t near = m_and(m_and(out, n_gt(v_bits(v_abs(x)), n_set(0))), m_and(v_lt(g->left, x), v_lt(x, g->right)));
     todo->at[todo->vectors] = (uint16_t)i;
     todo->lanes[todo->vectors] = near;
     todo->count += v_pack(todo->x + todo->count, x, near);
@@ -4722,37 +4723,37 @@ LGELU__WORD V LGELU__FN(defer)(LGELU__FN(later) *todo, V y, V x, M out, size_t i
 }
 
 /* n <= 512 */
-static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, const G *gate, size_t n)
+static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, const v_gate *gate, size_t n)
 {
-    const G g = *gate;
+    const v_gate g = *gate;
     LGELU__FN(later) todo;
     size_t i, j;
     todo.count = todo.vectors = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
-        M out[2];
-        V a[2], b[2];
-        EACH(a[u] = v_load(x + i + u * v_lanes);)
+        m_t out[2];
+        v_t a[2], b[2];
+        v_each(a[u] = v_load(x + i + u * v_lanes);)
         LGELU__FN(middle)(b, a, out, &g);
-        if (m_any(m_or(out[0], out[1]))) { EACH(b[u] = LGELU__FN(defer)(&todo, b[u], a[u], out[u], i + u * v_lanes, &g);) }
-        EACH(v_store(y + i + u * v_lanes, b[u]);)
+        if (m_any(m_or(out[0], out[1]))) { v_each(b[u] = LGELU__FN(defer)(&todo, b[u], a[u], out[u], i + u * v_lanes, &g);) }
+        v_each(v_store(y + i + u * v_lanes, b[u]);)
     }
     if (i < n) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        M out[2];
-        V a[2], b[2];
+        m_t out[2];
+        v_t a[2], b[2];
         a[0] = v_load_n(x + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : v_set(0);
         LGELU__FN(middle)(b, a, out, &g);
-        EACH(b[u] = LGELU__FN(defer)(&todo, b[u], a[u], out[u], i + u * v_lanes, &g);)
+        v_each(b[u] = LGELU__FN(defer)(&todo, b[u], a[u], out[u], i + u * v_lanes, &g);)
         v_store_n(y + i, b[0], rest);
         if (more) v_store_n(y + i + v_lanes, b[1], more);
     }
     for (j = todo.count; j < todo.count + 2 * v_lanes; j++) todo.x[j] = 0;
     for (j = 0; j < todo.count; j += 2 * v_lanes) {
-        V a[2];
-        EACH(a[u] = v_load(todo.x + j + u * v_lanes);)
+        v_t a[2];
+        v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
         LGELU__FN(beyond)(a, &g);
-        EACH(v_store(todo.x + j + u * v_lanes, a[u]);)
+        v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
     }
     for (i = j = 0; i < todo.vectors; i++) {
         float *p = y + todo.at[i];
@@ -4765,12 +4766,12 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, con
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
 {
     lgelu__gate p;
-    G g;
+    v_gate g;
     size_t i;
     if (!lgelu__ordinary(lambda)) {
         if (lambda > FLT_MAX)
             for (i = 0; i < n; i += v_lanes) {
-                V a = v_load_n(x + i, n - i);
+                v_t a = v_load_n(x + i, n - i);
                 v_store_n(y + i, v_float(n_or(v_bits(v_max(v_set(0), a)), n_and(v_bits(a), n_set(INT32_MIN)))), n - i);
             }
         else
@@ -4784,89 +4785,89 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
 
 /* f' and x²φ. g = f'(-z) from the table for z < 4, f'(z) = 1 - g; E = exp(-z²/2) = (1 + e)·2^n for all z. slope_rest mends the lanes
    beyond: z > 4, where g = -z·E/√(2π)·(1 - w(1 - wP(w))); x²E below 2^-100, gathered times 2^100 in small; and tiny results. */
-#define H LGELU__FN(H)
-typedef struct { V lambda, step, k1, k2, w, c, cl, last, cap; N most; } H;
+#define v_slope   LGELU__FN(v_slope)
+typedef struct { v_t lambda, step, k1, k2, w, c, cl, last, cap; n_t most; } v_slope;
 
-LGELU__WORD void LGELU__FN(slope_rest)(V *dx, const M *out, const V *dy, const V *x, const V *b, const V *s, const V *e, const V *t, V *slope,
-                                       V *term, V *small, const H *g)
+LGELU__WORD void LGELU__FN(slope_rest)(v_t *dx, const m_t *out, const v_t *dy, const v_t *x, const v_t *b, const v_t *s, const v_t *e, const v_t *t, v_t *slope,
+                                       v_t *term, v_t *small, const v_slope *g)
 {
-    const V zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f), thin = v_set(7.888609e-31f);
-    V a[2], w[2], p[2], r[2], d[2];
-    N u_dy[2], n[2], sign[2];
-    M minus[2], far[2], faint[2], tiny[2], deep[2];
-    EACH(w[u] = v_div(g->w, s[u]);)
-    EACH(a[u] = v_abs(x[u]);)
-    EACH(u_dy[u] = v_bits(v_abs(dy[u]));)
-    EACH(n[u] = n_sub(v_bits(t[u]), v_bits(v_set(12582912.0f)));)
-    EACH(minus[u] = v_lt(x[u], zero);)
-    EACH(far[u] = v_lt(g->last, a[u]);)
-    EACH(faint[u] = m_or(n_gt(n_set(-100), n[u]), v_lt(a[u], floor));)
+    const v_t zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f), thin = v_set(7.888609e-31f);
+    v_t a[2], w[2], p[2], r[2], d[2];
+    n_t u_dy[2], n[2], sign[2];
+    m_t minus[2], far[2], faint[2], tiny[2], deep[2];
+    v_each(w[u] = v_div(g->w, s[u]);)
+    v_each(a[u] = v_abs(x[u]);)
+    v_each(u_dy[u] = v_bits(v_abs(dy[u]));)
+    v_each(n[u] = n_sub(v_bits(t[u]), v_bits(v_set(12582912.0f)));)
+    v_each(minus[u] = v_lt(x[u], zero);)
+    v_each(far[u] = v_lt(g->last, a[u]);)
+    v_each(faint[u] = m_or(n_gt(n_set(-100), n[u]), v_lt(a[u], floor));)
     LGELU__FN(tail)(p, w);
-    EACH(p[u] = v_fnma(w[u], p[u], one);)
-    EACH(p[u] = v_fms(w[u], p[u], g->cl);)
-    EACH(p[u] = v_fnma(p[u], v_add(e[u], one), e[u]);)
-    EACH(p[u] = v_mul(p[u], v_mul(b[u], g->c));)
-    EACH(r[u] = v_fma(b[u], g->c, p[u]);)                                  /* -g = r·2^n */
-    EACH(p[u] = v_select(faint[u], zero, v_float(n_add(v_bits(r[u]), n_up(n[u], 23))));)
-    EACH(slope[u] = v_select(far[u], v_select(minus[u], v_sub(zero, p[u]), v_add(one, p[u])), slope[u]);)
-    EACH(slope[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], slope[u]);)
-    EACH(dx[u] = v_mul(dy[u], slope[u]);)
-    EACH(p[u] = v_select(faint[u], zero, term[u]);)
-    EACH(term[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], p[u]);)
-    EACH(deep[u] = m_and(m_or(faint[u], n_gt(v_bits(thin), v_bits(v_abs(dx[u])))), out[u]);)
-    EACH(deep[u] = m_and(deep[u], m_and(m_and(v_lt(zero, a[u]), v_lt(a[u], g->cap)),
+    v_each(p[u] = v_fnma(w[u], p[u], one);)
+    v_each(p[u] = v_fms(w[u], p[u], g->cl);)
+    v_each(p[u] = v_fnma(p[u], v_add(e[u], one), e[u]);)
+    v_each(p[u] = v_mul(p[u], v_mul(b[u], g->c));)
+    v_each(r[u] = v_fma(b[u], g->c, p[u]);)                                  /* -g = r·2^n */
+    v_each(p[u] = v_select(faint[u], zero, v_float(n_add(v_bits(r[u]), n_up(n[u], 23))));)
+    v_each(slope[u] = v_select(far[u], v_select(minus[u], v_sub(zero, p[u]), v_add(one, p[u])), slope[u]);)
+    v_each(slope[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], slope[u]);)
+    v_each(dx[u] = v_mul(dy[u], slope[u]);)
+    v_each(p[u] = v_select(faint[u], zero, term[u]);)
+    v_each(term[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), a[u], p[u]);)
+    v_each(deep[u] = m_and(m_or(faint[u], n_gt(v_bits(thin), v_bits(v_abs(dx[u])))), out[u]);)
+    v_each(deep[u] = m_and(deep[u], m_and(m_and(v_lt(zero, a[u]), v_lt(a[u], g->cap)),
                                         m_and(n_gt(u_dy[u], n_set(0)), n_gt(n_set(0x7F800000), u_dy[u]))));)
     if (!m_any(m_or(deep[0], deep[1]))) return;
-    EACH(p[u] = v_mul(v_fma(e[u], s[u], s[u]), v_float(n_up(n_add(n_max(n[u], n_set(-226)), n_set(227)), 23)));)
-    EACH(d[u] = v_mul(v_max(a[u], v_set(7.7037198e-34f)), v_set(1125899906842624.0f));)        /* 2^50 a */
-    EACH(p[u] = v_select(v_lt(a[u], floor), v_mul(d[u], d[u]), p[u]);)
-    EACH(*small = v_fma(v_select(m_and(faint[u], deep[u]), dy[u], zero), p[u], *small);)
-    EACH(tiny[u] = n_gt(v_bits(thin), u_dy[u]);)                            /* dy below 2^-100: times 2^100 */
-    EACH(d[u] = v_mul(v_whole(u_dy[u]), v_set(1.7763568394002505e-15f));)
-    EACH(d[u] = v_select(n_gt(n_set(0x00800000), u_dy[u]), d[u], v_float(n_add(u_dy[u], n_set(100 << 23))));)
-    EACH(far[u] = m_and(far[u], minus[u]);)
-    EACH(p[u] = v_mul(v_select(tiny[u], d[u], v_abs(dy[u])), v_select(far[u], r[u], v_abs(slope[u])));)
-    EACH(n[u] = n_add(n_select(far[u], n[u], n_set(0)), n_select(tiny[u], n_set(-100), n_set(0)));)
-    EACH(sign[u] = n_and(n_sub(v_bits(dy[u]), n_select(far[u], n_set(INT32_MIN), n_and(v_bits(slope[u]), n_set(INT32_MIN)))), n_set(INT32_MIN));)
+    v_each(p[u] = v_mul(v_fma(e[u], s[u], s[u]), v_float(n_up(n_add(n_max(n[u], n_set(-226)), n_set(227)), 23)));)
+    v_each(d[u] = v_mul(v_max(a[u], v_set(7.7037198e-34f)), v_set(1125899906842624.0f));)        /* 2^50 a */
+    v_each(p[u] = v_select(v_lt(a[u], floor), v_mul(d[u], d[u]), p[u]);)
+    v_each(*small = v_fma(v_select(m_and(faint[u], deep[u]), dy[u], zero), p[u], *small);)
+    v_each(tiny[u] = n_gt(v_bits(thin), u_dy[u]);)                            /* dy below 2^-100: times 2^100 */
+    v_each(d[u] = v_mul(v_whole(u_dy[u]), v_set(1.7763568394002505e-15f));)
+    v_each(d[u] = v_select(n_gt(n_set(0x00800000), u_dy[u]), d[u], v_float(n_add(u_dy[u], n_set(100 << 23))));)
+    v_each(far[u] = m_and(far[u], minus[u]);)
+    v_each(p[u] = v_mul(v_select(tiny[u], d[u], v_abs(dy[u])), v_select(far[u], r[u], v_abs(slope[u])));)
+    v_each(n[u] = n_add(n_select(far[u], n[u], n_set(0)), n_select(tiny[u], n_set(-100), n_set(0)));)
+    v_each(sign[u] = n_and(n_sub(v_bits(dy[u]), n_select(far[u], n_set(INT32_MIN), n_and(v_bits(slope[u]), n_set(INT32_MIN)))), n_set(INT32_MIN));)
     LGELU__FN(assemble)(p, n);
-    EACH(dx[u] = v_select(deep[u], v_float(n_or(v_bits(p[u]), sign[u])), dx[u]);)
+    v_each(dx[u] = v_select(deep[u], v_float(n_or(v_bits(p[u]), sign[u])), dx[u]);)
 }
 
 /* dx, and dy·x²E added to sum: the first vector's before the second's */
-LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum, V *small, const H *g)
+LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, const v_t *given, const v_t *x, v_t *sum, v_t *small, const v_slope *g)
 {
-    const V magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f);
-    V a[2], b[2], s[2], l[2], t[2], e[2], d[2], q[2], dy[2], term[2];
-    I i[2];
-    M out[2];
-    EACH(dy[u] = given[u];)
-    EACH(a[u] = v_abs(x[u]);)
-    EACH(b[u] = v_float(n_max(v_bits(floor), n_min(v_bits(g->cap), v_bits(a[u]))));)    /* whole numbers: the adders are busy */
-    EACH(i[u] = v_index(n_down(v_bits(v_fma(b[u], g->step, v_set(8))), 20));)
-    EACH(s[u] = v_mul(b[u], b[u]);)
-    EACH(t[u] = v_fma(s[u], g->k1, magic);)
-    EACH(d[u] = v_fma(b[u], g->lambda, v_table(lgelu__slope[0], i[u]));)
-    EACH(l[u] = v_fms(b[u], b[u], s[u]);)
-    EACH(e[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    EACH(q[u] = v_fma(d[u], v_table(lgelu__slope[8], i[u]), v_table(lgelu__slope[7], i[u]));)
-    EACH(e[u] = v_fma(s[u], g->k2, e[u]);)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[6], i[u]));)
-    EACH(l[u] = v_fma(l[u], g->k1, e[u]);)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[5], i[u]));)
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[4], i[u]));)
+    const v_t magic = v_set(12582912.0f), zero = v_set(0), one = v_set(1), floor = v_set(9.094947e-13f);
+    v_t a[2], b[2], s[2], l[2], t[2], e[2], d[2], q[2], dy[2], term[2];
+    i_t i[2];
+    m_t out[2];
+    v_each(dy[u] = given[u];)
+    v_each(a[u] = v_abs(x[u]);)
+    v_each(b[u] = v_float(n_max(v_bits(floor), n_min(v_bits(g->cap), v_bits(a[u]))));)    /* whole numbers: the adders are busy */
+    v_each(i[u] = v_index(n_down(v_bits(v_fma(b[u], g->step, v_set(8))), 20));)
+    v_each(s[u] = v_mul(b[u], b[u]);)
+    v_each(t[u] = v_fma(s[u], g->k1, magic);)
+    v_each(d[u] = v_fma(b[u], g->lambda, v_table(lgelu__slope[0], i[u]));)
+    v_each(l[u] = v_fms(b[u], b[u], s[u]);)
+    v_each(e[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
+    v_each(q[u] = v_fma(d[u], v_table(lgelu__slope[8], i[u]), v_table(lgelu__slope[7], i[u]));)
+    v_each(e[u] = v_fma(s[u], g->k2, e[u]);)
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[6], i[u]));)
+    v_each(l[u] = v_fma(l[u], g->k1, e[u]);)
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[5], i[u]));)
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[4], i[u]));)
     LGELU__FN(exp2m1)(e, l);
-    EACH(e[u] = v_fma(l[u], e[u], v_set(lgelu__exp2[0]));)
-    EACH(e[u] = v_fma(l[u], e[u], zero);)                   /* fma: no compiler may draw a later sum into the product */
-    EACH(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[3], i[u]));)
-    EACH(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__slope[1], i[u]));)
-    EACH(q[u] = v_fma(d[u], v_table(lgelu__slope[2], i[u]), q[u]);)
-    EACH(term[u] = v_float(n_add(v_bits(v_fma(e[u], s[u], s[u])), n_up(v_bits(t[u]), 23)));)
-    EACH(q[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u]));)
-    EACH(out[u] = m_or(n_gt(n_sub(v_bits(a[u]), n_set(0x2B800000 + INT32_MIN)), g->most),          /* below 2^-40 or beyond the table */
+    v_each(e[u] = v_fma(l[u], e[u], v_set(lgelu__exp2[0]));)
+    v_each(e[u] = v_fma(l[u], e[u], zero);)                   /* fma: no compiler may draw a later sum into the product */
+    v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__slope[3], i[u]));)
+    v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__slope[1], i[u]));)
+    v_each(q[u] = v_fma(d[u], v_table(lgelu__slope[2], i[u]), q[u]);)
+    v_each(term[u] = v_float(n_add(v_bits(v_fma(e[u], s[u], s[u])), n_up(v_bits(t[u]), 23)));)
+    v_each(q[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u]));)
+    v_each(out[u] = m_or(n_gt(n_sub(v_bits(a[u]), n_set(0x2B800000 + INT32_MIN)), g->most),          /* below 2^-40 or beyond the table */
                        n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(dy[u]), 1), n_set(INT32_MAX))));)   /* 0 < abs(dy) < 2^-80 */
-    EACH(dx[u] = v_mul(dy[u], q[u]);)
+    v_each(dx[u] = v_mul(dy[u], q[u]);)
     if (m_any(m_or(out[0], out[1]))) LGELU__FN(slope_rest)(dx, out, dy, x, b, s, e, t, q, term, small, g);
-    EACH(*sum = v_fma(dy[u], term[u], *sum);)
+    v_each(*sum = v_fma(dy[u], term[u], *sum);)
 }
 
 /* 16 virtual lanes in float for 256 elements, then in double */
@@ -4874,7 +4875,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(V *dx, const V *given, const V *x, V *sum
 static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, const float *dy, const float *x, float lambda, size_t n)
 {
     lgelu__slope_gate p;
-    H g;
+    v_slope g;
     double total[16] = { 0 };
     float part[32], scaled[256];
     size_t i, j, k;
@@ -4883,7 +4884,7 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
         double sum = 0;
         if (lambda > FLT_MAX)
             for (i = 0; dx && i < n; i += v_lanes) {
-                V a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);
+                v_t a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);
                 v_store_n(dx + i, v_mul(v_load_n(dy + i, n - i), v_select(v_lt(zero, a), one, v_max(zero, a))), n - i);
             }
         else
@@ -4906,11 +4907,11 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
             z = scaled;
         }
         for (j = 0; j < 16; j += v_lanes) {
-            V sum = v_set(0), small = v_set(0);
+            v_t sum = v_set(0), small = v_set(0);
             for (k = j; k < m; k += 32) {
                 const int whole = k + 16 + v_lanes <= m;
                 const size_t rest = whole ? 0 : m - k, more = rest > 16 ? rest - 16 : 0;
-                V a[2], b[2];
+                v_t a[2], b[2];
                 a[0] = whole ? v_load(z + k) : v_load_n(z + k, rest);
                 b[0] = whole ? v_load(dy + i + k) : v_load_n(dy + i + k, rest);
                 a[1] = whole ? v_load(z + k + 16) : more ? v_load_n(z + k + 16, more) : v_set(0);
@@ -4967,7 +4968,7 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
             for (j = c; j < c + block; j++) LGELU__FN(forward)(y + o * channels + j, x + o * channels + j, lambda[j], 1);
         for (j = 0; !odd && j < block; j += v_lanes) {
             const size_t m = block - j;
-            G g;
+            v_gate g;
             g.lambda = v_load(t[0] + j); g.step = v_load(t[1] + j); g.scale = v_load(t[2] + j); g.k1 = v_load(t[3] + j);
             g.k2 = v_load(t[4] + j);     g.w = v_load(t[5] + j);    g.c = v_load(t[6] + j);     g.cl = v_load(t[7] + j);
             g.last = v_load(t[8] + j);   g.left = v_load(t[9] + j); g.right = v_load(t[10] + j);
@@ -4976,17 +4977,17 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
                 const float *p = x + o * channels + c + j;
                 float *q = y + o * channels + c + j;
                 const int two = o + 1 < outer;
-                M out[2];
-                V a[2], b[2];
+                m_t out[2];
+                v_t a[2], b[2];
                 a[0] = v_load_n(p, m);
                 a[1] = two ? v_load_n(p + channels, m) : a[0];
                 LGELU__FN(middle)(b, a, out, &g);
                 if (m_any(m_or(out[0], out[1]))) {
-                    EACH(b[u] = v_select(out[u], v_max(v_set(-0.0f), a[u]), b[u]);)
-                    EACH(out[u] = m_and(m_and(out[u], v_lt(v_set(0), v_abs(a[u]))), m_and(v_lt(g.left, a[u]), v_lt(a[u], g.right)));)
+                    v_each(b[u] = v_select(out[u], v_max(v_set(-0.0f), a[u]), b[u]);)
+                    v_each(out[u] = m_and(m_and(out[u], v_lt(v_set(0), v_abs(a[u]))), m_and(v_lt(g.left, a[u]), v_lt(a[u], g.right)));)
                     if (m_any(m_or(out[0], out[1]))) {
                         LGELU__FN(beyond)(a, &g);
-                        EACH(b[u] = v_select(out[u], a[u], b[u]);)
+                        v_each(b[u] = v_select(out[u], a[u], b[u]);)
                     }
                 }
                 v_store_n(q, b[0], m);
@@ -5030,18 +5031,18 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
             }
         for (j = 0; !odd && j < block; j += v_lanes) {
             const size_t m = block - j;
-            const V scale = v_load(t[9] + j);
+            const v_t scale = v_load(t[9] + j);
             double total[16] = { 0 };
-            H g;
+            v_slope g;
             g.lambda = v_load(t[0] + j); g.step = v_load(t[1] + j); g.k1 = v_load(t[2] + j); g.k2 = v_load(t[3] + j); g.w = v_load(t[4] + j);
             g.c = v_load(t[5] + j);      g.cl = v_load(t[6] + j);   g.last = v_load(t[7] + j); g.cap = v_load(t[8] + j); g.most = n_load(most + j);
             for (o = 0; o < outer;) {
-                V sum = v_set(0), small = v_set(0);
+                v_t sum = v_set(0), small = v_set(0);
                 const size_t end = outer - o < 32 ? outer : o + 32;
                 for (; o < end; o += 2) {
                     const size_t at = o * channels + c + j;
                     const int two = o + 1 < outer;
-                    V a[2], b[2];
+                    v_t a[2], b[2];
                     a[0] = v_mul(v_load_n(x + at, m), scale);
                     b[0] = v_load_n(dy + at, m);
                     a[1] = two ? v_mul(v_load_n(x + at + channels, m), scale) : v_set(0);
@@ -5064,104 +5065,104 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 /* 2u·log2(e) = abs(x)·(A + B x²), A and B in two floats, x² with its residue: 2^-that = E = (1 + e)·2^n by three exact reductions
    of one term each (1e-7). x σ(2u) is x/(1 + E) for x > 0 and x E/(1 + E) for x < 0, without cancellation: under 3 ulp.
    f' = (1 + wDE/(1 + E))/(1 + E) at w = x > 0 and (1 - wD/(1 + E))·E/(1 + E) at -w, D = 2u'. */
-LGELU__WORD void LGELU__FN(sigmoid)(V *w, V *e, N *n, V *E)
+LGELU__WORD void LGELU__FN(sigmoid)(v_t *w, v_t *e, n_t *n, v_t *E)
 {
-    const V magic = v_set(12582912.0f), one = v_set(1);
-    const N bias = v_bits(magic);
-    V s[2], l[2], h[2], t[2], f[2];
-    EACH(w[u] = v_max(v_set(7.888609e-31f), v_min(v_set(11), w[u]));)
-    EACH(s[u] = v_mul(w[u], w[u]);)
-    EACH(l[u] = v_fms(w[u], w[u], s[u]);)
-    EACH(h[u] = v_mul(s[u], v_set(lgelu__tanh[2]));)
-    EACH(l[u] = v_fma(l[u], v_set(lgelu__tanh[2]), v_fma(s[u], v_set(lgelu__tanh[3]), v_fms(s[u], v_set(lgelu__tanh[2]), h[u])));)
-    EACH(l[u] = v_add(l[u], v_set(lgelu__tanh[1]));)
-    EACH(t[u] = v_fma(w[u], v_set(lgelu__tanh[0]), magic);)
-    EACH(n[u] = n_sub(v_bits(t[u]), bias);)
-    EACH(f[u] = v_fma(w[u], v_set(lgelu__tanh[0]), v_sub(magic, t[u]));)
-    EACH(t[u] = v_fma(w[u], h[u], magic);)
-    EACH(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    EACH(f[u] = v_add(f[u], v_fma(w[u], l[u], v_fma(w[u], h[u], v_sub(magic, t[u]))));)
-    EACH(t[u] = v_add(f[u], magic);)
-    EACH(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    EACH(f[u] = v_add(f[u], v_sub(magic, t[u]));)
+    const v_t magic = v_set(12582912.0f), one = v_set(1);
+    const n_t bias = v_bits(magic);
+    v_t s[2], l[2], h[2], t[2], f[2];
+    v_each(w[u] = v_max(v_set(7.888609e-31f), v_min(v_set(11), w[u]));)
+    v_each(s[u] = v_mul(w[u], w[u]);)
+    v_each(l[u] = v_fms(w[u], w[u], s[u]);)
+    v_each(h[u] = v_mul(s[u], v_set(lgelu__tanh[2]));)
+    v_each(l[u] = v_fma(l[u], v_set(lgelu__tanh[2]), v_fma(s[u], v_set(lgelu__tanh[3]), v_fms(s[u], v_set(lgelu__tanh[2]), h[u])));)
+    v_each(l[u] = v_add(l[u], v_set(lgelu__tanh[1]));)
+    v_each(t[u] = v_fma(w[u], v_set(lgelu__tanh[0]), magic);)
+    v_each(n[u] = n_sub(v_bits(t[u]), bias);)
+    v_each(f[u] = v_fma(w[u], v_set(lgelu__tanh[0]), v_sub(magic, t[u]));)
+    v_each(t[u] = v_fma(w[u], h[u], magic);)
+    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
+    v_each(f[u] = v_add(f[u], v_fma(w[u], l[u], v_fma(w[u], h[u], v_sub(magic, t[u]))));)
+    v_each(t[u] = v_add(f[u], magic);)
+    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
+    v_each(f[u] = v_add(f[u], v_sub(magic, t[u]));)
     LGELU__FN(exp2m1)(e, f);
-    EACH(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
-    EACH(e[u] = v_fma(f[u], e[u], one);)
-    EACH(E[u] = v_select(v_lt(v_set(-100), v_whole(n[u])), v_float(n_add(v_bits(e[u]), n_up(n[u], 23))), v_set(0));)
+    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
+    v_each(e[u] = v_fma(f[u], e[u], one);)
+    v_each(E[u] = v_select(v_lt(v_set(-100), v_whole(n[u])), v_float(n_add(v_bits(e[u]), n_up(n[u], 23))), v_set(0));)
 }
 
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
-    const V one = v_set(1), zero = v_set(0);
+    const v_t one = v_set(1), zero = v_set(0);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        V a[2], w[2], e[2], E[2], r[2];
-        N k[2];
+        v_t a[2], w[2], e[2], E[2], r[2];
+        n_t k[2];
         a[0] = v_load_n(x + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
-        EACH(w[u] = v_abs(a[u]);)
+        v_each(w[u] = v_abs(a[u]);)
         LGELU__FN(sigmoid)(w, e, k, E);
-        EACH(r[u] = v_div(v_select(v_lt(a[u], zero), v_mul(w[u], e[u]), a[u]), v_add(one, E[u]));)
-        EACH(e[u] = v_select(v_lt(a[u], zero), r[u], one);)
+        v_each(r[u] = v_div(v_select(v_lt(a[u], zero), v_mul(w[u], e[u]), a[u]), v_add(one, E[u]));)
+        v_each(e[u] = v_select(v_lt(a[u], zero), r[u], one);)
         LGELU__FN(assemble)(e, k);
-        EACH(e[u] = v_select(n_gt(n_set(0x0D800000), v_bits(v_abs(a[u]))), LGELU__FN(half)(v_abs(a[u])), e[u]);)
-        EACH(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(a[u]), n_set(INT32_MIN))));)
-        EACH(r[u] = v_select(v_lt(v_set(7.888609e-31f), a[u]), r[u], e[u]);)
-        EACH(r[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], r[u]);)
+        v_each(e[u] = v_select(n_gt(n_set(0x0D800000), v_bits(v_abs(a[u]))), LGELU__FN(half)(v_abs(a[u])), e[u]);)
+        v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(a[u]), n_set(INT32_MIN))));)
+        v_each(r[u] = v_select(v_lt(v_set(7.888609e-31f), a[u]), r[u], e[u]);)
+        v_each(r[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], r[u]);)
         v_store_n(y + i, r[0], rest);
         if (more) v_store_n(y + i + v_lanes, r[1], more);
     }
 }
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x, size_t n)
 {
-    const V one = v_set(1), zero = v_set(0), c = v_set(1.59576917f), c3 = v_set(0.214064449f);
+    const v_t one = v_set(1), zero = v_set(0), c = v_set(1.59576917f), c3 = v_set(0.214064449f);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        V a[2], b[2], w[2], e[2], E[2], q[2], d[2], r[2];
-        N k[2];
-        M minus[2], deep[2];
+        v_t a[2], b[2], w[2], e[2], E[2], q[2], d[2], r[2];
+        n_t k[2];
+        m_t minus[2], deep[2];
         a[0] = v_load_n(x + i, rest);
         b[0] = v_load_n(dy + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
         b[1] = more ? v_load_n(dy + i + v_lanes, more) : zero;
-        EACH(w[u] = v_abs(a[u]);)
+        v_each(w[u] = v_abs(a[u]);)
         LGELU__FN(sigmoid)(w, e, k, E);
-        EACH(minus[u] = v_lt(a[u], zero);)
-        EACH(q[u] = v_div(one, v_add(one, E[u]));)
-        EACH(d[u] = v_mul(w[u], v_fma(v_mul(w[u], w[u]), c3, c));)
-        EACH(d[u] = v_select(minus[u], v_sub(zero, d[u]), v_mul(d[u], E[u]));)
-        EACH(r[u] = v_mul(q[u], v_fma(d[u], q[u], one));)                   /* without E for x < 0 */
-        EACH(d[u] = v_mul(b[u], v_select(minus[u], v_mul(r[u], E[u]), r[u]));)
-        EACH(deep[u] = m_and(minus[u], m_and(n_gt(n_set(-99), k[u]), v_lt(w[u], v_set(11))));)
+        v_each(minus[u] = v_lt(a[u], zero);)
+        v_each(q[u] = v_div(one, v_add(one, E[u]));)
+        v_each(d[u] = v_mul(w[u], v_fma(v_mul(w[u], w[u]), c3, c));)
+        v_each(d[u] = v_select(minus[u], v_sub(zero, d[u]), v_mul(d[u], E[u]));)
+        v_each(r[u] = v_mul(q[u], v_fma(d[u], q[u], one));)                   /* without E for x < 0 */
+        v_each(d[u] = v_mul(b[u], v_select(minus[u], v_mul(r[u], E[u]), r[u]));)
+        v_each(deep[u] = m_and(minus[u], m_and(n_gt(n_set(-99), k[u]), v_lt(w[u], v_set(11))));)
         if (m_any(m_or(deep[0], deep[1]))) {
-            EACH(r[u] = v_mul(b[u], v_mul(r[u], e[u]));)
-            EACH(e[u] = v_max(v_abs(r[u]), v_set(1e-37f));)
+            v_each(r[u] = v_mul(b[u], v_mul(r[u], e[u]));)
+            v_each(e[u] = v_max(v_abs(r[u]), v_set(1e-37f));)
             LGELU__FN(assemble)(e, k);
-            EACH(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(r[u]), n_set(INT32_MIN))));)
-            EACH(d[u] = v_select(deep[u], e[u], d[u]);)
+            v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(r[u]), n_set(INT32_MIN))));)
+            v_each(d[u] = v_select(deep[u], e[u], d[u]);)
         }
-        EACH(d[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], d[u]);)
+        v_each(d[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], d[u]);)
         v_store_n(dx + i, d[0], rest);
         if (more) v_store_n(dx + i + v_lanes, d[1], more);
     }
 }
-#undef G
-#undef H
-#undef EACH
+#undef v_gate
+#undef v_slope
+#undef v_each
 
 /* ---- 16-bit numbers ---- */
-LGELU__WORD V LGELU__FN(from_bf16)(S a)
+LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
 {
-    N b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
+    n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
     return v_float(n_select(n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000)), quiet, b));
 }
 /* in whole numbers, for the processor's own instruction flushes subnormals */
-LGELU__WORD S LGELU__FN(to_bf16)(V a)
+LGELU__WORD s_t LGELU__FN(to_bf16)(v_t a)
 {
-    N b = v_bits(a), high = n_down(b, 16), r = n_add(n_add(b, n_set(0x7FFF)), n_and(high, n_set(1)));
-    M nan = n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000));
+    n_t b = v_bits(a), high = n_down(b, 16), r = n_add(n_add(b, n_set(0x7FFF)), n_and(high, n_set(1)));
+    m_t nan = n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000));
     return s_narrow(n_select(nan, n_or(high, n_set(0x40)), n_down(r, 16)));
 }
 static LGELU__TARGET void LGELU__FN(from16)(float *y, const uint16_t *x, int format, size_t n)
@@ -5180,7 +5181,7 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
    bf16 subnormal) take a step to the side of the exact f, which is never a middle. Those below f16's normal numbers may stay. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format, size_t n)
 {
-    const N low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
+    const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
     float a;
     size_t i, j;
     for (i = 0; i < n; i += v_lanes) {
@@ -5231,7 +5232,7 @@ LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uin
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
     float t[4][v_lanes];
-    N a, b, c, d, p, q, low_p, low_q;
+    n_t a, b, c, d, p, q, low_p, low_q;
     int i;
     for (i = 0; i < v_lanes; i++) {
         uint64_t count = (block + (uint64_t)i) & (UINT64_MAX >> 2);
@@ -5255,8 +5256,8 @@ LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uin
 static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const float *x, float lambda, size_t n,
                                                 uint64_t seed, uint64_t stream, uint64_t first)
 {
-    const V least = v_set(8.6736174e-19f), zero = v_set(0);               /* 2^-60: Q = 1/2 */
-    const N minus = n_set(INT32_MIN);
+    const v_t least = v_set(8.6736174e-19f), zero = v_set(0);               /* 2^-60: Q = 1/2 */
+    const n_t minus = n_set(INT32_MIN);
     float r[512 + 4 * v_lanes], w[512], f[512];
     lgelu__coin p;
     size_t i, j, m, skip = (size_t)(first & 3);
@@ -5269,17 +5270,17 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
         m = n - i < 512 ? n - i : 512;
         for (j = 0; j < skip + m; j += 4 * v_lanes) LGELU__FN(random)(r + j, seed, stream, (first >> 2) + (i + j) / 4);
         for (j = 0; j < m; j += v_lanes) {
-            V a = v_abs(v_load_n(x + i + j, m - j));
-            M tiny = n_gt(n_set(0x00800000), v_bits(a));
+            v_t a = v_abs(v_load_n(x + i + j, m - j));
+            m_t tiny = n_gt(n_set(0x00800000), v_bits(a));
             a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)), v_select(tiny, v_set(p.s3), v_set(p.s2)));
             v_store(w + j, v_sub(zero, v_max(v_min(a, v_set(p.cap)), least)));   /* 0·inf becomes cap */
         }
         LGELU__FN(forward)(f, w, p.m, j);
         for (j = 0; j < m; j += v_lanes) {
-            V a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j), shut = v_float(n_and(v_bits(open), minus));
-            N t = v_cut(v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));   /* -T */
-            N s = n_add(v_bits(v_load(r + skip + j)), minus);                     /* signed order for unsigned */
-            M plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(0x7F800000));
+            v_t a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j), shut = v_float(n_and(v_bits(open), minus));
+            n_t t = v_cut(v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));   /* -T */
+            n_t s = n_add(v_bits(v_load(r + skip + j)), minus);                     /* signed order for unsigned */
+            m_t plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(0x7F800000));
             rare = n_gt(n_sub(minus, t), n_select(plus, n_sub(n_set(-1), s), s));
             open = v_select(rare, v_select(plus, shut, open), v_select(plus, open, shut));
             v_store_n(y + i + j, v_select(nan, v_float(n_or(v_bits(a), n_set(0x00400000))), open), m - j);
@@ -5290,11 +5291,11 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
 /* ---- optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const V scale = v_set(o->scale), k1 = v_set(o->k1), k2 = v_set(o->k2), beta2 = v_set(o->beta2), rate = v_set(o->rate),
+    const v_t scale = v_set(o->scale), k1 = v_set(o->k1), k2 = v_set(o->k2), beta2 = v_set(o->beta2), rate = v_set(o->rate),
             root = v_set(o->root), eps = v_set(o->eps), decay = v_set(o->decay);
     size_t i;
     for (i = 0; i < n; i += v_lanes) {
-        V a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, scale);
+        v_t a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, scale);
         a = v_fnma(k1, v_fnma(q, scale, a), a);
         b = v_fma(v_mul(k2, d), d, v_mul(beta2, b));
         v_store_n(mean + i, a, n - i);
@@ -5305,11 +5306,11 @@ static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square,
 }
 static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const V scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->k1), decay = v_set(o->decay);
+    const v_t scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->k1), decay = v_set(o->decay);
     size_t i;
     (void)square;
     for (i = 0; i < n; i += v_lanes) {
-        V a = v_load_n(w + i, n - i), b = v_fma(v_load_n(g + i, n - i), scale, v_mul(decay, a));
+        v_t a = v_load_n(w + i, n - i), b = v_fma(v_load_n(g + i, n - i), scale, v_mul(decay, a));
         b = v_fma(momentum, v_load_n(mean + i, n - i), b);
         v_store_n(mean + i, b, n - i);
         v_store_n(w + i, v_fnma(rate, b, a), n - i);
@@ -5328,10 +5329,10 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
 
 /* ---- softmax ---- */
 /* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
-LGELU__WORD V LGELU__FN(exp)(V x)
+LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
-    const V magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
-    V n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
+    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
+    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
     r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
     p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
     p = v_fma(r, p, v_set(8.33333333e-3f));
@@ -5346,14 +5347,14 @@ static LGELU__TARGET float LGELU__FN(max)(const float *x, size_t n)
 {
     float most = -HUGE_VALF, s[16];
     size_t i, j;
-    V a = v_set(most);
+    v_t a = v_set(most);
     for (i = 0; i + v_lanes <= n; i += v_lanes) a = v_max(v_load(x + i), a);
     v_store(s, a);
     for (j = 0; j < v_lanes; j++) most = s[j] > most ? s[j] : most;
     for (; i < n; i++) most = x[i] > most ? x[i] : most;
     return most;
 }
-LGELU__WORD V LGELU__FN(head)(V a, size_t n)                          /* its first n numbers, then zeros */
+LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
 {
     float t[v_lanes];
     if (n >= v_lanes) return a;
@@ -5363,15 +5364,15 @@ LGELU__WORD V LGELU__FN(head)(V a, size_t n)                          /* its fir
 }
 static LGELU__TARGET float LGELU__FN(sum_exp)(float *p, const float *x, float shift, size_t n)
 {
-    const V s = v_set(shift);
+    const v_t s = v_set(shift);
     float sum[16];
     size_t i, j;
-    V a[16 / v_lanes];
+    v_t a[16 / v_lanes];
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16)
         for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
             size_t k = i + j * v_lanes;
-            V e = LGELU__FN(exp)(v_sub(v_load_n(x + k, n - k), s));
+            v_t e = LGELU__FN(exp)(v_sub(v_load_n(x + k, n - k), s));
             if (p) v_store_n(p + k, e, n - k);
             a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
         }
@@ -5380,7 +5381,7 @@ static LGELU__TARGET float LGELU__FN(sum_exp)(float *p, const float *x, float sh
 }
 static LGELU__TARGET void LGELU__FN(softmax)(float *p, const float *x, float shift, float scale, size_t n)
 {
-    const V s = v_set(shift), c = v_set(scale);
+    const v_t s = v_set(shift), c = v_set(scale);
     size_t i;
     for (i = 0; i < n; i += v_lanes)
         v_store_n(p + i, v_mul(c, LGELU__FN(exp)(v_sub(v_load_n(x + i, n - i), s))), n - i);
@@ -5394,7 +5395,7 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
 }
 static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale, size_t n)
 {
-    const V s = v_set(scale);
+    const v_t s = v_set(scale);
     size_t i;
     for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
 }
@@ -5403,7 +5404,7 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 /* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing ---- */
 static LGELU__TARGET void LGELU__FN(softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n)
 {
-    V a[16 / v_lanes], s = v_set(scale), mean;
+    v_t a[16 / v_lanes], s = v_set(scale), mean;
     float sum[16];
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
@@ -5418,7 +5419,7 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *dx, const float *dp
 }
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
 {
-    V a[16 / v_lanes], mean = v_set(0), r;
+    v_t a[16 / v_lanes], mean = v_set(0), r;
     float sum[16];
     size_t i, j;
     int pass;
@@ -5426,7 +5427,7 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
         for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
         for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
             size_t k = i + j * v_lanes;
-            V d = v_sub(v_load_n(x + k, n - k), mean);
+            v_t d = v_sub(v_load_n(x + k, n - k), mean);
             a[j] = pass ? (d = LGELU__FN(head)(d, n - k), v_fma(d, d, a[j])) : v_add(a[j], d);
         }
         for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
@@ -5443,13 +5444,13 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
 static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat,
                                                         const float *gain, size_t n)
 {
-    V a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
+    v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
     float sum[2][16];
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++) a[0][j] = a[1][j] = v_set(0);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        V d = v_load_n(dy + k, n - k), h = v_mul(v_sub(v_load_n(x + k, n - k), mean), r), g = v_fma(d, v_load_n(gain + k, n - k), v_set(0));
+        v_t d = v_load_n(dy + k, n - k), h = v_mul(v_sub(v_load_n(x + k, n - k), mean), r), g = v_fma(d, v_load_n(gain + k, n - k), v_set(0));
         v_store_n(dgain + k, v_fma(d, h, v_load_n(dgain + k, n - k)), n - k);
         v_store_n(dgain + n + k, v_add(d, v_load_n(dgain + n + k, n - k)), n - k);
         a[0][j] = v_add(a[0][j], g);
@@ -5460,7 +5461,7 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     b = v_set(lgelu__fold(sum[0]) / (float)n);
     c = v_set(lgelu__fold(sum[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
-        V h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
+        v_t h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
         v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
     }
 }
@@ -5513,7 +5514,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float 
 {
     for (; run; run--, c += 2 * v_lanes, s = s ? s + 2 * v_lanes : s, b += b_next) {
         const float *g[3], *h = b;           /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
-        V sum[v_rows][2], t[2], x;
+        v_t sum[v_rows][2], t[2], x;
         size_t i, v, l;
         LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
         LGELU__UNROLL for (i = 0; i < rows; i++)
@@ -5550,7 +5551,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 {
     size_t i, j, l, w;
     const float *in = x->x;
-    V t[4];
+    v_t t[4];
     if (x->read) {
         w = step == 2 * v_lanes ? cols : 2 * v_lanes;
         for (j = 0; j < cols; j += w, out += step) x->read(x->from, out, out_row, row, rows, col + j, cols - j < w ? cols - j : w);
@@ -5636,7 +5637,7 @@ static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size
 
 LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)
 {
-    V s[4], t[4];
+    v_t s[4], t[4];
     size_t i, v, rest;
     LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = accumulate ? v_load_n(sum + v * v_lanes, n - v * v_lanes) : v_set(0);
     for (rest = m; rest; ) {
@@ -5663,7 +5664,7 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, si
     for (; j < end; j += v_lanes) {
         const size_t n = end - j < v_lanes ? end - j : v_lanes;
         const float *b = job->b.x + j * b_col;
-        V sum[4], t[4];
+        v_t sum[4], t[4];
         float column[4 * v_lanes];
         size_t i, l, q;
         LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = job->bias ? v_load_n(job->bias + j, n) : v_set(0);
@@ -5737,13 +5738,13 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
 {
     size_t i, t;
     for (i = 0; i < n; i += v_lanes) {
-        V sum = start ? v_load_n(start + i, n - i) : v_set(0);
+        v_t sum = start ? v_load_n(start + i, n - i) : v_set(0);
         for (t = 0; t < taps; t++) if (tap[t]) sum = v_fma(v_load_n(tap[t] + i, n - i), v_load_n(w + t * w_tap + i, n - i), sum);
         v_store_n(y + i, sum, n - i);
     }
 }
 /* Bᵀ d B with Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); d NULL: zeros */
-LGELU__WORD void LGELU__FN(winograd_line)(V *y, V a, V b, V c, V d)
+LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, v_t a, v_t b, v_t c, v_t d)
 {
     y[0] = v_sub(a, c); y[1] = v_add(b, c); y[2] = v_sub(c, b); y[3] = v_sub(b, d);
 }
@@ -5751,7 +5752,7 @@ static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const fl
 {
     size_t j, k, l;
     for (j = 0; j < n; j += v_lanes) {
-        V t[16], y[4];
+        v_t t[16], y[4];
         LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = d[k] ? v_load_n(d[k] + j, n - j) : v_set(0);
         LGELU__UNROLL for (k = 0; k < 4; k++) LGELU__FN(winograd_line)(t + 4 * k, t[4 * k], t[4 * k + 1], t[4 * k + 2], t[4 * k + 3]);
         LGELU__UNROLL for (k = 0; k < 4; k++) {
@@ -5761,16 +5762,16 @@ static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const fl
     }
 }
 /* G w Gᵀ with G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); reversed taps swap the first and the last of each four */
-LGELU__WORD void LGELU__FN(winograd_taps)(V *y, V a, V b, V c)
+LGELU__WORD void LGELU__FN(winograd_taps)(v_t *y, v_t a, v_t b, v_t c)
 {
-    V s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
+    v_t s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
     y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
 }
 static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t n, int flip)
 {
     size_t j, k, l;
     for (j = 0; j < n; j += v_lanes) {
-        V t[12], y[4];
+        v_t t[12], y[4];
         LGELU__UNROLL for (k = 0; k < 3; k++)
             LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * n + j, n - j), v_load_n(w + (3 * k + 1) * n + j, n - j), v_load_n(w + (3 * k + 2) * n + j, n - j));
         LGELU__UNROLL for (k = 0; k < 4; k++) {
@@ -5787,7 +5788,7 @@ static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *
 {
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        V t[8], z[4], a, b, c, d;
+        v_t t[8], z[4], a, b, c, d;
         LGELU__UNROLL for (k = 0; k < 4; k++) {
             a = v_load_n(m + k * step + j, n - j); b = v_load_n(m + (4 + k) * step + j, n - j);
             c = v_load_n(m + (8 + k) * step + j, n - j); d = v_load_n(m + (12 + k) * step + j, n - j);
@@ -5809,7 +5810,7 @@ static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const fl
 {
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        V t[8], d[4], zero = v_set(0);
+        v_t t[8], d[4], zero = v_set(0);
         LGELU__UNROLL for (k = 0; k < 4; k++) d[k] = dy[k] ? v_load_n(dy[k] + j, n - j) : zero;
         LGELU__UNROLL for (k = 0; k < 2; k++) {
             t[k] = d[k]; t[2 + k] = v_add(d[k], d[2 + k]); t[4 + k] = v_sub(d[k], d[2 + k]); t[6 + k] = v_sub(zero, d[2 + k]);
@@ -5823,16 +5824,16 @@ static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const fl
         m -= 16 * step;
     }
 }
-LGELU__WORD void LGELU__FN(winograd_dtaps)(V *y, V a, V b, V c, V d)
+LGELU__WORD void LGELU__FN(winograd_dtaps)(v_t *y, v_t a, v_t b, v_t c, v_t d)
 {
-    V s = v_mul(v_add(b, c), v_set(0.5f));
+    v_t s = v_mul(v_add(b, c), v_set(0.5f));
     y[0] = v_add(a, s); y[1] = v_mul(v_sub(b, c), v_set(0.5f)); y[2] = v_add(s, d);
 }
 static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n)
 {
     size_t j, k, l;
     for (j = 0; j < n; j += v_lanes) {
-        V t[12], y[3];
+        v_t t[12], y[3];
         LGELU__UNROLL for (k = 0; k < 4; k++)
             LGELU__FN(winograd_dtaps)(t + 3 * k, v_load_n(u + 4 * k * step + j, n - j), v_load_n(u + (4 * k + 1) * step + j, n - j),
                                       v_load_n(u + (4 * k + 2) * step + j, n - j), v_load_n(u + (4 * k + 3) * step + j, n - j));
@@ -5852,7 +5853,7 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
     float lane[4][v_lanes];
     size_t i, j, k;
     for (j = 0; j < n; j += v_lanes) {
-        V s = v_set(0), s_low = s, d = s, d_low = s, x, y, p, t, z;
+        v_t s = v_set(0), s_low = s, d = s, d_low = s, x, y, p, t, z;
         for (i = 0; i < rows; i++) {
             x = n - j < v_lanes ? v_load_n(a + i * n + j, n - j) : v_load(a + i * n + j);
             y = n - j < v_lanes ? v_load_n(b + i * n + j, n - j) : v_load(b + i * n + j);
@@ -5871,9 +5872,9 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
         }
     }
 }
-LGELU__WORD V LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
+LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
 {
-    V v = v_load_n(x + j, n - j);
+    v_t v = v_load_n(x + j, n - j);
     if (k) v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j)) : v_mul(v, v_load_n(k + j, n - j));
     return v;
 }
@@ -5883,7 +5884,7 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
     size_t j;
     for (; rows; rows--, y += n, a += n, b = b ? b + n : b)
         for (j = 0; j < n; j += v_lanes) {
-            V v = LGELU__FN(term)(a, ka, ca, j, n);
+            v_t v = LGELU__FN(term)(a, ka, ca, j, n);
             if (b) v = v_add(v, LGELU__FN(term)(b, kb, cb, j, n));
             v_store_n(y + j, v, n - j);
         }
@@ -5904,8 +5905,8 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 };
 
 /* the broom */
-#undef V
-#undef M
+#undef v_t
+#undef m_t
 #undef v_lanes
 #undef v_rows
 #undef v_load
@@ -5930,8 +5931,8 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_select
 #undef v_pow2
 #undef v_turn
-#undef N
-#undef I
+#undef n_t
+#undef i_t
 #undef m_and
 #undef m_any
 #undef m_or
@@ -5956,7 +5957,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_cut
 #undef n_product
 #undef n_xor
-#undef S
+#undef s_t
 #undef s_load
 #undef s_store
 #undef s_wide
