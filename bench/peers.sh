@@ -65,8 +65,11 @@ END {
 }' "$lines"
 }
 
-measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5
-measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3
-for vocabulary in 65 50304; do
-    measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
-done
+for peer in ${PEERS:-step resnet gpt}; do case $peer in
+step)   measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5 ;;
+resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3 ;;
+gpt)    for vocabulary in 65 50304; do
+            measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
+        done ;;
+*)      echo "peers: '$peer' is none of step, resnet, gpt"; exit 1 ;;
+esac; done
