@@ -4884,8 +4884,8 @@ static LGELU__TARGET double LGELU__FN(backward_sum)(float *dx, double *unit, con
         double sum = 0;
         if (lambda > FLT_MAX)
             for (i = 0; dx && i < n; i += v_lanes) {
-                v_t a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);
-                v_store_n(dx + i, v_mul(v_load_n(dy + i, n - i), v_select(v_lt(zero, a), one, v_max(zero, a))), n - i);
+                v_t a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);                     /* -0 + 0 is 0 with every compiler */
+                v_store_n(dx + i, v_mul(v_load_n(dy + i, n - i), v_select(v_lt(zero, a), one, v_add(v_max(zero, a), zero))), n - i);
             }
         else
             for (i = 0; i < n; i++) {
