@@ -65,7 +65,7 @@ END {
 }' "$lines"
 }
 
-for peer in ${PEERS:-step resnet gpt}; do case $peer in
+for peer in ${ONLY:-step resnet gpt}; do case $peer in
 step)   measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5 ;;
 resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3 ;;
 gpt)    for vocabulary in 65 50304; do
