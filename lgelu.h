@@ -520,7 +520,7 @@ LGELU_DEF double lgelu_exact(double x, double lambda)
 {
     if (!(lambda >= 0) || x != x) return (double)NAN;
     if (!(lambda > 0)) return 0.5 * x;
-    if (!(fabs(lambda * x) < 40)) return x >= 0 ? x : -0.0;
+    if (!(fabs(lambda * x) < 40)) return x > 0 ? x : copysign(0.0, x);    /* clang 14 may take x >= 0 ? x : -0.0 for a maximum */
     return x * lgelu__distribution(lgelu__z(x, lambda));
 }
 
