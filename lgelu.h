@@ -359,6 +359,9 @@ typedef struct {
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
+/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call it
+   where another plan takes over, say after lgelu_net_copy at the switch point */
+LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
 LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
                                                                       if the plan has given its place away: results stay, what lies between them may not */
@@ -3262,23 +3265,37 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
     if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
     net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
 }
-/* λ of the step to come: learned up to hardening.begin, then driven, the last step running at the target */
-static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
+static lgelu_node *lgelu__gate_of(lgelu_net *net, int k)              /* NULL: its λ is not learned */
+{
+    int i;
+    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= k; i++) {}
+    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+}
+LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_hardening hardening = plan->hardening;
-    long begin = hardening.begin, next = net->step + 1, every = plan->harden_every;
-    if (net->lambda[k] > FLT_MAX) return;                             /* ReLU already */
-    if (!(hardening.target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
-    if (!(hardening.target > 0) || net->step < begin) return;
-    if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+    const long begin = hardening.begin, every = plan->harden_every;
+    long next = net->step + 1;
+    int k;
+    if (net->status) return net->status;
+    if (!net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
     if (every > 1) next = begin + (next - begin + every - 1) / every * every;
     hardening.h = net->hardness;                                      /* linear in the s that was learned */
-    net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+    for (k = 0; k < net->hardnesses; k++) {
+        const lgelu_node *node = lgelu__gate_of(net, k);
+        if (!node) continue;
+        if (hardening.target > 0 && net->step >= begin && !(net->lambda[k] > FLT_MAX)) {      /* beyond: ReLU already */
+            if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+            net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+        }
+        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
+    }
+    return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
-    int i, k;
+    int k;
     if (net->status) return net->status;
     if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
@@ -3288,14 +3305,10 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     lgelu__update(net, plan, &o, 0, net->matrices);
     o.weight_decay = 0;                                               /* none for biases */
     lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA)
-            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
-                lgelu__update_lambda(net, plan, &o, k);
-                if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
-            }
-    }
+    for (k = 0; k < net->hardnesses; k++)                             /* learned up to hardening.begin, then driven */
+        if (lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!(plan->hardening.target > 0) || net->step <= plan->hardening.begin))
+            lgelu__update_hardness(net, plan, &o, k);
+    if (lgelu_net_harden(net, plan)) return net->status;
     if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
         memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
                (size_t)net->hardnesses * sizeof *net->lambda);
@@ -3336,11 +3349,9 @@ LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
     float s = lgelu__free(&net->hardness, lambda);
-    int i;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
     if (!(lambda >= 1) || s != s) return LGELU_E_LAMBDA;
-    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= hardness; i++) {}
-    if (net->nodes[i].gate != LGELU_GATE_LAMBDA) return LGELU_E_ARGUMENT;
+    if (!lgelu__gate_of(net, hardness)) return LGELU_E_ARGUMENT;
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
     return LGELU_OK;

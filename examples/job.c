@@ -850,11 +850,7 @@ static int train(job *j, lgelu_net *net, float target, int fresh, long last)
     plan.hardening.end    = j->steps;
     plan.hardening.shape  = (lgelu_shape)j->config.shape;
     plan.hardening.h      = net->hardness;
-    if (fresh && target > 0 && net->step)
-        for (int k = 0; k < net->hardnesses; k++) {         /* a branch: the first driven λ, as lgelu_net_step would have left it */
-            net->lambda0[k] = net->lambda[k];
-            net->lambda[k] = lgelu_harden(net->lambda[k], &plan.hardening, net->step + 1);
-        }
+    if (fresh && target > 0 && net->step) lgelu_net_harden(net, &plan);     /* a branch: its first driven λ */
     j->at = net->step;
     j->program->train(net, j, &plan, last);
     return j->error[0] || j->stopped ? -1 : 0;
