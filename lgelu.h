@@ -425,6 +425,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p)    __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)   /* the old value */
 #else                                       /* MSVC: no target attribute is needed, and an aligned int is atomic */
 #define LGELU__INLINE static __forceinline
 #define LGELU__TARGET_SCALAR
@@ -433,6 +434,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TARGET_AVX512
 #define LGELU__GET(p)    (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
+#define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
 #endif
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
@@ -472,6 +474,20 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
 #else
 #define LGELU__FETCH(p) ((void)(p))
+#endif
+
+#if defined(__GNUC__) && defined(__x86_64__) /* a moment's rest for a thread that waits */
+#define LGELU__REST() __builtin_ia32_pause()
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define LGELU__REST() __asm__ volatile("yield")
+#else
+#define LGELU__REST() ((void)0)
+#endif
+#if defined(LGELU_TRAINER) && (defined(__unix__) || defined(__APPLE__))
+#include <sched.h>
+#define LGELU__YIELD() sched_yield()
+#else
+#define LGELU__YIELD() LGELU__REST()
 #endif
 
 #define LGELU__PASTE2(a, b) a##b
@@ -1253,6 +1269,55 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
 #endif
     for (i = 0; i < count; i++) task(job, i);
 }
+/* A crew: threads called once for many short loops, since waking them takes longer than most loops. The first to come leads and does
+   the work; its loops are shared with whoever else has come. `state` counts those inside a loop, plus LGELU__OPEN while the door is
+   open; the leader changes the loop only when nobody is inside. A hook that has one thread only finds all done after the first call. */
+enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
+typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count; int next, state, came, over; } lgelu__crew;
+
+static void lgelu__wait(unsigned *turns)
+{
+    if (++*turns % 256) LGELU__REST(); else LGELU__YIELD();
+}
+static void lgelu__crew_loop(lgelu__crew *crew)
+{
+    size_t i;
+    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count) crew->task(crew->job, i);
+}
+static void lgelu__crew_run(void *user, lgelu_task *task, void *job, size_t count)   /* called by the leader */
+{
+    lgelu__crew *crew = (lgelu__crew *)user;
+    unsigned turns = 0;
+    crew->task = task; crew->job = job; crew->count = count; crew->next = 0;
+    LGELU__ADD(&crew->state, LGELU__OPEN);
+    lgelu__crew_loop(crew);
+    LGELU__ADD(&crew->state, -LGELU__OPEN);
+    while (LGELU__ADD(&crew->state, 0)) lgelu__wait(&turns);
+}
+static void lgelu__crew_join(void *user, size_t index)
+{
+    lgelu__crew *crew = (lgelu__crew *)user;
+    unsigned turns = 0;
+    (void)index;
+    if (!LGELU__ADD(&crew->came, 1)) {
+        lgelu_threads threads;
+        threads.run = lgelu__crew_run; threads.user = crew;
+        crew->work(crew->with, &threads);
+        LGELU__SET(&crew->over, 1);
+    } else while (!LGELU__GET(&crew->over)) {
+        if (LGELU__GET(&crew->state) < LGELU__OPEN) { lgelu__wait(&turns); continue; }
+        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew);
+        LGELU__ADD(&crew->state, -1);
+        turns = 0;
+    }
+}
+static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *with, const lgelu_threads *crew), void *with)
+{
+    lgelu__crew crew;
+    memset(&crew, 0, sizeof crew);
+    crew.work = work; crew.with = with;
+    lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
+}
 
 /* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
@@ -1288,6 +1353,13 @@ static void lgelu__multiply_tiles(void *user, size_t task)
     size_t across = (p->panels - 1) / p->p_chunk + 1, s = task / across * p->s_chunk, q = task % across * p->p_chunk;
     p->isa->tiles(p, s, lgelu__least(s + p->s_chunk, p->slivers), q, lgelu__least(q + p->p_chunk, p->panels));
 }
+typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
+
+static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
+{
+    const lgelu__product_work *p = (const lgelu__product_work *)with;
+    lgelu_multiply(p->job, p->work, crew);
+}
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
     const lgelu__kernels *isa = lgelu__k();
@@ -1299,7 +1371,13 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     int wide = cols >= 32, pack_a, pack_b;
     lgelu__block p;
     if (!m || !n) return;
-    if ((double)m * (double)n * (double)k < 1e6) threads = NULL;      /* waking a thread costs more */
+    if ((double)m * (double)n * (double)k < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;   /* sharing would cost more */
+    if (threads && threads->run != lgelu__crew_run) {
+        lgelu__product_work with;
+        with.job = job; with.work = work;
+        lgelu__with_crew(threads, lgelu__multiply_crew, &with);
+        return;
+    }
     pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
     pack_a = a->read || (a->row != 1 && a->col != 1)
           || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
@@ -3116,7 +3194,33 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- running ---- */
-static lgelu_status lgelu__run(lgelu_net *net)
+typedef struct { lgelu_net *net; void (*run)(lgelu_net *net); } lgelu__net_work;
+
+static void lgelu__net_crew(void *with, const lgelu_threads *crew)
+{
+    const lgelu__net_work *p = (const lgelu__net_work *)with;
+    lgelu_threads own = p->net->threads;
+    p->net->threads = *crew;
+    p->run(p->net);
+    p->net->threads = own;
+}
+/* run(net) with a crew, where there is work enough for one: 2^20 fma or so */
+static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
+{
+    lgelu_threads own = net->threads;
+    lgelu__net_work with;
+    double work = 0;
+    int i;
+    with.net = net; with.run = run;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (node->op >= LGELU__LINEAR) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
+    }
+    if (work < 1e6) run(net);
+    else lgelu__with_crew(&own, lgelu__net_crew, &with);
+    return net->status;
+}
+static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
     net->loss = 0;
@@ -3127,13 +3231,12 @@ static lgelu_status lgelu__run(lgelu_net *net)
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
             if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
-                return lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name);
+                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name); return; }
         }
-        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
+        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return;
     }
-    if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
-    net->pending = 1;
-    return LGELU_OK;
+    if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    else net->pending = 1;
 }
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
 {
@@ -3142,7 +3245,7 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
     net->samples = samples;
     net->from = net->tokens = 0;
-    return lgelu__run(net);
+    return lgelu__share(net, lgelu__run_forward);
 }
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
 {
@@ -3161,16 +3264,11 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
         return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
     net->samples = 1;
     net->from = from; net->tokens = count;
-    return lgelu__run(net);
+    return lgelu__share(net, lgelu__run_forward);
 }
-LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+static void lgelu__run_backward(lgelu_net *net)
 {
     int i, k;
-    if (net->status) return net->status;
-    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
-    net->pending = 0;                                                 /* its buffers are used up */
-    net->share = share;
-    net->gradient_scale = 1;
     for (i = 0; i < net->count; i++) net->nodes[i].written = net->nodes[i].begun = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
@@ -3191,7 +3289,15 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
         }
     }
     net->fresh = 0;
-    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+{
+    if (net->status) return net->status;
+    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
+    net->pending = 0;                                                 /* its buffers are used up */
+    net->share = share;
+    net->gradient_scale = 1;
+    return lgelu__share(net, lgelu__run_backward);
 }
 /* what runs over all the parameters, in pieces of LGELU__PIECE: the sum of squares, the update */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
