@@ -703,9 +703,6 @@ typedef struct lgelu__kernels {
     void   (*adamw)           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);
     void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
     double (*square_sum)      (const float *x, size_t n);
-    float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
-    float  (*sum_exp)         (float *p, const float *x, float shift, size_t n);              /* Σ p, p = exp(x - shift), kept if not NULL */
-    void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
     void   (*add)             (float *y, const float *a, const float *b, size_t n);
     void   (*scale)           (float *y, const float *x, float scale, size_t n);
     void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
@@ -715,7 +712,10 @@ typedef struct lgelu__kernels {
     void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
                                uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
-    void   (*softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n);   /* scale·p(dp - Σ dp·p) */
+    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: scale·max x, Σ p. p may be x, or NULL */
+    void   (*exp_row)         (float *p, float *stat, const float *x, float scale, size_t n, size_t room);
+    /* x to p = exp(scale·x - stat[0])/stat[1], d to scale·p(d - Σ d·p), then zeros */
+    void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
@@ -2184,11 +2184,11 @@ static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float *
 }
 
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
-   leaves log Σ exp of each row, the backward makes the scores again. A few strands of tasks, each with its own place in net->pack:
-   scaled queries, scores, their gradients, room for products. ---- */
+   leaves each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks, each with its own place in
+   net->pack: scores, their gradients, room for products. ---- */
 enum { LGELU__STRANDS = 16, LGELU__QUERIES = 64 };
 typedef struct {
-    const lgelu_node *node; const float *x, *dy; float *y, *dx, *log_sum; unsigned char *work;
+    const lgelu_node *node; const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
 } lgelu__attention_job;
 
@@ -2198,100 +2198,81 @@ static size_t lgelu__attention_strand(const lgelu_node *node)
     size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES, most = lgelu_multiply_bytes(n, t, width);
     if (most < lgelu_multiply_bytes(n, width, t)) most = lgelu_multiply_bytes(n, width, t);
     if (most < lgelu_multiply_bytes(t, width, n)) most = lgelu_multiply_bytes(t, width, n);
-    return (most + n * (width + 2 * lgelu__attention_row(node) + 1) * sizeof(float) + 63) & ~(size_t)63;
+    return (most + 2 * n * lgelu__attention_row(node) * sizeof(float) + 63) & ~(size_t)63;
 }
 static size_t lgelu__attention_work(const lgelu_node *node) { return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node)); }
 static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), sizeof(float));
+    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), 2 * sizeof(float));
 }
 static lgelu__attention_job lgelu__attention_make(lgelu_net *net, lgelu_node *node)
 {
     lgelu__attention_job p;
     p.node = node;
     p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
+    p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
     p.row = lgelu__attention_row(node); p.strand = lgelu__attention_strand(node);
     p.from = net->from; p.count = net->tokens ? net->tokens : p.tokens;
     p.x = lgelu__in(net, node, 0) - p.from * 3 * p.channels; p.y = lgelu__at(net, node, LGELU__VALUE) - p.from * p.channels;
-    p.dx = NULL; p.dy = NULL; p.log_sum = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
+    p.dx = NULL; p.dy = NULL; p.stat = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
     p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
     p.tasks = net->samples * p.heads;
     return p;
 }
-/* scores (m, n) = q kᵀ/√width for the queries first .. first + m - 1 of one head */
-static void lgelu__attention_scores(const lgelu__attention_job *p, const float *q, const float *k, float *query, float *score,
-                                    void *pack, size_t first, size_t m, size_t n)
+/* C (m, n) = A Bᵀ over the channels of one head: scores, or the gradient of what they weigh */
+static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b, void *pack, size_t m, size_t n)
 {
-    const lgelu__kernels *isa = lgelu__k();
-    float scale = (float)(1 / sqrt((double)p->width));
-    lgelu_product job = lgelu__linear_make(m, n, p->width, score, query, k);
-    size_t i;
-    for (i = 0; i < m; i++) isa->scale(query + i * p->width, q + (first + i) * 3 * p->channels, scale, p->width);
-    job.c_row = p->row;
-    job.b.row = 1; job.b.col = 3 * p->channels;
+    lgelu_product job = lgelu__linear_make(m, n, p->width, c, a, b);
+    job.a.row = a_row; job.b.row = 1; job.b.col = 3 * p->channels; job.c_row = p->row;
     lgelu_multiply(&job, pack, NULL);
 }
 static void lgelu__attention_forward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
-    void *pack = part + LGELU__QUERIES * (p->row + 1);
+    float *score = (float *)(void *)(p->work + strand * p->strand);
+    void *pack = score + 2 * LGELU__QUERIES * p->row;
     size_t task, i, c = p->channels;
     for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
         size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * p->width;
         size_t first = p->from + task % p->blocks * LGELU__QUERIES, m = lgelu__least(p->from + p->count - first, LGELU__QUERIES);
         size_t n = p->causal ? first + m : p->tokens;
         const float *q = p->x + sample * p->tokens * 3 * c + at;
-        float *y = p->y + (sample * p->tokens + first) * c + at;
+        float *y = p->y + (sample * p->tokens + first) * c + at, *stat = p->stat + 2 * (head * p->tokens + first);
         lgelu_product job = lgelu__linear_make(m, p->width, n, y, score, q + 2 * c);
-        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
-        for (i = 0; i < m; i++) {
-            size_t seen = p->causal ? first + i + 1 : n;
-            float *s = score + i * p->row, most = isa->max(s, seen), sum = isa->sum_exp(s, s, most, seen);
-            memset(s + seen, 0, (n - seen) * sizeof *s);
-            part[i] = 1 / sum;
-            p->log_sum[head * p->tokens + first + i] = most + (float)lgelu__log((double)sum);
-        }
+        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
+        for (i = 0; i < m; i++) isa->exp_row(score + i * p->row, stat + 2 * i, score + i * p->row, p->scale, p->causal ? first + i + 1 : n, n);
         job.a.row = p->row; job.b.row = 3 * c; job.c_row = c;
         lgelu_multiply(&job, pack, NULL);
-        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, part[i], p->width);
+        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
     }
 }
 static void lgelu__attention_backward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
-    void *pack = part + LGELU__QUERIES * (p->row + 1);
-    float scale = (float)(1 / sqrt((double)p->width));
+    float *score = (float *)(void *)(p->work + strand * p->strand), *d = score + LGELU__QUERIES * p->row;
+    void *pack = d + LGELU__QUERIES * p->row;
     size_t head, block, i, c = p->channels;
     for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {    /* the last sees all keys */
         size_t sample = head / p->heads, at = head % p->heads * p->width;
         size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
         const float *q = p->x + sample * p->tokens * 3 * c + at, *dy = p->dy + (sample * p->tokens + first) * c + at;
         float *dq = p->dx + sample * p->tokens * 3 * c + at;
-        lgelu_product job = lgelu__linear_make(m, n, p->width, part, dy, q + 2 * c);
-        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
-        job.a.row = c; job.b.row = 1; job.b.col = 3 * c; job.c_row = p->row;
-        lgelu_multiply(&job, pack, NULL);                             /* dP = dO Vᵀ */
-        for (i = 0; i < m; i++) {
-            size_t seen = p->causal ? first + i + 1 : n;
-            float *s = score + i * p->row, *d = part + i * p->row;
-            isa->softmax(s, s, p->log_sum[head * p->tokens + first + i], 1, seen);
-            isa->softmax_backward(d, d, s, scale, seen);
-            memset(s + seen, 0, (n - seen) * sizeof *s);
-            memset(d + seen, 0, (n - seen) * sizeof *d);
-        }
+        lgelu_product job;
+        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
+        lgelu__attention_scores(p, d, dy, c, q + 2 * c, pack, m, n);  /* dP = dO Vᵀ */
+        for (i = 0; i < m; i++)
+            isa->softmax_backward(score + i * p->row, d + i * p->row, p->stat + 2 * (head * p->tokens + first + i), p->scale, p->causal ? first + i + 1 : n, n);
         job = lgelu__linear_make(n, p->width, m, dq + 2 * c, score, dy);
         job.a.row = 1; job.a.col = p->row; job.b.row = c; job.c_row = 3 * c;
         job.accumulate = block + 1 < p->blocks;
         lgelu_multiply(&job, pack, NULL);                             /* dV = Pᵀ dO */
-        job.c = dq + c; job.a.x = part; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
+        job.c = dq + c; job.a.x = d; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
         lgelu_multiply(&job, pack, NULL);                             /* dK = dSᵀ Q */
-        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, part, q + c);
+        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, d, q + c);
         job.a.row = p->row; job.b.row = 3 * c; job.c_row = 3 * c;
         lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
     }
@@ -2400,9 +2381,9 @@ static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
         lgelu__k()->scale(dx[0] + i * n + (node->option[0] + k) * c, dy + i * c, (float)(1 / (double)count), c);
 }
 
-/* ---- losses: mean over samples (and tokens); aux keeps each row's loss and log Σ exp. The logits' gradient may lie where they
+/* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-typedef struct { const float *x; const int32_t *label; double *loss; float *shift, *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
+typedef struct { const float *x; const int32_t *label; double *loss; float *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
 
 static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
 {
@@ -2410,29 +2391,22 @@ static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
     lgelu__loss_job p;
     p.rows = lgelu__rows(net, logits); p.classes = logits->shape[2]; p.piece = lgelu__piece(logits);
     p.x = lgelu__in(net, node, 0); p.label = (const int32_t *)net->nodes[node->input[1]].bound;
-    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.shift = (float *)(void *)(p.loss + p.rows); p.d = NULL;
+    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.d = NULL;
     p.share = (float)(1 / (double)p.rows) * net->share;
     return p;
 }
-static void lgelu__cross_entropy_forward_piece(void *user, size_t task)
+static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; d: (softmax - 1[label])·share, may be x */
 {
     const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->classes;
     for (i = task * p->piece; i < end; i++) {
-        const float *x = p->x + i * p->classes;
-        float most = lgelu__k()->max(x, p->classes);
-        double log_sum = lgelu__log((double)lgelu__k()->sum_exp(NULL, x, most, p->classes));
-        p->shift[i] = (float)((double)most + log_sum);
-        p->loss[i] = ((double)most - (double)x[(size_t)p->label[i]]) + log_sum;
-    }
-}
-static void lgelu__cross_entropy_backward_piece(void *user, size_t task)       /* (softmax - 1[label]) / rows */
-{
-    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
-    for (i = task * p->piece; i < end; i++) {
-        lgelu__k()->softmax(p->d + i * p->classes, p->x + i * p->classes, p->shift[i], p->share, p->classes);
-        p->d[i * p->classes + (size_t)p->label[i]] -= p->share;
+        const float *x = p->x + i * c;
+        float *d = p->d ? p->d + i * c : NULL, stat[2], of_label = x[(size_t)p->label[i]];
+        lgelu__k()->exp_row(d, stat, x, 1, c, c);
+        p->loss[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        if (!d) continue;
+        lgelu__k()->scale(d, d, p->share / stat[1], c);
+        d[(size_t)p->label[i]] -= p->share;
     }
 }
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
@@ -2443,7 +2417,7 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *nod
     if (!p.label) return LGELU_OK;
     for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
         return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
-    lgelu__parallel(&net->threads, lgelu__cross_entropy_forward_piece, &p, (p.rows - 1) / p.piece + 1);
+    lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
     for (i = 0; i < p.rows; i++) sum += p.loss[i];
     net->loss += sum / (double)p.rows;
     return LGELU_OK;
@@ -2454,12 +2428,12 @@ static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, floa
     p.d = dx[0];
     if (!p.d) return;
     if (!p.label) memset(p.d, 0, p.rows * p.classes * sizeof *p.d);
-    else lgelu__parallel(&net->threads, lgelu__cross_entropy_backward_piece, &p, (p.rows - 1) / p.piece + 1);
+    else lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
 }
 static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     const lgelu_node *logits = net->nodes + node->input[0];
-    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double) + sizeof(float));
+    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double));
 }
 static lgelu_status lgelu__squared_error_forward(lgelu_net *net, lgelu_node *node)
 {
@@ -5410,66 +5384,6 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
     return sum[0];
 }
 
-/* ---- softmax ---- */
-/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
-LGELU__WORD v_t LGELU__FN(exp)(v_t x)
-{
-    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
-    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
-    r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
-    p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
-    p = v_fma(r, p, v_set(8.33333333e-3f));
-    p = v_fma(r, p, v_set(4.16666667e-2f));
-    p = v_fma(r, p, v_set(1.66666667e-1f));
-    p = v_fma(r, p, v_set(0.5f));
-    p = v_fma(r, p, v_set(1));
-    p = v_fma(r, p, v_set(1));
-    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
-}
-static LGELU__TARGET float LGELU__FN(max)(const float *x, size_t n)
-{
-    float most = -HUGE_VALF, s[16];
-    size_t i, j;
-    v_t a = v_set(most);
-    for (i = 0; i + v_lanes <= n; i += v_lanes) a = v_max(v_load(x + i), a);
-    v_store(s, a);
-    for (j = 0; j < v_lanes; j++) most = s[j] > most ? s[j] : most;
-    for (; i < n; i++) most = x[i] > most ? x[i] : most;
-    return most;
-}
-LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
-{
-    float t[v_lanes];
-    if (n >= v_lanes) return a;
-    v_store(t, v_set(0));
-    v_store_n(t, a, n);
-    return v_load(t);
-}
-static LGELU__TARGET float LGELU__FN(sum_exp)(float *p, const float *x, float shift, size_t n)
-{
-    const v_t s = v_set(shift);
-    float sum[16];
-    size_t i, j;
-    v_t a[16 / v_lanes];
-    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
-    for (i = 0; i < n; i += 16)
-        for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-            size_t k = i + j * v_lanes;
-            v_t e = LGELU__FN(exp)(v_sub(v_load_n(x + k, n - k), s));
-            if (p) v_store_n(p + k, e, n - k);
-            a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
-        }
-    for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
-    return lgelu__fold(sum);
-}
-static LGELU__TARGET void LGELU__FN(softmax)(float *p, const float *x, float shift, float scale, size_t n)
-{
-    const v_t s = v_set(shift), c = v_set(scale);
-    size_t i;
-    for (i = 0; i < n; i += v_lanes)
-        v_store_n(p + i, v_mul(c, LGELU__FN(exp)(v_sub(v_load_n(x + i, n - i), s))), n - i);
-}
-
 /* ---- sums and products ---- */
 static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *b, size_t n)
 {
@@ -5485,20 +5399,72 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 
 #ifdef LGELU_TRAINER
 /* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing ---- */
-static LGELU__TARGET void LGELU__FN(softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n)
+/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
+LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
-    v_t a[16 / v_lanes], s = v_set(scale), mean;
+    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
+    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
+    r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
+    p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
+    p = v_fma(r, p, v_set(8.33333333e-3f));
+    p = v_fma(r, p, v_set(4.16666667e-2f));
+    p = v_fma(r, p, v_set(1.66666667e-1f));
+    p = v_fma(r, p, v_set(0.5f));
+    p = v_fma(r, p, v_set(1));
+    p = v_fma(r, p, v_set(1));
+    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
+}
+LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
+{
+    float t[v_lanes];
+    if (n >= v_lanes) return a;
+    v_store(t, v_set(0));
+    v_store_n(t, a, n);
+    return v_load(t);
+}
+static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale, size_t n, size_t room)
+{
+    const v_t c = v_set(scale);
+    v_t a[16 / v_lanes], shift;
+    float lane[16];
+    size_t i, j;
+    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(-HUGE_VALF);
+    for (i = 0; i < n && n >= 16; i += 16) for (j = 0; j < 16 / v_lanes; j++)         /* the last 16 may meet those before */
+        a[j] = v_max(v_load(x + (i < n - 16 ? i : n - 16) + j * v_lanes), a[j]);
+    for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
+    for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
+    stat[0] = lane[0] * scale;
+    shift = v_set(stat[0]);
+    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+        size_t k = i + j * v_lanes;
+        v_t e = LGELU__FN(exp)(v_fms(v_load_n(x + k, n - k), c, shift));
+        if (p) v_store_n(p + k, e, n - k);
+        a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
+    }
+    if (p) memset(p + n, 0, (room - n) * sizeof *p);
+    for (j = 0; j < 16 / v_lanes; j++) v_store(lane + j * v_lanes, a[j]);
+    stat[1] = lgelu__fold(lane);
+}
+static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room)
+{
+    const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
+    v_t a[16 / v_lanes], mean;
     float sum[16];
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        a[j] = v_fma(v_load_n(dp + k, n - k), v_load_n(p + k, n - k), a[j]);
+        v_t p = v_mul(LGELU__FN(exp)(v_fms(v_load_n(x + k, n - k), c, shift)), over);
+        v_store_n(x + k, p, n - k);
+        a[j] = v_fma(v_load_n(d + k, n - k), p, a[j]);
     }
     for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
     mean = v_set(lgelu__fold(sum));
     for (i = 0; i < n; i += v_lanes)
-        v_store_n(dx + i, v_mul(v_mul(v_load_n(p + i, n - i), s), v_sub(v_load_n(dp + i, n - i), mean)), n - i);
+        v_store_n(d + i, v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)), n - i);
+    memset(x + n, 0, (room - n) * sizeof *x);
+    memset(d + n, 0, (room - n) * sizeof *d);
 }
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
 {
@@ -5977,10 +5943,10 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
     LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
-    LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add), LGELU__FN(scale),
+    LGELU__FN(add), LGELU__FN(scale),
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
-    LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
+    LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
     LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
     LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
