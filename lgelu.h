@@ -247,7 +247,7 @@ typedef struct {                             /* zero what you don't need; C and 
     float *y; size_t y_row; float lambda;    /* y = gate(C; λ), written while C is in the cache; NULL: none */
     void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;   /* told once of each final piece of C, by the thread that made it */
 } lgelu_product;
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 4 MiB */
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 16 MiB */
 LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);   /* NULL: this thread alone */
 /* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in order */
 LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate, const lgelu_threads *threads);
@@ -665,20 +665,14 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
-enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384,              /* the largest block */
-       LGELU__PACK_K = 96, LGELU__PACK_M = 64,                        /* rows of B and of A that one task packs */
-       LGELU__TURN = 64 };                                            /* rows of B packed just in time */
-typedef struct lgelu__block {                /* one block of a matrix product: m rows from i, n columns from j, k terms from k0 */
+enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 131072,        /* a block of B: its most columns, most rows and most numbers */
+       LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
+typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t i, m, j, n, k0, k;
-    float *a_pack, *b_pack;                  /* a_pack NULL: A is read in place */
-    size_t a_row, a_col;                     /* strides of what the tiles read as A */
-    size_t b_panel, packed_from;             /* floats from panel to panel in b_pack, and the first panel that is in it */
-    size_t slivers, panels, s_chunk, p_chunk;   /* rows and columns in units of tiles; how many of them make a task */
-    size_t k_tasks;                          /* packing: so many tasks for B, then those for A */
-    size_t step;                             /* k runs in such steps */
-    int    turn;                             /* B is packed step by step, just before its only use */
+    size_t rows, cols, depth, room;          /* the last: bytes for a strand */
+    int across, pack_a, pack_b, next;        /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
+    unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
     const float *x;
@@ -716,7 +710,7 @@ typedef struct lgelu__kernels {
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
-    void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
+    void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);   /* m rows from i, n columns from j */
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
     void   (*patches)         (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
     void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
@@ -1303,39 +1297,48 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
     lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
 }
 
-/* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
+/* ---- matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
     size_t parts = n > most ? (n - 1) / most + 1 : 1;
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
-static size_t lgelu__odd16(size_t n) { return ((n + 15) / 16 | 1) * 16; }   /* a stride that spreads rows over the cache's sets */
 
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
+/* the blocks: cut while there are fewer than 16 of at least 2^23 fma, or, for one thread, only as the cache wants it; returns their number */
+static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
-    size_t rows = lgelu__least(m, LGELU__M), cols = lgelu__least(n, LGELU__N), depth = lgelu__least(k, LGELU__K);
-    return (rows * (depth + 32) + (cols + 32) * (depth + 17)) * sizeof(float) + 64;
-}
-static void lgelu__multiply_pack(void *user, size_t task)
-{
-    const lgelu__block *p = (const lgelu__block *)user;
-    size_t cols = p->isa->cols, first, count, from = p->packed_from * cols;
-    if (task < p->k_tasks) {
-        first = task * LGELU__PACK_K;
-        count = lgelu__least(p->k - first, LGELU__PACK_K);
-        p->isa->copy(p->b_pack + first * cols, cols, p->b_panel, &p->job->b, p->k0 + first, count, p->j + from, p->n - from);
-    } else {
-        first = (task - p->k_tasks) * LGELU__PACK_M;
-        count = lgelu__least(p->m - first, LGELU__PACK_M);
-        p->isa->copy(p->a_pack + first * p->a_row, p->a_row, cols, &p->job->a, p->i + first, count, p->k0, p->k);
+    p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__K / 2 : LGELU__K, 16);
+    p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
+    for (;; ) {
+        size_t tasks = (m ? (m - 1) / p->rows + 1 : 0) * (n ? (n - 1) / p->cols + 1 : 0);
+        p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
+        if (alone || tasks >= LGELU__STRANDS || (double)p->rows * (double)p->cols * (double)k < 4194304) return lgelu__least(tasks, LGELU__STRANDS);
+        if (p->rows > p->cols || p->cols <= 32) p->rows = (p->rows + 1) / 2;
+        else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
-static void lgelu__multiply_tiles(void *user, size_t task)
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
 {
-    const lgelu__block *p = (const lgelu__block *)user;
-    size_t across = (p->panels - 1) / p->p_chunk + 1, s = task / across * p->s_chunk, q = task % across * p->p_chunk;
-    p->isa->tiles(p, s, lgelu__least(s + p->s_chunk, p->slivers), q, lgelu__least(q + p->p_chunk, p->panels));
+    lgelu__block p;
+    size_t most = 0, bytes;
+    for (p.across = 0; p.across < 2; p.across++) {
+        bytes = lgelu__blocks(&p, m, n, k, 0);
+        bytes *= p.room;
+        if (bytes > most) most = bytes;
+    }
+    return most + 64;
+}
+static void lgelu__multiply_strand(void *user, size_t strand)
+{
+    lgelu__block *p = (lgelu__block *)user;
+    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
+    for (;;) {
+        j = (size_t)LGELU__ADD(&p->next, 1);
+        i = j % down * p->rows; j = j / down * p->cols;
+        if (j >= n) return;
+        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols), (float *)(void *)(p->work + strand * p->room));
+    }
 }
 typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
 
@@ -1346,53 +1349,30 @@ static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
 }
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
-    const lgelu__kernels *isa = lgelu__k();
     const lgelu_matrix *a = &job->a, *b = &job->b;
-    size_t m = job->m, n = job->n, k = job->k, rows = isa->rows, cols = isa->cols, slivers = (m + rows - 1) / rows, tasks;
-    size_t most_m = lgelu__even(m, LGELU__M, 1), most_n = lgelu__even(n, LGELU__N, cols), most_k = lgelu__even(k, LGELU__K, 16);
-    /* Packing pays when what it copies is read often enough, or when rows a multiple of 4 KiB apart would fight for the same
-       lines of the first-level cache. A tile two whole cache lines wide (`wide`) reads matrices in place nearly as fast. */
-    int wide = cols >= 32, pack_a, pack_b;
+    double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
-    if (!m || !n) return;
-    if ((double)m * (double)n * (double)k < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;   /* sharing would cost more */
+    size_t strands;
+    if (size < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;     /* sharing would cost more */
     if (threads && threads->run != lgelu__crew_run) {
         lgelu__product_work with;
         with.job = job; with.work = work;
         lgelu__with_crew(threads, lgelu__multiply_crew, &with);
         return;
     }
-    pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
-    pack_a = a->read || (a->row != 1 && a->col != 1)
-          || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
-    p.job = job; p.isa = isa; p.turn = pack_b && slivers == 1;
-    p.b_pack = (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
-    for (p.j = 0; p.j < n; p.j += most_n) for (p.k0 = 0; p.k0 < k || !p.k0; p.k0 += most_k) for (p.i = 0; p.i < m; p.i += most_m) {
-        p.m = lgelu__least(m - p.i, most_m);
-        p.n = lgelu__least(n - p.j, most_n);
-        p.k = lgelu__least(k - p.k0, most_k);
-        p.slivers = (p.m + rows - 1) / rows;
-        p.panels = (p.n + cols - 1) / cols;
-        p.b_panel = (p.k + 1) * cols;
-        p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
-        p.step = p.turn ? (size_t)LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
-        p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
-        p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
-        p.a_col = pack_a ? 1 : a->col;
-        p.k_tasks = p.i || p.packed_from == p.panels ? 0 : (p.k + LGELU__PACK_K - 1) / LGELU__PACK_K;
-        tasks = p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0);
-        lgelu__parallel(threads, lgelu__multiply_pack, &p, tasks);
-        p.s_chunk = p.slivers;
-        /* about 256 columns of B stay in the second-level cache; a lone sliver has no use for them again */
-        p.p_chunk = p.turn ? 1 : slivers == 1 ? p.panels : lgelu__even(p.panels, 256 / cols, 1);
-        for (;;) {                                                    /* at least 48 tasks, if that leaves 2^18 fma to each */
-            tasks = ((p.slivers - 1) / p.s_chunk + 1) * ((p.panels - 1) / p.p_chunk + 1);
-            if (!threads || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
-            if (p.p_chunk == 1 || (p.s_chunk > 1 && p.s_chunk * rows >= p.p_chunk * cols)) p.s_chunk = (p.s_chunk + 1) / 2;
-            else p.p_chunk = (p.p_chunk + 1) / 2;
-        }
-        lgelu__parallel(threads, lgelu__multiply_tiles, &p, tasks);
+    p.job = job; p.isa = lgelu__k(); p.next = 0;
+    p.work = (unsigned char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would fight for the same lines of the
+       cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
+    p.across = a->row == 1 && a->col != 1 && !a->read;
+    strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
+    p.pack_b = b->read || b->col != 1 || (b->row * job->k > 16384 && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows);
+    p.pack_a = a->read || (p.across ? a->col * job->k > 16384 && p.cols > 2 * p.isa->cols : a->col != 1);
+    if (job->m <= p.isa->rows && job->k) {
+        if (p.pack_b) { p.depth = lgelu__least(p.depth, 64); p.cols = p.isa->cols; }
+        else if (b->row * job->k > 65536) { p.depth = 16; if (!threads) p.cols = job->n; }
     }
+    lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
 }
 
 typedef struct { float *sum; const float *x; size_t x_row, m, n; int accumulate; } lgelu__sums;
@@ -2170,7 +2150,7 @@ static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float *
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
    leaves log Σ exp of each row, the backward makes the scores again. A few strands of tasks, each with its own place in net->pack:
    scaled queries, scores, their gradients, room for products. ---- */
-enum { LGELU__STRANDS = 16, LGELU__QUERIES = 64 };
+enum { LGELU__QUERIES = 64 };
 typedef struct {
     const lgelu_node *node; const float *x, *dy; float *y, *dx, *log_sum; unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
@@ -5685,58 +5665,65 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
 }
 
-/* a step of one panel of B, packed just before its only use, while the next panel is called into the second-level cache */
-static LGELU__TARGET void LGELU__FN(turn)(float *out, const lgelu__block *p, size_t l, size_t depth, size_t col, size_t cols)
-{
-    const lgelu_matrix *b = &p->job->b;
-    size_t i, q, next = col + 2 * v_lanes;
-    if (b->row == 1 && !b->read && p->k) for (i = cols * l / p->k; i < cols * (l + depth) / p->k && next + i < p->job->n; i++)
-        for (q = 0; q < p->k; q += 16) LGELU__FETCH(b->x + p->k0 + q + (next + i) * b->col);
-    LGELU__FN(copy)(out, 2 * v_lanes, 2 * v_lanes, b, p->k0 + l, depth, col, cols);
-}
-static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
+/* one block of C, from its first to its last k */
+static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
-    float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, whole = p->n / (2 * v_lanes), run, i, q, l;
-    for (; s < s_end; s++) {
-        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
-        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q += run) {
-            size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
-            size_t b_row = 2 * v_lanes, b_next = p->b_panel, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
-            int cut = cols < 2 * v_lanes && cols != v_lanes;
-            const float *b = turned, *start = NULL;
-            float *c = job->c + row * c_row + col, *to = c;
-            if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
-            else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
-            else { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + (p->k0 + l) * b_row + col; }
-            if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
-            else if (job->bias) start = job->bias + col;
-            if (cut) {
-                if (start) {
-                    for (i = 0; i < rows; i++) {
-                        v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                        v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+    float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + 16 * (p->depth + 32);
+    size_t slivers = (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers, panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
+    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, k0, depth, run, s, q, i;
+    for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
+        size_t b_panel, row = i0, rows;
+        depth = job->k - k0 < p->depth ? job->k - k0 : p->depth;
+        b_panel = (depth + 1) * 2 * v_lanes;
+        if (packed_from < panels)             /* a last, narrow panel is copied in any case */
+            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, depth, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
+        for (s = 0; s < slivers; s++, row += rows) {
+            const float *a = a_pack;
+            size_t a_row = job->a.row, a_col = job->a.col;
+            rows = each + (s < more);
+            if (!p->pack_a) a = job->a.x + row * a_row + k0 * a_col;
+            else if (p->across) {
+                lgelu_matrix turned = job->a;
+                turned.row = a_col; turned.col = a_row = 1; a_col = 16;
+                LGELU__FN(copy)(a_pack, 16, 2 * v_lanes, &turned, k0, depth, row, rows);
+            } else {
+                a_row = ((depth + 15) / 16 | 1) * 16; a_col = 1;      /* spreads the rows over the cache's sets */
+                LGELU__FN(copy)(a_pack, a_row, 2 * v_lanes, &job->a, row, rows, k0, depth);
+            }
+            for (q = 0; q < panels; q += run) {
+                size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, b_row = 2 * v_lanes, b_next = b_panel, s_row = 0, c_row = job->c_row;
+                size_t w = cols > v_lanes ? cols - v_lanes : 0;
+                int cut = cols < 2 * v_lanes && cols != v_lanes;
+                const float *b = b_pack + (q - packed_from) * b_panel, *start = NULL;
+                float *c = job->c + row * c_row + col, *to = c;
+                if (q < packed_from) { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + k0 * b_row + col; }
+                if (k0 || job->accumulate) { start = c; s_row = c_row; }
+                else if (job->bias) start = job->bias + col;
+                if (cut) {
+                    if (start) {
+                        for (i = 0; i < rows; i++) {
+                            v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
+                            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                        }
+                        start = edge;
+                        s_row = 2 * v_lanes;
                     }
-                    start = edge;
-                    s_row = 2 * v_lanes;
+                    to = edge;
+                    c_row = 2 * v_lanes;
                 }
-                to = edge;
-                c_row = 2 * v_lanes;
+                run = q < whole ? whole - q : 1;
+                LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a, a_row, a_col, b, b_row, b_next, depth);
+                if (cut) for (i = 0; i < rows; i++) {
+                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+                }
             }
-            run = p->turn || cols < 2 * v_lanes ? 1 : (p_end < whole ? p_end : whole) - q;
-            LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, b_next, depth);
-            if (cut) for (i = 0; i < rows; i++) {
-                v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+            if (k0 + depth == job->k) {       /* these rows are final, and still in the cache */
+                if (job->y) for (i = row; i < row + rows; i++)
+                    LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, n);
+                if (job->finish) job->finish(job->with, row, rows, j0, n);
             }
-        }
-        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
-            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
-            if (job->y) for (i = row; i < row + rows; i++)
-                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
-            if (job->finish) job->finish(job->with, row, rows, col, end - col);
         }
     }
 }
@@ -6004,7 +5991,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
     LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
+    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
     LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
