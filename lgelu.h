@@ -247,7 +247,7 @@ typedef struct {                             /* zero what you don't need; C and 
     float *y; size_t y_row; float lambda;    /* y = gate(C; λ), written while C is in the cache; NULL: none */
     void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;   /* told once of each final piece of C, by the thread that made it */
 } lgelu_product;
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 4 MiB */
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 16 MiB */
 LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);   /* NULL: this thread alone */
 /* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in order */
 LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate, const lgelu_threads *threads);
@@ -669,20 +669,14 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
-enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384,              /* the largest block */
-       LGELU__PACK_K = 96, LGELU__PACK_M = 64,                        /* rows of B and of A that one task packs */
-       LGELU__TURN = 64 };                                            /* rows of B packed just in time */
-typedef struct lgelu__block {                /* one block of a matrix product: m rows from i, n columns from j, k terms from k0 */
+enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 131072,        /* a block of B: its most columns, most rows and most numbers */
+       LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
+typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t i, m, j, n, k0, k;
-    float *a_pack, *b_pack;                  /* a_pack NULL: A is read in place */
-    size_t a_row, a_col;                     /* strides of what the tiles read as A */
-    size_t b_panel, packed_from;             /* floats from panel to panel in b_pack, and the first panel that is in it */
-    size_t slivers, panels, s_chunk, p_chunk;   /* rows and columns in units of tiles; how many of them make a task */
-    size_t k_tasks;                          /* packing: so many tasks for B, then those for A */
-    size_t step;                             /* k runs in such steps */
-    int    turn;                             /* B is packed step by step, just before its only use */
+    size_t rows, cols, depth, room;          /* the last: bytes for a strand */
+    int across, pack_a, pack_b, next;        /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
+    unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
     const float *x;
@@ -720,7 +714,7 @@ typedef struct lgelu__kernels {
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
-    void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
+    void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);   /* m rows from i, n columns from j */
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
     void   (*patches)         (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
     void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
@@ -729,10 +723,10 @@ typedef struct lgelu__kernels {
                                size_t rows, size_t n);
     void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
     void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
-    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t n, int flip);            /* 3×3 taps to 16 matrices */
+    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);   /* 3×3 taps to 16 matrices */
     void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
-    void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
-    void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
+    void   (*winograd_part)   (float *u, const float *const *d, float k, float l, size_t n);          /* four pixels to one matrix */
+    void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 16 matrices to 3×3 taps */
     void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 4 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
@@ -1319,39 +1313,50 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
     lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
 }
 
-/* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
+/* ---- matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
     size_t parts = n > most ? (n - 1) / most + 1 : 1;
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
-static size_t lgelu__odd16(size_t n) { return ((n + 15) / 16 | 1) * 16; }   /* a stride that spreads rows over the cache's sets */
 
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
+/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21 fma or 16 of 2^26; returns the strands */
+static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
-    size_t rows = lgelu__least(m, LGELU__M), cols = lgelu__least(n, LGELU__N), depth = lgelu__least(k, LGELU__K);
-    return (rows * (depth + 32) + (cols + 32) * (depth + 17)) * sizeof(float) + 64;
-}
-static void lgelu__multiply_pack(void *user, size_t task)
-{
-    const lgelu__block *p = (const lgelu__block *)user;
-    size_t cols = p->isa->cols, first, count, from = p->packed_from * cols;
-    if (task < p->k_tasks) {
-        first = task * LGELU__PACK_K;
-        count = lgelu__least(p->k - first, LGELU__PACK_K);
-        p->isa->copy(p->b_pack + first * cols, cols, p->b_panel, &p->job->b, p->k0 + first, count, p->j + from, p->n - from);
-    } else {
-        first = (task - p->k_tasks) * LGELU__PACK_M;
-        count = lgelu__least(p->m - first, LGELU__PACK_M);
-        p->isa->copy(p->a_pack + first * p->a_row, p->a_row, cols, &p->job->a, p->i + first, count, p->k0, p->k);
+    p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__K / 2 : LGELU__K, 16);
+    p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
+    for (;; ) {
+        size_t tasks = (m ? (m - 1) / p->rows + 1 : 0) * (n ? (n - 1) / p->cols + 1 : 0);
+        p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
+        if (alone || tasks >= LGELU__STRANDS || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
+        if (p->rows > p->cols || p->cols <= 32) p->rows = (p->rows + 1) / 2;
+        else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
-static void lgelu__multiply_tiles(void *user, size_t task)
+static size_t lgelu__multiply_room(size_t m, size_t n, size_t k, int alone)
 {
-    const lgelu__block *p = (const lgelu__block *)user;
-    size_t across = (p->panels - 1) / p->p_chunk + 1, s = task / across * p->s_chunk, q = task % across * p->p_chunk;
-    p->isa->tiles(p, s, lgelu__least(s + p->s_chunk, p->slivers), q, lgelu__least(q + p->p_chunk, p->panels));
+    lgelu__block p;
+    size_t most = 0, strands;
+    for (p.across = 0; p.across < 2; p.across++) {
+        lgelu__blocks(&p, m, n, k, 1);
+        if (p.room > most) most = p.room;
+        strands = lgelu__blocks(&p, m, n, k, 0);
+        if (!alone && strands * p.room > most) most = strands * p.room;
+    }
+    return (most + 127) & ~(size_t)63;
+}
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k) { return lgelu__multiply_room(m, n, k, 0); }
+static void lgelu__multiply_strand(void *user, size_t strand)
+{
+    lgelu__block *p = (lgelu__block *)user;
+    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
+    for (;;) {
+        j = (size_t)LGELU__ADD(&p->next, 1);
+        i = j % down * p->rows; j = j / down * p->cols;
+        if (j >= n) return;
+        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols), (float *)(void *)(p->work + strand * p->room));
+    }
 }
 typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
 
@@ -1362,53 +1367,30 @@ static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
 }
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
-    const lgelu__kernels *isa = lgelu__k();
     const lgelu_matrix *a = &job->a, *b = &job->b;
-    size_t m = job->m, n = job->n, k = job->k, rows = isa->rows, cols = isa->cols, slivers = (m + rows - 1) / rows, tasks;
-    size_t most_m = lgelu__even(m, LGELU__M, 1), most_n = lgelu__even(n, LGELU__N, cols), most_k = lgelu__even(k, LGELU__K, 16);
-    /* Packing pays when what it copies is read often enough, or when rows a multiple of 4 KiB apart would fight for the same
-       lines of the first-level cache. A tile two whole cache lines wide (`wide`) reads matrices in place nearly as fast. */
-    int wide = cols >= 32, pack_a, pack_b;
+    double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
-    if (!m || !n) return;
-    if ((double)m * (double)n * (double)k < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;   /* sharing would cost more */
+    size_t strands;
+    if (size < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;     /* sharing would cost more */
     if (threads && threads->run != lgelu__crew_run) {
         lgelu__product_work with;
         with.job = job; with.work = work;
         lgelu__with_crew(threads, lgelu__multiply_crew, &with);
         return;
     }
-    pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
-    pack_a = a->read || (a->row != 1 && a->col != 1)
-          || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
-    p.job = job; p.isa = isa; p.turn = pack_b && slivers == 1;
-    p.b_pack = (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
-    for (p.j = 0; p.j < n; p.j += most_n) for (p.k0 = 0; p.k0 < k || !p.k0; p.k0 += most_k) for (p.i = 0; p.i < m; p.i += most_m) {
-        p.m = lgelu__least(m - p.i, most_m);
-        p.n = lgelu__least(n - p.j, most_n);
-        p.k = lgelu__least(k - p.k0, most_k);
-        p.slivers = (p.m + rows - 1) / rows;
-        p.panels = (p.n + cols - 1) / cols;
-        p.b_panel = (p.k + 1) * cols;
-        p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
-        p.step = p.turn ? (size_t)LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
-        p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
-        p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
-        p.a_col = pack_a ? 1 : a->col;
-        p.k_tasks = p.i || p.packed_from == p.panels ? 0 : (p.k + LGELU__PACK_K - 1) / LGELU__PACK_K;
-        tasks = p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0);
-        lgelu__parallel(threads, lgelu__multiply_pack, &p, tasks);
-        p.s_chunk = p.slivers;
-        /* about 256 columns of B stay in the second-level cache; a lone sliver has no use for them again */
-        p.p_chunk = p.turn ? 1 : slivers == 1 ? p.panels : lgelu__even(p.panels, 256 / cols, 1);
-        for (;;) {                                                    /* at least 48 tasks, if that leaves 2^18 fma to each */
-            tasks = ((p.slivers - 1) / p.s_chunk + 1) * ((p.panels - 1) / p.p_chunk + 1);
-            if (!threads || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
-            if (p.p_chunk == 1 || (p.s_chunk > 1 && p.s_chunk * rows >= p.p_chunk * cols)) p.s_chunk = (p.s_chunk + 1) / 2;
-            else p.p_chunk = (p.p_chunk + 1) / 2;
-        }
-        lgelu__parallel(threads, lgelu__multiply_tiles, &p, tasks);
+    p.job = job; p.isa = lgelu__k(); p.next = 0;
+    p.work = (unsigned char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would fight for the same lines of the
+       cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
+    p.across = a->row == 1 && a->col != 1 && !a->read;
+    strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
+    p.pack_b = b->read || b->col != 1 || (b->row * job->k > 16384 && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows);
+    p.pack_a = a->read || (p.across ? a->col * job->k > 16384 && p.cols > 2 * p.isa->cols : a->col != 1);
+    if (job->m <= p.isa->rows && job->k) {
+        if (p.pack_b) { p.depth = lgelu__least(p.depth, 64); p.cols = p.isa->cols; }
+        else if (b->row * job->k > 65536) { p.depth = 16; if (!threads) p.cols = job->n; }
     }
+    lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
 }
 
 typedef struct { float *sum; const float *x; size_t x_row, m, n; int accumulate; } lgelu__sums;
@@ -1601,20 +1583,16 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 }
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
-   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), about 2 MiB of tiles at a time.
-   dx is the same with dy for x, the taps reversed and padding 2 - padding; dW runs the steps around the products backwards. */
-static size_t lgelu__tiles(size_t in, size_t out)
-{
-    size_t n = 1024;
-    while (n > 128 && n * (in + out) > 32768) n /= 2;
-    return n;
-}
+   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles. A thread
+   takes whole rounds, in its cache from pixels to pixels; where there are many channels it is the products that are shared out.
+   dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products backwards: each
+   of the 16 is made by one thread, which makes its own two factors. */
+enum { LGELU__ROUNDS = 8 };                  /* most rounds at a time */
 typedef struct {
     const float *x, *w, *bias; float *y;
-    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
-    size_t most;                             /* tiles in a round */
-    size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
-    float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
+    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, tiles, first, count;   /* tiles: in a row, in a column, all, of this round */
+    size_t most, big, room, multiply;        /* tiles in a round; whether the products are shared out; bytes of a round, of a product */
+    float *u, *m, *kernel; unsigned char *work; int *next, flip, add;
     float *dw; const float *dy;              /* dW wanted, from dy */
 } lgelu__winograd;
 
@@ -1623,17 +1601,36 @@ static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
     return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
         && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
-static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536; }       /* products that are worth sharing out themselves */
 static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
-static size_t lgelu__winograd_bytes(size_t in, size_t out)
+static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
 {
-    size_t tiles = lgelu__tiles(in, out), each = lgelu__most(lgelu_multiply_bytes(tiles, out, in), lgelu_multiply_bytes(out, in, tiles));
-    return 64 * lgelu__plus(lgelu__times(in, out), tiles * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
+    p->in = in; p->out = out;
+    p->big = in * out >= 65536;
+    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384; ) p->most /= 2;
+    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, 4 * p->most, 1));
+    p->room = p->multiply + 64 * p->most * (in + out);
+    if (p->big) p->room = p->multiply + 16 * p->most * (in + out);    /* dW's; sixteen of them have room enough for a round */
+    return lgelu__plus(lgelu__times(64, lgelu__times(in, out)), lgelu__times(p->room, p->big ? 16 : LGELU__ROUNDS) + 64);
 }
-static void lgelu__winograd_taps(void *user, size_t o)
+/* the taps of four channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
+static void lgelu__winograd_taps(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu__k()->winograd_kernel(p->kernel + o * p->taps_in, p->in * p->out, p->w + o * 9 * p->taps_in, p->taps_in, p->flip);
+    const lgelu__kernels *isa = lgelu__k();
+    size_t i = 4 * task, count = lgelu__least(p->in - i, 4), j, n, k;
+    float taps[4 * 9 * 64];
+    lgelu_matrix w;
+    memset(&w, 0, sizeof w);
+    w.row = 1; w.col = 9 * p->in;
+    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, p->in * p->out, p->w + (i + k) * 9 * p->out, p->out, p->out, 1);
+    for (j = 0; !p->flip && j < p->out; j += n) {
+        n = lgelu__least(p->out - j, 64);
+        for (k = 0; k < 9; k++) {
+            w.x = p->w + k * p->in;
+            isa->copy(taps + k * 64, 9 * 64, isa->cols, &w, i, count, j, n);
+        }
+        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, p->in * p->out, taps + k * 9 * 64, 64, n, 0);
+    }
 }
 static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
 {
@@ -1651,31 +1648,70 @@ static void lgelu__winograd_gather(void *user, size_t task)           /* eight t
 static void lgelu__winograd_product(void *user, size_t k)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
-    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
-    if (p->dw) {
-        job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
-        job.a.row = 1; job.a.col = p->out;
-        job.accumulate = p->first > 0;
-    } else if (!p->flip) { job.b.row = 1; job.b.col = p->in; }
-    lgelu_multiply(&job, p->work + (p->threads ? 0 : k * p->work_bytes), p->threads);
+    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, p->m + k * p->most * p->out, p->u + k * p->most * p->in, p->kernel + k * p->in * p->out);
+    lgelu_multiply(&job, p->work + (p->big ? k * p->multiply : 0), NULL);
 }
 static void lgelu__winograd_scatter(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     float *y[4];
-    const float *dy[4];
     size_t t, k;
     for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
         size_t tile = p->first + t, sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down), column = 2 * (tile % p->across);
-        for (k = 0; k < 4; k++) {
-            size_t at = ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out;
-            int there = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns;
-            y[k] = there && p->y ? p->y + at : NULL;
-            dy[k] = there && p->dw ? p->dy + at : NULL;
+        for (k = 0; k < 4; k++)
+            y[k] = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns
+                 ? p->y + ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out : NULL;
+        lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+    }
+}
+static void lgelu__winograd_place(lgelu__winograd *p, size_t strand)
+{
+    unsigned char *room = (unsigned char *)(p->kernel + 16 * p->in * p->out);
+    room += (64 - ((uintptr_t)room & 63)) & 63;
+    p->work = room + strand * p->room;
+    p->u = (float *)(void *)(p->work + p->multiply * (p->big && !p->dw ? 16 : 1));
+    p->m = p->u + (p->dw ? 4 : 16) * p->most * p->in;
+}
+static void lgelu__winograd_round(void *user, size_t strand)
+{
+    lgelu__winograd p = *(const lgelu__winograd *)user;
+    size_t k;
+    lgelu__winograd_place(&p, strand);
+    while ((p.first = (size_t)LGELU__ADD(p.next, 1) * p.most) < p.tiles) {
+        p.count = lgelu__least(p.tiles - p.first, p.most);
+        for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_gather(&p, k);
+        for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
+        for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+    }
+}
+/* number k of the 16: its part of four pixels of x and of four of dy */
+static void lgelu__winograd_dw(void *user, size_t strand)
+{
+    static const unsigned char from[4][2] = { { 0, 2 }, { 1, 2 }, { 2, 1 }, { 1, 3 } }, back[4][2] = { { 0, 9 }, { 0, 1 }, { 0, 1 }, { 9, 1 } };
+    static const float sign[4] = { -1, 1, -1, -1 };
+    lgelu__winograd p = *(const lgelu__winograd *)user;
+    size_t k, t, q;
+    lgelu__winograd_place(&p, strand);
+    while ((k = (size_t)LGELU__ADD(p.next, 1)) < 16) for (p.first = 0; p.first < p.tiles; p.first += 4 * p.most) {
+        lgelu_product job = lgelu__linear_make(p.out, p.in, lgelu__least(p.tiles - p.first, 4 * p.most), p.kernel + k * p.in * p.out, p.m, p.u);
+        job.a.row = 1; job.a.col = p.out;
+        job.accumulate = p.first > 0;
+        for (t = 0; t < job.k; t++) {
+            size_t tile = p.first + t, sample = tile / (p.across * p.down), row = 2 * (tile / p.across % p.down), column = 2 * (tile % p.across);
+            const float *d[4];
+            for (q = 0; q < 4; q++) {
+                size_t r = row + from[k / 4][q / 2] - p.padding, c = column + from[k % 4][q % 2] - p.padding;
+                d[q] = r < p.rows && c < p.columns ? p.x + ((sample * p.rows + r) * p.columns + c) * p.in : NULL;
+            }
+            lgelu__k()->winograd_part(p.u + t * p.in, d, sign[k % 4], sign[k / 4], p.in);
+            for (q = 0; q < 4; q++) {
+                size_t r = back[k / 4][q % 2], c = back[k % 4][q / 2];
+                d[q] = r < 2 && c < 2 && row + r < p.to_rows && column + c < p.to_columns
+                     ? p.dy + ((sample * p.to_rows + row + r) * p.to_columns + column + c) * p.out : NULL;
+            }
+            lgelu__k()->winograd_part(p.m + t * p.out, d, k / 4 ? sign[k / 4] : 1, k % 4 ? sign[k % 4] : 1, p.out);
         }
-        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, dy, p->out);
-        else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+        lgelu_multiply(&job, p.work, NULL);
     }
 }
 static void lgelu__winograd_dtaps(void *user, size_t o)
@@ -1687,36 +1723,33 @@ static void lgelu__winograd_dtaps(void *user, size_t o)
 static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
 {
     const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
-    size_t tiles, k, eights;
+    int next = 0;
     lgelu__winograd p;
+    lgelu__winograd_size(&p, a->shape[2], b->shape[2]);
     p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
     p.y = dw ? NULL : dx ? dx : lgelu__at(net, node, LGELU__VALUE);
     p.dw = dw; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
     p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
-    p.rows = a->shape[0]; p.columns = a->shape[1]; p.in = a->shape[2];
-    p.to_rows = b->shape[0]; p.to_columns = b->shape[1]; p.out = b->shape[2];
+    p.rows = a->shape[0]; p.columns = a->shape[1];
+    p.to_rows = b->shape[0]; p.to_columns = b->shape[1];
     p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2;
-    p.taps_in = from->shape[2]; p.flip = dx != NULL; p.add = add;
-    p.most = lgelu__tiles(p.in, p.out);
+    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2; p.tiles = net->samples * p.across * p.down;
+    p.flip = dx != NULL; p.add = add; p.next = &next;
     p.kernel = net->pack;
-    p.u = p.kernel + 16 * p.in * p.out;
-    p.m = p.u + 16 * p.most * p.in;
-    p.work = (unsigned char *)(p.m + 16 * p.most * p.out);
-    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(p.most, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, p.most)) + 63) & ~(size_t)63;
-    p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
-    if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
-    tiles = net->samples * p.across * p.down;
-    for (p.first = 0; p.first < tiles; p.first += p.count) {
-        p.count = lgelu__least(tiles - p.first, p.most);
-        eights = (p.count + 7) / 8;
-        lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
-        if (dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
-        if (p.threads) for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
-        else lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
-        if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
+    if (dw) {
+        lgelu__parallel(&net->threads, lgelu__winograd_dw, &p, p.big ? 16 : LGELU__ROUNDS);
+        lgelu__parallel(&net->threads, lgelu__winograd_dtaps, &p, p.out);
+        return;
     }
-    if (dw) lgelu__parallel(&net->threads, lgelu__winograd_dtaps, &p, node->shape[2]);
+    lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, (p.in + 3) / 4);
+    if (!p.big) { lgelu__parallel(&net->threads, lgelu__winograd_round, &p, LGELU__ROUNDS); return; }
+    lgelu__winograd_place(&p, 0);
+    for (p.first = 0; p.first < p.tiles; p.first += p.count) {
+        p.count = lgelu__least(p.tiles - p.first, p.most);
+        lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, (p.count + 7) / 8);
+        lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
+        lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, (p.count + 7) / 8);
+    }
 }
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
@@ -1728,7 +1761,10 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     use[0] = lgelu_multiply_bytes(rows, out, taps * in);
     use[1] = lgelu_multiply_bytes(out, taps * in, rows);
     use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
-    if (lgelu__fast(net, node)) { use[0] = lgelu__winograd_bytes(in, out); use[2] = lgelu__winograd_bytes(out, in); }
+    if (lgelu__fast(net, node)) {
+        lgelu__winograd p;
+        use[0] = lgelu__winograd_size(&p, in, out); use[1] = 0; use[2] = lgelu__winograd_size(&p, out, in);
+    }
     for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
     return most;
 }
@@ -2186,7 +2222,7 @@ static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float *
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
    leaves each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks, each with its own place in
    net->pack: scores, their gradients, room for products. ---- */
-enum { LGELU__STRANDS = 16, LGELU__QUERIES = 64 };
+enum { LGELU__QUERIES = 64 };
 typedef struct {
     const lgelu_node *node; const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
@@ -3109,8 +3145,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     int i;
     if (!need) return net->status;
     if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, memory ? bytes : (size_t)0);
-    memset(memory, 0, need);
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
+    memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
+    memset(net->arena, 0, net->arena_bytes);                          /* not the room for products: what no thread needs takes no memory */
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
@@ -5628,58 +5665,65 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
 }
 
-/* a step of one panel of B, packed just before its only use, while the next panel is called into the second-level cache */
-static LGELU__TARGET void LGELU__FN(turn)(float *out, const lgelu__block *p, size_t l, size_t depth, size_t col, size_t cols)
-{
-    const lgelu_matrix *b = &p->job->b;
-    size_t i, q, next = col + 2 * v_lanes;
-    if (b->row == 1 && !b->read && p->k) for (i = cols * l / p->k; i < cols * (l + depth) / p->k && next + i < p->job->n; i++)
-        for (q = 0; q < p->k; q += 16) LGELU__FETCH(b->x + p->k0 + q + (next + i) * b->col);
-    LGELU__FN(copy)(out, 2 * v_lanes, 2 * v_lanes, b, p->k0 + l, depth, col, cols);
-}
-static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
+/* one block of C, from its first to its last k */
+static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
-    float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, whole = p->n / (2 * v_lanes), run, i, q, l;
-    for (; s < s_end; s++) {
-        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
-        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q += run) {
-            size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
-            size_t b_row = 2 * v_lanes, b_next = p->b_panel, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
-            int cut = cols < 2 * v_lanes && cols != v_lanes;
-            const float *b = turned, *start = NULL;
-            float *c = job->c + row * c_row + col, *to = c;
-            if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
-            else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
-            else { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + (p->k0 + l) * b_row + col; }
-            if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
-            else if (job->bias) start = job->bias + col;
-            if (cut) {
-                if (start) {
-                    for (i = 0; i < rows; i++) {
-                        v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                        v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+    float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + 16 * (p->depth + 32);
+    size_t slivers = (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers, panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
+    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, k0, depth, run, s, q, i;
+    for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
+        size_t b_panel, row = i0, rows;
+        depth = job->k - k0 < p->depth ? job->k - k0 : p->depth;
+        b_panel = (depth + 1) * 2 * v_lanes;
+        if (packed_from < panels)             /* a last, narrow panel is copied in any case */
+            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, depth, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
+        for (s = 0; s < slivers; s++, row += rows) {
+            const float *a = a_pack;
+            size_t a_row = job->a.row, a_col = job->a.col;
+            rows = each + (s < more);
+            if (!p->pack_a) a = job->a.x + row * a_row + k0 * a_col;
+            else if (p->across) {
+                lgelu_matrix turned = job->a;
+                turned.row = a_col; turned.col = a_row = 1; a_col = 16;
+                LGELU__FN(copy)(a_pack, 16, 2 * v_lanes, &turned, k0, depth, row, rows);
+            } else {
+                a_row = ((depth + 15) / 16 | 1) * 16; a_col = 1;      /* spreads the rows over the cache's sets */
+                LGELU__FN(copy)(a_pack, a_row, 2 * v_lanes, &job->a, row, rows, k0, depth);
+            }
+            for (q = 0; q < panels; q += run) {
+                size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, b_row = 2 * v_lanes, b_next = b_panel, s_row = 0, c_row = job->c_row;
+                size_t w = cols > v_lanes ? cols - v_lanes : 0;
+                int cut = cols < 2 * v_lanes && cols != v_lanes;
+                const float *b = b_pack + (q - packed_from) * b_panel, *start = NULL;
+                float *c = job->c + row * c_row + col, *to = c;
+                if (q < packed_from) { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + k0 * b_row + col; }
+                if (k0 || job->accumulate) { start = c; s_row = c_row; }
+                else if (job->bias) start = job->bias + col;
+                if (cut) {
+                    if (start) {
+                        for (i = 0; i < rows; i++) {
+                            v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
+                            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                        }
+                        start = edge;
+                        s_row = 2 * v_lanes;
                     }
-                    start = edge;
-                    s_row = 2 * v_lanes;
+                    to = edge;
+                    c_row = 2 * v_lanes;
                 }
-                to = edge;
-                c_row = 2 * v_lanes;
+                run = q < whole ? whole - q : 1;
+                LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a, a_row, a_col, b, b_row, b_next, depth);
+                if (cut) for (i = 0; i < rows; i++) {
+                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+                }
             }
-            run = p->turn || cols < 2 * v_lanes ? 1 : (p_end < whole ? p_end : whole) - q;
-            LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, b_next, depth);
-            if (cut) for (i = 0; i < rows; i++) {
-                v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+            if (k0 + depth == job->k) {       /* these rows are final, and still in the cache */
+                if (job->y) for (i = row; i < row + rows; i++)
+                    LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, n);
+                if (job->finish) job->finish(job->with, row, rows, j0, n);
             }
-        }
-        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
-            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
-            if (job->y) for (i = row; i < row + rows; i++)
-                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
-            if (job->finish) job->finish(job->with, row, rows, col, end - col);
         }
     }
 }
@@ -5816,13 +5860,13 @@ LGELU__WORD void LGELU__FN(winograd_taps)(v_t *y, v_t a, v_t b, v_t c)
     v_t s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
     y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
 }
-static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t n, int flip)
+static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t tap, size_t n, int flip)
 {
     size_t j, k, l;
     for (j = 0; j < n; j += v_lanes) {
         v_t t[12], y[4];
         LGELU__UNROLL for (k = 0; k < 3; k++)
-            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * n + j, n - j), v_load_n(w + (3 * k + 1) * n + j, n - j), v_load_n(w + (3 * k + 2) * n + j, n - j));
+            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * tap + j, n - j), v_load_n(w + (3 * k + 1) * tap + j, n - j), v_load_n(w + (3 * k + 2) * tap + j, n - j));
         LGELU__UNROLL for (k = 0; k < 4; k++) {
             LGELU__FN(winograd_taps)(y, t[k], t[4 + k], t[8 + k]);
             LGELU__UNROLL for (l = 0; l < 4; l++) {
@@ -5855,22 +5899,14 @@ static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *
         }
     }
 }
-static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *const *dy, size_t n)
+/* (d0 + k·d1) + l·(d2 + k·d3), k and l being ±1: one of the 16 numbers made of four pixels, or their transpose; NULL: zeros */
+static LGELU__TARGET void LGELU__FN(winograd_part)(float *u, const float *const *d, float k, float l, size_t n)
 {
-    size_t j, k;
+    size_t j, i;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[8], d[4], zero = v_set(0);
-        LGELU__UNROLL for (k = 0; k < 4; k++) d[k] = dy[k] ? v_load_n(dy[k] + j, n - j) : zero;
-        LGELU__UNROLL for (k = 0; k < 2; k++) {
-            t[k] = d[k]; t[2 + k] = v_add(d[k], d[2 + k]); t[4 + k] = v_sub(d[k], d[2 + k]); t[6 + k] = v_sub(zero, d[2 + k]);
-        }
-        LGELU__UNROLL for (k = 0; k < 4; k++, m += 4 * step) {
-            v_store_n(m + j, t[2 * k], n - j);
-            v_store_n(m + step + j, v_add(t[2 * k], t[2 * k + 1]), n - j);
-            v_store_n(m + 2 * step + j, v_sub(t[2 * k], t[2 * k + 1]), n - j);
-            v_store_n(m + 3 * step + j, v_sub(zero, t[2 * k + 1]), n - j);
-        }
-        m -= 16 * step;
+        v_t t[4];
+        LGELU__UNROLL for (i = 0; i < 4; i++) t[i] = d[i] ? v_load_n(d[i] + j, n - j) : v_set(0);
+        v_store_n(u + j, v_fma(v_set(l), v_fma(v_set(k), t[3], t[2]), v_fma(v_set(k), t[1], t[0])), n - j);
     }
 }
 LGELU__WORD void LGELU__FN(winograd_dtaps)(v_t *y, v_t a, v_t b, v_t c, v_t d)
@@ -5947,9 +5983,9 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
     LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
+    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
-    LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
+    LGELU__FN(winograd_part), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
 };
 
