@@ -5484,37 +5484,18 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
     }
 }
-/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; 16 Philox blocks at a time, which
-   the compiler makes vectors of */
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
 static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)
 {
-    const uint32_t limit = (uint32_t)(rate * 16777216.0f);
-    const float scale = 1 / (1 - rate);
+    const n_t minus = n_set(INT32_MIN), limit = n_set((int32_t)((uint32_t)(rate * 16777216.0f) << 8 ^ 0x80000000u));
+    float r[4 * v_lanes];
     size_t i, j;
-    for (i = 0; i < n; i += 64) {
-        uint32_t c0[16], c1[16], c2[16], c3[16], k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-        float t[64];
-        int l, round;
-        for (l = 0; l < 16; l++) {
-            uint64_t block = ((uint64_t)first + i) / 4 + (uint64_t)l;
-            c0[l] = (uint32_t)block; c1[l] = (uint32_t)(block >> 32); c2[l] = (uint32_t)stream; c3[l] = (uint32_t)(stream >> 32);
+    for (i = 0; i < n; i += 4 * v_lanes) {
+        LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
+        for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
+            m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));            /* signed order for unsigned */
+            v_store_n(y + i + j, v_mul(v_load_n(x + i + j, n - i - j), v_select(drop, v_set(0), v_set(1 / (1 - rate)))), n - i - j);
         }
-        for (round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-            for (l = 0; l < 16; l++) {
-                uint64_t p = (uint64_t)0xD2511F53u * c0[l], q = (uint64_t)0xCD9E8D57u * c2[l];
-                c0[l] = (uint32_t)(q >> 32) ^ c1[l] ^ k0;
-                c1[l] = (uint32_t)q;
-                c2[l] = (uint32_t)(p >> 32) ^ c3[l] ^ k1;
-                c3[l] = (uint32_t)p;
-            }
-        for (l = 0; l < 16; l++) {
-            t[4 * l]     = c0[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 1] = c1[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 2] = c2[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 3] = c3[l] >> 8 >= limit ? scale : 0;
-        }
-        for (j = 0; j < 64 && i + j < n; j += v_lanes)
-            v_store_n(y + i + j, v_mul(v_load(t + j), v_load_n(x + i + j, n - i - j)), n - i - j);
     }
 }
 #endif
