@@ -692,9 +692,9 @@ typedef struct lgelu__kernels {
     void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
                                uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
-    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: scale·max x, Σ p. p may be x, or NULL */
+    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */
     void   (*exp_row)         (float *p, float *stat, const float *x, float scale, size_t n, size_t room);
-    /* x to p = exp(scale·x - stat[0])/stat[1], d to scale·p(d - Σ d·p), then zeros */
+    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
     void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
@@ -2341,7 +2341,7 @@ static void lgelu__large_logits(lgelu_net *net, lgelu_node *node, int gradients,
     const float *x = lgelu__in(net, linear, 0);
     float *room = lgelu__at(net, node, LGELU__SCRATCH), *dx = lgelu__at(net, linear, LGELU__AUX);
     p.x = room; p.d = gradients ? room : NULL;
-    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.rows, p.loss += p.rows, holds = 3) {
+    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.loss += p.rows, holds = 3) {
         p.rows = lgelu__least(left, LGELU__PART);
         lgelu__linear_rows(net, linear, room, x, p.rows);
         lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
@@ -5404,11 +5404,10 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
     for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
-    stat[0] = lane[0] * scale;
-    shift = v_set(stat[0]);
+    shift = v_set(stat[0] = lane[0]);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        v_t e = LGELU__FN(exp)(v_fms(v_load_n(x + k, n - k), c, shift));
+        v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c));
         if (p) v_store_n(p + k, e, n - k);
         a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
     }
@@ -5425,9 +5424,9 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        v_t p = v_mul(LGELU__FN(exp)(v_fms(v_load_n(x + k, n - k), c, shift)), over);
+        v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c)), over);
         v_store_n(x + k, p, n - k);
-        a[j] = v_fma(v_load_n(d + k, n - k), p, a[j]);
+        a[j] = v_fma(v_load_n(d + k, n - k), LGELU__FN(head)(p, n - k), a[j]);
     }
     for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
     mean = v_set(lgelu__fold(sum));
