@@ -275,6 +275,7 @@ typedef struct {
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
     lgelu_mode mode;
     lgelu_status status; char message[160];
+    char   prefix[24];                       /* goes before the names of the nodes to come, "encoder.": yours to set while building */
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -358,6 +359,9 @@ typedef struct {
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
+/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call it
+   where another plan takes over, say after lgelu_net_copy at the switch point */
+LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
 LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
                                                                       if the plan has given its place away: results stay, what lies between them may not */
@@ -421,6 +425,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p)    __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)   /* the old value */
 #else                                       /* MSVC: no target attribute is needed, and an aligned int is atomic */
 #define LGELU__INLINE static __forceinline
 #define LGELU__TARGET_SCALAR
@@ -429,6 +434,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TARGET_AVX512
 #define LGELU__GET(p)    (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
+#define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
 #endif
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
@@ -468,6 +474,20 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
 #else
 #define LGELU__FETCH(p) ((void)(p))
+#endif
+
+#if defined(__GNUC__) && defined(__x86_64__) /* a moment's rest for a thread that waits */
+#define LGELU__REST() __builtin_ia32_pause()
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define LGELU__REST() __asm__ volatile("yield")
+#else
+#define LGELU__REST() ((void)0)
+#endif
+#if defined(LGELU_TRAINER) && (defined(__unix__) || defined(__APPLE__))
+#include <sched.h>
+#define LGELU__YIELD() sched_yield()
+#else
+#define LGELU__YIELD() LGELU__REST()
 #endif
 
 #define LGELU__PASTE2(a, b) a##b
@@ -1158,21 +1178,16 @@ typedef struct {
     unsigned traits;
 } lgelu__layer;
 
-/* ---- errors: %s a text, %z a size_t, %d a long; they stick, the first one is kept ---- */
-static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
+/* ---- texts: %s a text, %z a size_t, %d a long; cut at end, which becomes the closing 0 at the latest ---- */
+static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
-    char *p = net->message, *end = p + sizeof net->message - 1, digit[24];
-    va_list list;
-    if (net->status) return net->status;
-    net->status = status;
-    va_start(list, format);
     for (; *format && p < end; format++) {
-        const char *text = digit + sizeof digit - 1;
+        char digit[24], *d = digit + sizeof digit - 1;
+        const char *text;
         if (*format != '%') { *p++ = *format; continue; }
-        digit[sizeof digit - 1] = 0;
+        *d = 0;
         if (*++format == 's') text = va_arg(list, const char *);
         else {
-            char *d = digit + sizeof digit - 1;
             long  n = *format == 'd' ? va_arg(list, long) : 0;
             size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
             do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
@@ -1181,9 +1196,26 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
         }
         while (*text && p < end) *p++ = *text++;
     }
-    va_end(list);
     *p = 0;
-    return status;
+    return p;
+}
+static char *lgelu__say(char *p, const char *end, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    p = lgelu__format(p, end, format, list);
+    va_end(list);
+    return p;
+}
+/* errors stick, the first one is kept */
+static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
+{
+    va_list list;
+    if (net->status) return net->status;
+    va_start(list, format);
+    lgelu__format(net->message, net->message + sizeof net->message - 1, format, list);
+    va_end(list);
+    return net->status = status;
 }
 
 /* ---- small reads ---- */
@@ -1236,6 +1268,55 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
 #endif
     for (i = 0; i < count; i++) task(job, i);
 }
+/* A crew: threads called once for many short loops, since waking them takes longer than most loops. The first to come leads and does
+   the work; its loops are shared with whoever else has come. `state` counts those inside a loop, plus LGELU__OPEN while the door is
+   open; the leader changes the loop only when nobody is inside. A hook that has one thread only finds all done after the first call. */
+enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
+typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count; int next, state, came, over; } lgelu__crew;
+
+static void lgelu__wait(unsigned *turns)
+{
+    if (++*turns % 256) LGELU__REST(); else LGELU__YIELD();
+}
+static void lgelu__crew_loop(lgelu__crew *crew)
+{
+    size_t i;
+    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count) crew->task(crew->job, i);
+}
+static void lgelu__crew_run(void *user, lgelu_task *task, void *job, size_t count)   /* called by the leader */
+{
+    lgelu__crew *crew = (lgelu__crew *)user;
+    unsigned turns = 0;
+    crew->task = task; crew->job = job; crew->count = count; crew->next = 0;
+    LGELU__ADD(&crew->state, LGELU__OPEN);
+    lgelu__crew_loop(crew);
+    LGELU__ADD(&crew->state, -LGELU__OPEN);
+    while (LGELU__ADD(&crew->state, 0)) lgelu__wait(&turns);
+}
+static void lgelu__crew_join(void *user, size_t index)
+{
+    lgelu__crew *crew = (lgelu__crew *)user;
+    unsigned turns = 0;
+    (void)index;
+    if (!LGELU__ADD(&crew->came, 1)) {
+        lgelu_threads threads;
+        threads.run = lgelu__crew_run; threads.user = crew;
+        crew->work(crew->with, &threads);
+        LGELU__SET(&crew->over, 1);
+    } else while (!LGELU__GET(&crew->over)) {
+        if (LGELU__GET(&crew->state) < LGELU__OPEN) { lgelu__wait(&turns); continue; }
+        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew);
+        LGELU__ADD(&crew->state, -1);
+        turns = 0;
+    }
+}
+static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *with, const lgelu_threads *crew), void *with)
+{
+    lgelu__crew crew;
+    memset(&crew, 0, sizeof crew);
+    crew.work = work; crew.with = with;
+    lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
+}
 
 /* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
@@ -1271,6 +1352,13 @@ static void lgelu__multiply_tiles(void *user, size_t task)
     size_t across = (p->panels - 1) / p->p_chunk + 1, s = task / across * p->s_chunk, q = task % across * p->p_chunk;
     p->isa->tiles(p, s, lgelu__least(s + p->s_chunk, p->slivers), q, lgelu__least(q + p->p_chunk, p->panels));
 }
+typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
+
+static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
+{
+    const lgelu__product_work *p = (const lgelu__product_work *)with;
+    lgelu_multiply(p->job, p->work, crew);
+}
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
     const lgelu__kernels *isa = lgelu__k();
@@ -1282,7 +1370,13 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     int wide = cols >= 32, pack_a, pack_b;
     lgelu__block p;
     if (!m || !n) return;
-    if ((double)m * (double)n * (double)k < 1e6) threads = NULL;      /* waking a thread costs more */
+    if ((double)m * (double)n * (double)k < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;   /* sharing would cost more */
+    if (threads && threads->run != lgelu__crew_run) {
+        lgelu__product_work with;
+        with.job = job; with.work = work;
+        lgelu__with_crew(threads, lgelu__multiply_crew, &with);
+        return;
+    }
     pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
     pack_a = a->read || (a->row != 1 && a->col != 1)
           || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
@@ -2440,56 +2534,78 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* a node with checked inputs; its shape is that of its first input until the builder says otherwise */
-static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+/* what a layer can't take; -1, which is what its builder returns */
+static int lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
 {
-    lgelu_node *node;
-    size_t i;
-    int k, learns = 0;
+    char *end = net->message + sizeof net->message - 1;
+    va_list list;
     if (net->status) return -1;
-    if (net->memory) { lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name); return -1; }
-    if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
-        return -1;
+    net->status = status;
+    va_start(list, format);
+    lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__layers[node->op].name, node->name), end, format, list);
+    va_end(list);
+    return -1;
+}
+/* a node with checked inputs, the last one from now on; its shape is that of its first input until the builder says otherwise */
+static lgelu_node *lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+{
+    lgelu_node *node = net->nodes + net->count;
+    int k;
+    if (net->status) return NULL;
+    if (net->memory || net->count >= net->capacity) {
+        if (net->memory) lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name);
+        else lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
+        return NULL;
     }
-    node = net->nodes + net->count;
     memset(node, 0, sizeof *node);
-    for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
+    lgelu__say(node->name, node->name + sizeof node->name - 1, "%s%s", net->prefix, name);
     node->op = op;
     node->init = net->init;
     node->deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node->input[0] = a; node->input[1] = b;
     node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
     for (k = 0; k < node->inputs; k++) {
+        const lgelu_node *from = net->nodes + node->input[k];
         if (node->input[k] < 0 || node->input[k] >= net->count) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': input %z is no earlier layer", lgelu__layers[op].name, name, (size_t)k);
-            return -1;
+            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
+            return NULL;
         }
-        learns |= net->nodes[node->input[k]].learns;
-        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
-            || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': '%s' can't be its input %z", lgelu__layers[op].name, name, net->nodes[node->input[k]].name, (size_t)k);
-            return -1;
+        if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
+            || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
+            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
+            return NULL;
         }
+        node->learns |= from->learns;
     }
     if (node->inputs) memcpy(node->shape, net->nodes[a].shape, sizeof node->shape);
-    node->learns = learns;
-    return net->count++;
+    net->count++;
+    return node;
+}
+static int lgelu__last(const lgelu_net *net) { return net->count - 1; }
+static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
+{
+    node->weights = lgelu__times(outputs, inputs);
+    node->learns = 1;
+    if (!node->weights || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
+    return lgelu__last(net);
 }
 static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, size_t columns, size_t channels)
 {
-    int i = lgelu__node(net, op, name, -1, -1);
-    if (i < 0) return i;
-    net->nodes[i].shape[0] = rows; net->nodes[i].shape[1] = columns; net->nodes[i].shape[2] = channels;
-    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': shape %z x %z x %z", lgelu__layers[op].name, name, rows, columns, channels);
-        return -1;
-    }
-    return i;
+    lgelu_node *node = lgelu__node(net, op, name, -1, -1);
+    if (!node) return -1;
+    node->shape[0] = rows; node->shape[1] = columns; node->shape[2] = channels;
+    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
 {
     return lgelu__source(net, LGELU__INPUT, name, rows, columns, channels);
+}
+LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+{
+    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
 }
 LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
 {
@@ -2497,36 +2613,39 @@ LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_
 }
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
-    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    node->weights = lgelu__times(node->shape[2], outputs);
-    if (!outputs || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "linear '%s': %z inputs, %z outputs", name, node->shape[2], outputs);
-        return -1;
-    }
+    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    size_t inputs;
+    if (!node) return -1;
+    inputs = node->shape[2];
     node->biases = node->shape[2] = outputs;
+    return lgelu__with_matrix(net, node, outputs, inputs);
+}
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    const lgelu_node *table = net->nodes + embedding;
+    if (!node) return -1;
+    if (embedding < 0 || table >= node || table->op != LGELU__EMBEDDING)
+        return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
+    if (table->shape[2] != node->shape[2])
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node->shape[2]);
+    node->shape[2] = table->weights / table->shape[2];
+    node->shares = embedding + 1;
     node->learns = 1;
-    return i;
+    return lgelu__last(net);
 }
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
-    int i = lgelu__node(net, LGELU__GATE, name, x, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': unknown kind", name); return -1; }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) {
-        lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ must be at least 1", name);
-        return -1;
-    }
-    if (channels && node->shape[2] > 0xFFFFFF) { lgelu__fail(net, LGELU_E_SHAPE, "gate '%s': %z channels", name, node->shape[2]); return -1; }
+    lgelu_node *node = lgelu__node(net, LGELU__GATE, name, x, -1);
+    if (!node) return -1;
+    if ((unsigned)kind > LGELU_GATE_RELU) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "unknown kind");
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) return lgelu__refuse(net, node, LGELU_E_LAMBDA, "λ must be at least 1");
+    if (channels && node->shape[2] > 0xFFFFFF) return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels", node->shape[2]);
     node->gate = kind;
     node->lambda0 = lambda;
     node->hardnesses = channels ? (int)node->shape[2] : 1;
     node->learns |= kind == LGELU_GATE_LAMBDA;
-    return i;
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
 {
@@ -2536,27 +2655,24 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 {
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
-static int lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
+static lgelu_node *lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
 {
-    int i = lgelu__node(net, op, name, a, b);
-    if (i >= 0 && memcmp(net->nodes[a].shape, net->nodes[b].shape, sizeof net->nodes[a].shape)) {
-        const size_t *p = net->nodes[a].shape, *q = net->nodes[b].shape;
-        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': '%s' is %z x %z x %z, '%s' is %z x %z x %z", lgelu__layers[op].name, name,
-                    net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
-        return -1;
-    }
-    return i;
+    lgelu_node *node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                /* refused as no earlier layer */
+    const size_t *p = net->nodes[a < 0 ? 0 : a].shape, *q = net->nodes[b < 0 ? 0 : b].shape;
+    if (!node || !memcmp(p, q, sizeof node->shape)) return node;
+    lgelu__refuse(net, node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z", net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
+    return NULL;
 }
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
-    if (b < 0) b = net->count;                                        /* refused as no earlier layer */
-    return lgelu__pair(net, LGELU__ADD, name, a, b);
+    return lgelu__pair(net, LGELU__ADD, name, a, b) ? lgelu__last(net) : -1;
 }
 static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int target)
 {
-    int i = lgelu__pair(net, op, name, x, target < 0 ? net->count : target);
-    if (i >= 0) net->nodes[i].shape[0] = net->nodes[i].shape[1] = net->nodes[i].shape[2] = 0;
-    return i;
+    lgelu_node *node = lgelu__pair(net, op, name, x, target);
+    if (!node) return -1;
+    memset(node->shape, 0, sizeof node->shape);
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
@@ -2566,149 +2682,230 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
 {
     return lgelu__loss(net, LGELU__SQUARED_ERROR, name, x, target);
 }
-/* ---- Transformers ---- */
-static int lgelu__refuse(lgelu_net *net, int i, const char *what, size_t n)      /* a shape that the layer can't take */
+LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
-    lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': %s %z", lgelu__layers[net->nodes[i].op].name, net->nodes[i].name, what, n);
-    return -1;
+    lgelu_node *node;
+    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
+    if (!(node = lgelu__node(net, LGELU__DROPOUT, name, x, -1))) return -1;
+    if (!(rate > 0 && rate < 1)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
+    node->rate = rate;
+    return lgelu__last(net);
 }
-static int lgelu__with_matrix(lgelu_net *net, int i, size_t rows, size_t columns)
+
+/* ---- pictures ---- */
+/* a node with a square window (NULL: the whole picture), whose shape is what comes out */
+static lgelu_node *lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
 {
-    if (i < 0) return i;
-    net->nodes[i].weights = lgelu__times(rows, columns);
-    net->nodes[i].learns = 1;
-    return !columns || net->nodes[i].weights > (size_t)-1 / 64 ? lgelu__refuse(net, i, "channels", columns) : i;
+    lgelu_node *node = lgelu__node(net, op, name, x, -1);
+    size_t window[2], d;
+    if (!node) return NULL;
+    window[0] = kernel ? kernel[0] : node->shape[0]; window[1] = kernel ? kernel[0] : node->shape[1];
+    node->stride = stride; node->padding = padding; node->groups = 1;
+    for (d = 0; d < 2; d++) {
+        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
+            lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window[d], stride, padding, node->shape[d]);
+            return NULL;
+        }
+        node->window[d] = window[d];
+        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
+    }
+    return node;
 }
-LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
 {
-    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
+    lgelu_node *node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
+    size_t in;
+    if (!node) return -1;
+    in = node->shape[2];
+    if (!groups || !outputs || in % groups || outputs % groups)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
+    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
+    node->groups = groups;
+    node->shape[2] = outputs;
+    node->biases = bias ? outputs : 0;
+    return lgelu__with_matrix(net, node, outputs, lgelu__times(kernel * kernel, in / groups));
 }
+LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
+    if (!node) return -1;
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
+    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
+    node->momentum = momentum;
+    node->eps = eps;
+    node->learns = 1;
+    return lgelu__last(net);
+}
+LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    lgelu_node *node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
+    if (node && (kernel > 15 || 2 * padding > kernel))
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
+    return node ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding) ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
+{
+    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0) ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__VIEW, name, x, -1);
+    if (!node) return -1;
+    node->shape[2] *= node->shape[0] * node->shape[1];
+    node->shape[0] = node->shape[1] = 1;
+    return lgelu__last(net);
+}
+
+/* ---- tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
-    int i = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
-    if (i < 0) return i;
-    net->nodes[i].shape[2] = channels;
-    return lgelu__with_matrix(net, i, net->nodes[tokens].shape[2], channels);
+    lgelu_node *node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    size_t words;
+    if (!node) return -1;
+    words = node->shape[2];
+    node->shape[2] = channels;
+    return lgelu__with_matrix(net, node, words, channels);
 }
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__POSITION, name, x, -1);
-    return i < 0 ? i : lgelu__with_matrix(net, i, net->nodes[i].shape[0] * net->nodes[i].shape[1], net->nodes[i].shape[2]);
+    lgelu_node *node = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    return node ? lgelu__with_matrix(net, node, node->shape[0] * node->shape[1], node->shape[2]) : -1;
 }
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
-    if (i < 0) return i;
-    net->nodes[i].biases = 2 * net->nodes[i].shape[2];                /* gains, then shifts: neither decays */
-    net->nodes[i].learns = 1;
-    return i;
+    lgelu_node *node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    if (!node) return -1;
+    node->biases = 2 * node->shape[2];                                /* gains, then shifts: neither decays */
+    node->learns = 1;
+    return lgelu__last(net);
+}
+static int lgelu__one_row(lgelu_net *net, const lgelu_node *node)
+{
+    return node->shape[0] == 1 ? lgelu__last(net) : lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
 }
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
-    int i = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads) return lgelu__refuse(net, i, "its input must be 3·heads times a whole number of channels, not", node->shape[2]);
-    if (node->shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", node->shape[0]);
+    lgelu_node *node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    if (!node) return -1;
+    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node->shape[2]);
     node->shape[2] /= 3;
     node->option[0] = heads; node->option[1] = causal != 0;
-    return i;
-}
-LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
-{
-    int i;
-    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
-    i = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
-    if (i < 0) return i;
-    if (!(rate > 0 && rate < 1)) { lgelu__fail(net, LGELU_E_ARGUMENT, "dropout '%s': the rate must be at least 0 and less than 1", name); return -1; }
-    net->nodes[i].rate = rate;
-    return i;
-}
-LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
-{
-    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    if (i < 0) return i;
-    if (embedding < 0 || embedding >= i || net->nodes[embedding].op != LGELU__EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "linear '%s': only an embedding's matrix can be shared", name);
-        return -1;
-    }
-    if (net->nodes[embedding].shape[2] != net->nodes[i].shape[2]) return lgelu__refuse(net, i, "the embedding has another number of channels than", net->nodes[i].shape[2]);
-    net->nodes[i].shape[2] = net->nodes[embedding].weights / net->nodes[embedding].shape[2];
-    net->nodes[i].shares = embedding + 1;
-    net->nodes[i].learns = 1;
-    return i;
+    return lgelu__one_row(net, node);
 }
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
-    int i = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    lgelu_node *node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
     size_t *s;
-    if (i < 0) return i;
-    s = net->nodes[i].shape;
-    if (!side || s[0] % side || s[1] % side) return lgelu__refuse(net, i, "the picture can't be cut into squares of side", side);
+    if (!node) return -1;
+    s = node->shape;
+    if (!side || s[0] % side || s[1] % side)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
     s[2] *= side * side;
     s[1] = s[0] / side * (s[1] / side);
     s[0] = 1;
-    net->nodes[i].option[0] = side;
-    return i;
+    node->option[0] = side;
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
-    if (i < 0) return i;
-    if (net->nodes[i].shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", net->nodes[i].shape[0]);
-    net->nodes[i].shape[1]++;
-    net->nodes[i].biases = net->nodes[i].shape[2];
-    net->nodes[i].learns = 1;
-    return i;
+    lgelu_node *node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    if (!node) return -1;
+    node->shape[1]++;
+    node->biases = node->shape[2];
+    node->learns = 1;
+    return lgelu__one_row(net, node);
 }
 LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
-    int i = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    lgelu_node *node = lgelu__node(net, LGELU__TAKE, name, x, -1);
     size_t tokens;
-    if (i < 0) return i;
-    tokens = net->nodes[i].shape[0] * net->nodes[i].shape[1];
-    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, i, "there are no such tokens, only", tokens);
-    net->nodes[i].option[0] = first; net->nodes[i].option[1] = count;
-    net->nodes[i].shape[0] = net->nodes[i].shape[1] = 1;
-    return i;
+    if (!node) return -1;
+    tokens = node->shape[0] * node->shape[1];
+    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
+    node->option[0] = first; node->option[1] = count;
+    node->shape[0] = node->shape[1] = 1;
+    return lgelu__last(net);
 }
-static const char *lgelu__in_block(char text[32], size_t block, const char *name)     /* h.BLOCK.NAME */
+
+/* ---- whole networks ---- */
+LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
 {
-    char digit[24], *d = digit + sizeof digit, *t = text;
-    *--d = 0;
-    do { *--d = (char)('0' + block % 10); block /= 10; } while (block);
-    *t++ = 'h'; *t++ = '.';
-    while (*d) *t++ = *d++;
-    *t++ = '.';
-    while (*name && t < text + 31) *t++ = *name++;
-    *t = 0;
-    return text;
+    char name[16];
+    int k;
+    for (k = 0; k < count; k++) {
+        lgelu__say(name, name + 15, "fc%z", (size_t)k + 1);
+        x = lgelu_linear(net, name, x, outputs[k]);
+        lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
+        if (k + 1 < count) x = lgelu_gate(net, name, x, kind, lambda);
+    }
+    return x;
+}
+LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
+    x = lgelu_max_pool(net, "pool1", lgelu_gate(net, "gate1", x, kind, lambda), 2, 2, 0);
+    x = lgelu_conv(net, "conv2", x, 16, 5, 1, 0, 1, 1);
+    x = lgelu_max_pool(net, "pool2", lgelu_gate(net, "gate2", x, kind, lambda), 2, 2, 0);
+    x = lgelu_linear(net, "fc1", lgelu_flatten(net, "flatten", x), 120);
+    x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
+    return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
+}
+static int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
+{
+    return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
+}
+LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    char *room = net->prefix + strlen(net->prefix);                   /* names as torchvision's: layer1.0.conv1 */
+    int stage, block;
+    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind, lambda);
+    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
+        size_t stride = stage && !block ? 2 : 1;
+        int y;
+        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
+        y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
+        y = lgelu_gate(net, "gate1", y, kind, lambda);
+        y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
+        if (stride > 1) x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
+        x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+    }
+    *room = 0;
+    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t, int causal)
 {
-    size_t b, hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    float deviation = net->deviation > 0 ? net->deviation : 0.02f, narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
-    char s[32];
+    char *room = net->prefix + strlen(net->prefix);                   /* names as GPT-2's: h.0.attn.c_attn */
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    const float deviation = net->deviation > 0 ? net->deviation : 0.02f;
+    const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    size_t b;
     int y;
     for (b = 0; b < t->layers && !net->status; b++) {
-        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_1"), x);
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_attn"), y, lgelu__times(3, t->width));
-        y = lgelu_attention (net, lgelu__in_block(s, b, "attn"), y, t->heads, causal);
+        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
+        y = lgelu_layer_norm(net, "ln_1", x);
+        y = lgelu_linear    (net, "attn.c_attn", y, lgelu__times(3, t->width));
+        y = lgelu_attention (net, "attn", y, t->heads, causal);
         net->deviation = narrow;
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_proj"), y, t->width);
+        y = lgelu_linear    (net, "attn.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, lgelu__in_block(s, b, "attn.drop"), y, t->dropout);
-        x = lgelu_add       (net, lgelu__in_block(s, b, "attn.add"), y, x);
-        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_2"), x);
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_fc"), y, hidden);
-        y = lgelu_gate      (net, lgelu__in_block(s, b, "mlp.gate"), y, t->gate, t->lambda);
+        y = lgelu_dropout   (net, "attn.drop", y, t->dropout);
+        x = lgelu_add       (net, "attn.add", y, x);
+        y = lgelu_layer_norm(net, "ln_2", x);
+        y = lgelu_linear    (net, "mlp.c_fc", y, hidden);
+        y = lgelu_gate      (net, "mlp.gate", y, t->gate, t->lambda);
         net->deviation = narrow;
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_proj"), y, t->width);
+        y = lgelu_linear    (net, "mlp.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, lgelu__in_block(s, b, "mlp.drop"), y, t->dropout);
-        x = lgelu_add       (net, lgelu__in_block(s, b, "mlp.add"), y, x);
+        y = lgelu_dropout   (net, "mlp.drop", y, t->dropout);
+        x = lgelu_add       (net, "mlp.add", y, x);
     }
+    *room = 0;
     return lgelu_layer_norm(net, "ln_f", x);
 }
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
@@ -2736,156 +2933,6 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
     return x;
-}
-LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
-{
-    int k;
-    for (k = 0; k < count; k++) {
-        char fc[] = "fc00", gate[] = "gate00";
-        int digits = k < 9 ? 1 : 2;
-        fc[2 + digits] = gate[4 + digits] = 0;
-        fc[1 + digits] = gate[3 + digits] = (char)('0' + (k + 1) % 10);
-        if (digits > 1) fc[2] = gate[4] = (char)('0' + (k + 1) / 10 % 10);
-        x = lgelu_linear(net, fc, x, outputs[k]);
-        if (k + 1 < count) x = lgelu_gate(net, gate, x, kind, lambda);
-    }
-    return x;
-}
-
-/* ---- builders of pictures ---- */
-/* the window's shape and what comes out; 0 after an error */
-static int lgelu__window(lgelu_net *net, int i, size_t rows, size_t columns, size_t stride, size_t padding)
-{
-    lgelu_node *node = net->nodes + i;
-    size_t window[2], d;
-    window[0] = rows; window[1] = columns;
-    node->stride = stride; node->padding = padding; node->groups = 1;
-    for (d = 0; d < 2; d++) {
-        const char *kind = lgelu__layers[node->op].name;
-        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
-            lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': window of %z, stride %z, padding %z on %z pixels", kind, node->name, window[d], stride, padding, node->shape[d]);
-            return 0;
-        }
-        node->window[d] = window[d];
-        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
-    }
-    return 1;
-}
-LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
-{
-    int i = lgelu__node(net, LGELU__CONV, name, x, -1);
-    lgelu_node *node = net->nodes + i;
-    size_t in;
-    if (i < 0) return i;
-    in = node->shape[2];
-    if (!lgelu__window(net, i, kernel, kernel, stride, padding)) return -1;
-    if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels to %z in %z groups", name, in, outputs, groups);
-        return -1;
-    }
-    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': a depthwise kernel of %z, the largest is 15", name, kernel);
-        return -1;
-    }
-    node->weights = lgelu__times(lgelu__times(kernel * kernel, in / groups), outputs);
-    if (node->weights > (size_t)-1 / 64 || lgelu__times(lgelu__times(node->shape[0], node->shape[1]), outputs) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels, %z outputs", name, in, outputs);
-        return -1;
-    }
-    node->groups = groups;
-    node->shape[2] = outputs;
-    node->biases = bias ? outputs : 0;
-    node->learns = 1;
-    return i;
-}
-LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
-{
-    int i = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
-    lgelu_node *node = net->nodes + i;
-    if (i < 0) return i;
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) { lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': momentum must lie in 0 to 1, eps above 0", name); return -1; }
-    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
-    node->momentum = momentum;
-    node->eps = eps;
-    node->learns = 1;
-    return i;
-}
-LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
-{
-    int i = lgelu__node(net, LGELU__MAX_POOL, name, x, -1);
-    if (i >= 0 && (kernel > 15 || 2 * padding > kernel)) {
-        lgelu__fail(net, LGELU_E_SHAPE, "max pool '%s': window of %z, padding %z: at most 15, and half of it", name, kernel, padding);
-        return -1;
-    }
-    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
-}
-LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
-{
-    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
-    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
-}
-LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
-{
-    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
-    return i < 0 || lgelu__window(net, i, net->nodes[i].shape[0], net->nodes[i].shape[1], 1, 0) ? i : -1;
-}
-LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
-{
-    int i = lgelu__node(net, LGELU__VIEW, name, x, -1);
-    size_t *shape = net->nodes[i < 0 ? 0 : i].shape;
-    if (i < 0) return i;
-    shape[2] *= shape[0] * shape[1];
-    shape[0] = shape[1] = 1;
-    return i;
-}
-LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
-{
-    x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
-    x = lgelu_max_pool(net, "pool1", lgelu_gate(net, "gate1", x, kind, lambda), 2, 2, 0);
-    x = lgelu_conv(net, "conv2", x, 16, 5, 1, 0, 1, 1);
-    x = lgelu_max_pool(net, "pool2", lgelu_gate(net, "gate2", x, kind, lambda), 2, 2, 0);
-    x = lgelu_linear(net, "fc1", lgelu_flatten(net, "flatten", x), 120);
-    x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
-    return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
-}
-static const char *lgelu__block_name(char room[32], int stage, int block, const char *part)    /* torchvision's: layer1.0.conv1 */
-{
-    size_t n = 0;
-    const char *p;
-    int number[2], k;
-    number[0] = stage + 1; number[1] = block;
-    for (p = "layer"; *p; p++) room[n++] = *p;
-    for (k = 0; k < 2; k++) {
-        if (number[k] > 9) room[n++] = (char)('0' + number[k] / 10 % 10);
-        room[n++] = (char)('0' + number[k] % 10);
-        room[n++] = '.';
-    }
-    for (p = part; *p && n < 31; p++) room[n++] = *p;
-    room[n] = 0;
-    return room;
-}
-static int lgelu__conv_norm(lgelu_net *net, int stage, int block, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
-{
-    char name[32];
-    x = lgelu_conv(net, lgelu__block_name(name, stage, block, conv), x, width, kernel, stride, kernel / 2, 1, 0);
-    return lgelu_batch_norm(net, lgelu__block_name(name, stage, block, norm), x, 0.1f, 1e-5f);
-}
-LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
-{
-    char name[32];
-    int stage, block;
-    x = lgelu_batch_norm(net, "bn1", lgelu_conv(net, "conv1", x, width, 3, 1, 1, 1, 0), 0.1f, 1e-5f);
-    x = lgelu_gate(net, "gate1", x, kind, lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
-        size_t stride = stage && !block ? 2 : 1;
-        int y = lgelu__conv_norm(net, stage, block, "conv1", "bn1", x, width, 3, stride);
-        y = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate1"), y, kind, lambda);
-        y = lgelu__conv_norm(net, stage, block, "conv2", "bn2", y, width, 3, 1);
-        if (stride > 1) x = lgelu__conv_norm(net, stage, block, "downsample.0", "downsample.1", x, width, 1, stride);
-        y = lgelu_add(net, lgelu__block_name(name, stage, block, "add"), y, x);
-        x = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate2"), y, kind, lambda);
-    }
-    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
 /* ---- the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write to
@@ -3173,7 +3220,33 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- running ---- */
-static lgelu_status lgelu__run(lgelu_net *net)
+typedef struct { lgelu_net *net; void (*run)(lgelu_net *net); } lgelu__net_work;
+
+static void lgelu__net_crew(void *with, const lgelu_threads *crew)
+{
+    const lgelu__net_work *p = (const lgelu__net_work *)with;
+    lgelu_threads own = p->net->threads;
+    p->net->threads = *crew;
+    p->run(p->net);
+    p->net->threads = own;
+}
+/* run(net) with a crew, where there is work enough for one: 2^20 fma or so */
+static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
+{
+    lgelu_threads own = net->threads;
+    lgelu__net_work with;
+    double work = 0;
+    int i;
+    with.net = net; with.run = run;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (node->op >= LGELU__LINEAR) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
+    }
+    if (work < 1e6) run(net);
+    else lgelu__with_crew(&own, lgelu__net_crew, &with);
+    return net->status;
+}
+static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
     net->loss = 0;
@@ -3185,13 +3258,12 @@ static lgelu_status lgelu__run(lgelu_net *net)
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
             if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
-                return lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name);
+                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name); return; }
         }
-        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
+        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return;
     }
-    if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
-    net->pending = 1;
-    return LGELU_OK;
+    if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    else net->pending = 1;
 }
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
 {
@@ -3200,7 +3272,7 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
     net->samples = samples;
     net->from = net->tokens = 0;
-    return lgelu__run(net);
+    return lgelu__share(net, lgelu__run_forward);
 }
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
 {
@@ -3219,16 +3291,11 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
         return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
     net->samples = 1;
     net->from = from; net->tokens = count;
-    return lgelu__run(net);
+    return lgelu__share(net, lgelu__run_forward);
 }
-LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+static void lgelu__run_backward(lgelu_net *net)
 {
     int i, k;
-    if (net->status) return net->status;
-    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
-    net->pending = 0;                                                 /* its buffers are used up */
-    net->share = share;
-    net->gradient_scale = 1;
     for (i = 0; i < net->count; i++) net->nodes[i].written = net->nodes[i].begun = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
@@ -3249,7 +3316,15 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
         }
     }
     net->fresh = 0;
-    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+{
+    if (net->status) return net->status;
+    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
+    net->pending = 0;                                                 /* its buffers are used up */
+    net->share = share;
+    net->gradient_scale = 1;
+    return lgelu__share(net, lgelu__run_backward);
 }
 /* what runs over all the parameters, in pieces of LGELU__PIECE: the sum of squares, the update */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
@@ -3323,23 +3398,37 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
     if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
     net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
 }
-/* λ of the step to come: learned up to hardening.begin, then driven, the last step running at the target */
-static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
+static lgelu_node *lgelu__gate_of(lgelu_net *net, int k)              /* NULL: its λ is not learned */
+{
+    int i;
+    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= k; i++) {}
+    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+}
+LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_hardening hardening = plan->hardening;
-    long begin = hardening.begin, next = net->step + 1, every = plan->harden_every;
-    if (net->lambda[k] > FLT_MAX) return;                             /* ReLU already */
-    if (!(hardening.target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
-    if (!(hardening.target > 0) || net->step < begin) return;
-    if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+    const long begin = hardening.begin, every = plan->harden_every;
+    long next = net->step + 1;
+    int k;
+    if (net->status) return net->status;
+    if (!net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
     if (every > 1) next = begin + (next - begin + every - 1) / every * every;
     hardening.h = net->hardness;                                      /* linear in the s that was learned */
-    net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+    for (k = 0; k < net->hardnesses; k++) {
+        const lgelu_node *node = lgelu__gate_of(net, k);
+        if (!node) continue;
+        if (hardening.target > 0 && net->step >= begin && !(net->lambda[k] > FLT_MAX)) {      /* beyond: ReLU already */
+            if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+            net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+        }
+        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
+    }
+    return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
-    int i, k;
+    int k;
     if (net->status) return net->status;
     if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
@@ -3349,14 +3438,10 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     lgelu__update(net, plan, &o, 0, net->matrices);
     o.weight_decay = 0;                                               /* none for biases */
     lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA)
-            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
-                lgelu__update_lambda(net, plan, &o, k);
-                if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
-            }
-    }
+    for (k = 0; k < net->hardnesses; k++)                             /* learned up to hardening.begin, then driven */
+        if (lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!(plan->hardening.target > 0) || net->step <= plan->hardening.begin))
+            lgelu__update_hardness(net, plan, &o, k);
+    if (lgelu_net_harden(net, plan)) return net->status;
     if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
         memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
                (size_t)net->hardnesses * sizeof *net->lambda);
@@ -3397,11 +3482,9 @@ LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
     float s = lgelu__free(&net->hardness, lambda);
-    int i;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
     if (!(lambda >= 1) || s != s) return LGELU_E_LAMBDA;
-    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= hardness; i++) {}
-    if (net->nodes[i].gate != LGELU_GATE_LAMBDA) return LGELU_E_ARGUMENT;
+    if (!lgelu__gate_of(net, hardness)) return LGELU_E_ARGUMENT;
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
     return LGELU_OK;

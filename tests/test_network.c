@@ -768,6 +768,30 @@ static void decay_and_gates(void)
         end(&h);
     }
 
+    /* a plan that takes over at the switch point drives λ as if it had been there from the start */
+    lgelu_training learn = lgelu_training_defaults(0.01f, 20), harden = learn;
+    harden.hardening.target = 100;
+    harden.hardening.begin = 10; harden.hardening.end = 20;
+    graph twin[2];
+    for (int k = 0; k < 2; k++) {
+        build_usual(&twin[k]);
+        make_at(&twin[k], 6, LGELU_TRAIN, 0);
+        bind_all(&twin[k], 6);
+        train(&twin[k], 6, 10, k ? &learn : &harden);
+        if (k) {
+            check(!same(twin[0].net.lambda, twin[1].net.lambda, sizeof(float)), "before lgelu_net_harden λ is the learned one", "%g", (double)twin[1].net.lambda[0]);
+            check(!lgelu_net_harden(&twin[1].net, &harden), "lgelu_net_harden", "%s", twin[1].net.message);
+        }
+    }
+    for (int k = 0; k < 2; k++) train(&twin[k], 6, 10, &harden);
+    check(same(twin[0].net.w, twin[1].net.w, twin[0].net.parameters * sizeof(float)) && twin[1].net.step == 20
+          && same(twin[0].net.lambda, twin[1].net.lambda, (size_t)twin[0].net.hardnesses * sizeof(float)) && twin[1].net.lambda[0] >= 100,
+          "a plan that takes over hardens with the same bits", "λ = %g and %g", (double)twin[0].net.lambda[0], (double)twin[1].net.lambda[0]);
+    for (int k = 0; k < 2; k++) end(&twin[k]);
+    lgelu_net empty;
+    lgelu_net_begin(&empty, NULL, 0);
+    check(lgelu_net_harden(&empty, &harden) == LGELU_E_ARGUMENT, "lgelu_net_harden of a net not made", "%s", empty.message);
+
     /* a copy goes on as the original does */
     build_usual(&h);
     make_at(&h, 6, LGELU_TRAIN, 0);

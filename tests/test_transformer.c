@@ -180,7 +180,7 @@ static void refusals(void)
         "dropout 'd': the rate must be at least 0 and less than 1",
         "embedding 'e': 'x' can't be its input 0",
         "linear 'l': 'tokens' can't be its input 0",
-        "embedding 'e': channels 0" };
+        "embedding 'e': a matrix of 7 x 0" };
     for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
         graph g;
         int x, tokens, table;
