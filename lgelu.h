@@ -219,7 +219,7 @@ typedef struct {                             /* made by the builders; read what 
     float  rate, deviation;                  /* of dropout; of the first weights */
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
     int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
-    int    overwrites;                       /* its gradient takes the place of its value */
+    int    ahead;                            /* a loss: the last forward has made gradients already */
     const void *bound;                       /* an input's data */
     int    host, lent;                       /* the nodes in whose buffers the value and the gradient lie */
     int    absorbed;                         /* never written: its only reader computes it on the fly */
@@ -706,9 +706,9 @@ typedef struct lgelu__kernels {
     void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
                                uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
-    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: scale·max x, Σ p. p may be x, or NULL */
+    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */
     void   (*exp_row)         (float *p, float *stat, const float *x, float scale, size_t n, size_t room);
-    /* x to p = exp(scale·x - stat[0])/stat[1], d to scale·p(d - Σ d·p), then zeros */
+    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
     void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
@@ -1224,7 +1224,6 @@ static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? nod
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
     size_t from = which == LGELU__VALUE ? net->from * node->shape[2] : 0;
-    if (which == LGELU__GRADIENT && node->overwrites) which = LGELU__VALUE;
     if (which == LGELU__VALUE) node = net->nodes + node->host;
     if (which == LGELU__GRADIENT) node = net->nodes + node->lent;
     return (float *)(void *)(net->arena + node->buffer[which].at) + from;
@@ -1432,29 +1431,42 @@ static void lgelu__few_rows_piece(void *user, size_t task)
 {
     lgelu__k()->few_rows((const lgelu_product *)user, task * 256, lgelu__least(((const lgelu_product *)user)->n, task * 256 + 256));
 }
-static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__linear_rows(lgelu_net *net, const lgelu_node *node, float *y, const float *x, size_t rows)
 {
     size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
-    lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, in, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), net->w + node->weight);
+    lgelu_product p = lgelu__linear_make(rows, out, in, y, x, net->w + node->weight);
     p.b.row = 1; p.b.col = in;
     if (node->biases) p.bias = net->w + node->bias;
     if (p.m <= 4) lgelu__parallel(p.n * in < 65536 ? NULL : &net->threads, lgelu__few_rows_piece, &p, (out + 255) / 256);
     else lgelu_multiply(&p, net->pack, &net->threads);
+}
+/* dW = dyᵀ x, db = Σ dy, dx = dy W; added to what the first two hold, where they do */
+static void lgelu__linear_rows_backward(lgelu_net *net, const lgelu_node *node, float *dx, const float *dy, const float *x, size_t rows, int holds, int holds_bias)
+{
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, x);
+    p.a.row = 1; p.a.col = out;
+    p.accumulate = holds;
+    lgelu_multiply(&p, net->pack, &net->threads);
+    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, holds_bias, &net->threads);
+    if (!dx) return;
+    p = lgelu__linear_make(rows, in, out, dx, dy, net->w + node->weight);
+    lgelu_multiply(&p, net->pack, &net->threads);
+}
+static size_t lgelu__linear_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    return node->absorbed ? lgelu__times(batch * node->shape[0] * node->shape[1], net->nodes[node->input[0]].shape[2] * sizeof(float)) : 0;
+}
+static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
+{
+    if (!node->absorbed) lgelu__linear_rows(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), lgelu__rows(net, node));
     return LGELU_OK;
 }
 static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2], rows = lgelu__rows(net, node);
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    /* dW = dyᵀ x, db = Σ dy, dx = dy W */
-    lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, lgelu__in(net, node, 0));
-    p.a.row = 1; p.a.col = out;
-    p.accumulate = lgelu__holds(net, node);
-    lgelu_multiply(&p, net->pack, &net->threads);
-    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, !net->fresh, &net->threads);
-    if (!dx[0]) return;
-    p = lgelu__linear_make(rows, in, out, dx[0], dy, net->w + node->weight);
-    lgelu_multiply(&p, net->pack, &net->threads);
+    size_t rows = lgelu__rows(net, node);
+    if (!node->absorbed) lgelu__linear_rows_backward(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT), lgelu__in(net, node, 0), rows, lgelu__holds(net, node), !net->fresh);
+    else if (dx[0]) memcpy(dx[0], lgelu__at(net, node, LGELU__AUX), rows * net->nodes[node->input[0]].shape[2] * sizeof(float));
 }
 
 /* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
@@ -2437,7 +2449,9 @@ static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log so
     size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->classes;
     for (i = task * p->piece; i < end; i++) {
         const float *x = p->x + i * c;
-        float *d = p->d ? p->d + i * c : NULL, stat[2], of_label = x[(size_t)p->label[i]];
+        float *d = p->d ? p->d + i * c : NULL, stat[2], of_label;
+        if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
+        of_label = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
         p->loss[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
         if (!d) continue;
@@ -2445,15 +2459,36 @@ static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log so
         d[(size_t)p->label[i]] -= p->share;
     }
 }
+/* Large logits that a loss alone reads are made in pieces of LGELU__PART rows, all in one place: a piece's loss, its gradient where it
+   stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its aux. So the
+   forward does half of the backward, unless g holds something or nothing is learned: then the backward makes the pieces again. */
+enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
+static void lgelu__large_logits(lgelu_net *net, lgelu_node *node, int gradients, int holds)
+{
+    const lgelu_node *linear = net->nodes + node->input[0];
+    lgelu__loss_job p = lgelu__loss_make(net, node);
+    size_t in = net->nodes[linear->input[0]].shape[2], left = p.rows;
+    const float *x = lgelu__in(net, linear, 0);
+    float *room = lgelu__at(net, node, LGELU__SCRATCH), *dx = lgelu__at(net, linear, LGELU__AUX);
+    p.x = room; p.d = gradients ? room : NULL;
+    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.loss += p.rows, holds = 3) {
+        p.rows = lgelu__least(left, LGELU__PART);
+        lgelu__linear_rows(net, linear, room, x, p.rows);
+        lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+        if (gradients) lgelu__linear_rows_backward(net, linear, dx, room, x, p.rows, holds & 1, holds >> 1);
+    }
+}
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
 {
     lgelu__loss_job p = lgelu__loss_make(net, node);
     double sum = 0;
     size_t i;
+    node->ahead = p.label && net->mode == LGELU_TRAIN && !net->evaluate && net->fresh;
     if (!p.label) return LGELU_OK;
     for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
         return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
-    lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (net->nodes[node->input[0]].absorbed) lgelu__large_logits(net, node, node->ahead, 0);
+    else lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
     for (i = 0; i < p.rows; i++) sum += p.loss[i];
     net->loss += sum / (double)p.rows;
     return LGELU_OK;
@@ -2461,10 +2496,21 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *nod
 static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu_node *linear = net->nodes + node->input[0];
     p.d = dx[0];
     if (!p.d) return;
-    if (!p.label) memset(p.d, 0, p.rows * p.classes * sizeof *p.d);
-    else lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (!linear->absorbed) lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+    else {
+        int holds = lgelu__holds(net, linear) + 2 * !net->fresh;
+        float *dw = net->g + linear->weight, *db = net->g + linear->bias, *aux = lgelu__at(net, linear, LGELU__AUX);
+        size_t in = net->nodes[linear->input[0]].shape[2];
+        if (!node->ahead) lgelu__large_logits(net, node, 1, holds);
+        else if (net->share < 1 || net->share > 1) {
+            lgelu__k()->scale(dw, dw, net->share, p.classes * in);
+            lgelu__k()->scale(db, db, net->share, linear->biases);
+            lgelu__k()->scale(aux, aux, net->share, p.rows * in);
+        }
+    }
 }
 static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
@@ -2497,7 +2543,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "input",              NULL,                         NULL,                          NULL,                     0 },
     { "tokens",             NULL,                         NULL,                          NULL,                     0 },
     { "labels",             NULL,                         NULL,                          NULL,                     0 },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     LGELU__KEEPS },
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        lgelu__linear_aux,        LGELU__KEEPS },
     { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
     { "add",                lgelu__add_forward,           lgelu__pass_backward,          NULL,                     LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
     { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     LGELU__KEEPS | LGELU__ADDS },
@@ -2984,13 +3030,19 @@ static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_m
         if (b->to < node->buffer[LGELU__VALUE].to) b->to = node->buffer[LGELU__VALUE].to;
         lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
     }
+    for (j = i + 1; node->shares && j < n; j++) if (net->nodes[j].shares == node->shares) readers++;      /* whoever writes a gradient first must be the last */
+    if (node->op == LGELU__LINEAR && train && writers == 1 && !readers && loss == LGELU__CROSS_ENTROPY && bytes > LGELU__LARGE) {
+        node->absorbed = 1;
+        writers = 0;
+        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
+    }
     lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train && node->learns ? end - 1 - i : last < end ? last : i);
     train = train && node->learns;
     if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
-    node->overwrites = train && writers == 1 && !readers && node->op > LGELU__LABELS && node->host == i && loss == LGELU__CROSS_ENTROPY;
-    if (node->overwrites) { node->buffer[LGELU__VALUE].to = end - 1 - i; writers = 0; }         /* softmax - 1[label], where the logits stood */
     lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
     lgelu__live(&node->buffer[LGELU__SCRATCH], train && scratch ? bytes : 0, writes, written);
+    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[x = node->input[0]].absorbed)
+        lgelu__live(&node->buffer[LGELU__SCRATCH], LGELU__PART * net->nodes[x].shape[2] * sizeof(float), i, end - 1 - i);
 }
 static void lgelu__lend(lgelu_net *net)                               /* gradients that need no buffer of their own, from the last node up */
 {
@@ -3235,6 +3287,7 @@ static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
     net->loss = 0;
+    net->share = 1;
     net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
@@ -5471,11 +5524,10 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
     for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
-    stat[0] = lane[0] * scale;
-    shift = v_set(stat[0]);
+    shift = v_set(stat[0] = lane[0]);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        v_t e = LGELU__FN(exp)(v_fms(v_load_n(x + k, n - k), c, shift));
+        v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c));
         if (p) v_store_n(p + k, e, n - k);
         a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
     }
@@ -5492,9 +5544,9 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        v_t p = v_mul(LGELU__FN(exp)(v_fms(v_load_n(x + k, n - k), c, shift)), over);
+        v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c)), over);
         v_store_n(x + k, p, n - k);
-        a[j] = v_fma(v_load_n(d + k, n - k), p, a[j]);
+        a[j] = v_fma(v_load_n(d + k, n - k), LGELU__FN(head)(p, n - k), a[j]);
     }
     for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
     mean = v_set(lgelu__fold(sum));
@@ -5551,37 +5603,18 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
     }
 }
-/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; 16 Philox blocks at a time, which
-   the compiler makes vectors of */
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
 static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)
 {
-    const uint32_t limit = (uint32_t)(rate * 16777216.0f);
-    const float scale = 1 / (1 - rate);
+    const n_t minus = n_set(INT32_MIN), limit = n_set((int32_t)((uint32_t)(rate * 16777216.0f) << 8 ^ 0x80000000u));
+    float r[4 * v_lanes];
     size_t i, j;
-    for (i = 0; i < n; i += 64) {
-        uint32_t c0[16], c1[16], c2[16], c3[16], k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-        float t[64];
-        int l, round;
-        for (l = 0; l < 16; l++) {
-            uint64_t block = ((uint64_t)first + i) / 4 + (uint64_t)l;
-            c0[l] = (uint32_t)block; c1[l] = (uint32_t)(block >> 32); c2[l] = (uint32_t)stream; c3[l] = (uint32_t)(stream >> 32);
+    for (i = 0; i < n; i += 4 * v_lanes) {
+        LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
+        for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
+            m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));            /* signed order for unsigned */
+            v_store_n(y + i + j, v_mul(v_load_n(x + i + j, n - i - j), v_select(drop, v_set(0), v_set(1 / (1 - rate)))), n - i - j);
         }
-        for (round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-            for (l = 0; l < 16; l++) {
-                uint64_t p = (uint64_t)0xD2511F53u * c0[l], q = (uint64_t)0xCD9E8D57u * c2[l];
-                c0[l] = (uint32_t)(q >> 32) ^ c1[l] ^ k0;
-                c1[l] = (uint32_t)q;
-                c2[l] = (uint32_t)(p >> 32) ^ c3[l] ^ k1;
-                c3[l] = (uint32_t)p;
-            }
-        for (l = 0; l < 16; l++) {
-            t[4 * l]     = c0[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 1] = c1[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 2] = c2[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 3] = c3[l] >> 8 >= limit ? scale : 0;
-        }
-        for (j = 0; j < 64 && i + j < n; j += v_lanes)
-            v_store_n(y + i + j, v_mul(v_load(t + j), v_load_n(x + i + j, n - i - j)), n - i - j);
     }
 }
 #endif

@@ -262,7 +262,6 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
 }
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    if (which == LGELU__GRADIENT && net->nodes[l].overwrites) which = LGELU__VALUE;
     return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : which == LGELU__GRADIENT ? net->nodes[l].lent : l].buffer + which;
 }
 /* a gate or a sum may overwrite what it reads when no one else reads it any more */
@@ -277,16 +276,6 @@ static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
     return p == LGELU__GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU__ADD;
 }
-/* softmax - 1[label] may overwrite the logits, when only the cross-entropy reads them */
-static int loss_in_place(const lgelu_net *net, int x)
-{
-    int readers = 0, losses = 0;
-    for (int j = x + 1; j < net->count; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == x) {
-        readers++;
-        losses += net->nodes[j].op == LGELU__CROSS_ENTROPY && !k;
-    }
-    return readers == 1 && losses == 1 && net->nodes[x].overwrites;
-}
 static int plan_overlaps(const lgelu_net *net, int mode)
 {
     for (int i = 0; i < net->count; i++) for (int p = 0; p < 2; p++) {
@@ -297,7 +286,6 @@ static int plan_overlaps(const lgelu_net *net, int mode)
         for (int j = 0; j < net->count; j++) for (int q = 0; q < 4; q++) {
             const lgelu_buffer *b = place(net, j, q);
             if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
-            if (i == j && p + q == LGELU__VALUE + LGELU__GRADIENT && loss_in_place(net, i)) continue;
             if (p == LGELU__VALUE && q == LGELU__VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
             if (lent(net, p, q, i, j)) continue;
             if (q >= 2) { from2 = b->from; to2 = b->to; }
