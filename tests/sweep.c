@@ -189,20 +189,15 @@ static inline int harmless(double got, double want, double normal, double tiny)
 }
 static void block(worst *w, room *a, int n, int kind, float lambda)
 {
-    const double normal = w->normal.most - 1e-3, tiny = w->tiny.most - 1e-3;
-    const int around = kind == TANH_DX && a->x[0] < -0.35f && a->x[n - 1] > -2.6f;      /* the unit is that of 1/8 at least */
-    const int series = !around && by_series(a, n, kind, (double)lambda);
+    const double normal = fmax(w->normal.most, 0.01) - 1e-3, tiny = fmax(w->tiny.most, 0.01) - 1e-3;
+    const int series = by_series(a, n, kind, (double)lambda);
     int i, suspect = !series;
     by_kernel(a, n, kind, lambda);
     if (series) for (i = 0; i < n; i++) suspect |= !harmless(a->y[i], a->r[i], normal, tiny);
     if (!suspect) return;
     for (i = 0; i < n; i++)
         if (!series || !harmless(a->y[i], a->r[i], normal, tiny))
-        {
-            const double want = exact(kind, (double)a->x[i], (double)lambda);
-            const double shift = around && fabs(want) < 0.125 ? want < 0 ? -0.125 : 0.125 : 0;
-            note(w, a->x[i], a->y[i] + shift, want + shift);
-        }
+            note(w, a->x[i], a->y[i], exact(kind, (double)a->x[i], (double)lambda));
 }
 
 static worst sweep(int kind, float lambda, uint64_t stride)
