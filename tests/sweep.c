@@ -9,6 +9,7 @@
    of the worst so far. So the figures are the yardstick's, whatever the number of threads. */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
+#include "bits.h"
 #include "check.h"
 #include "isa.h"
 #include "reference_values.h"
@@ -21,9 +22,6 @@ enum { FORWARD, DX, DLAMBDA, TANH, TANH_DX, KINDS };
 static const char *const kind_name[KINDS] = { LGELU_CLAIMS(NAME) };
 static const double claim[KINDS] = { LGELU_CLAIMS(ULP) }, claim_tiny[KINDS] = { LGELU_CLAIMS(TINY) };
 static const double least_normal = 1.1754943508222875e-38;
-
-static float from_bits(uint32_t u) { float x; memcpy(&x, &u, 4); return x; }
-static uint32_t to_bits(float x) { uint32_t u; memcpy(&u, &x, 4); return u; }
 
 /* ---- the tanh approximation's yardstick: long double, for f' cancels around its root ---- */
 static const long double c1 = 1.59576912160573071175978423973752747L, c3 = 0.0713548162726002487763387522798635L;      /* √(8/π)·(1, 0.044715) */
