@@ -219,7 +219,7 @@ typedef struct {                             /* made by the builders; read what 
     float  rate, deviation;                  /* of dropout; of the first weights */
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
     int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
-    int    overwrites;                       /* its gradient takes the place of its value */
+    int    ahead;                            /* a loss: the last forward has made gradients already */
     const void *bound;                       /* an input's data */
     int    host, lent;                       /* the nodes in whose buffers the value and the gradient lie */
     int    absorbed;                         /* never written: its only reader computes it on the fly */
@@ -275,6 +275,7 @@ typedef struct {
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
     lgelu_mode mode;
     lgelu_status status; char message[160];
+    char   prefix[24];                       /* goes before the names of the nodes to come, "encoder.": yours to set while building */
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -358,6 +359,9 @@ typedef struct {
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
+/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call it
+   where another plan takes over, say after lgelu_net_copy at the switch point */
+LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
 LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
                                                                       if the plan has given its place away: results stay, what lies between them may not */
@@ -693,9 +697,6 @@ typedef struct lgelu__kernels {
     void   (*adamw)           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);
     void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
     double (*square_sum)      (const float *x, size_t n);
-    float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
-    float  (*sum_exp)         (float *p, const float *x, float shift, size_t n);              /* Σ p, p = exp(x - shift), kept if not NULL */
-    void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
     void   (*add)             (float *y, const float *a, const float *b, size_t n);
     void   (*scale)           (float *y, const float *x, float scale, size_t n);
     void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
@@ -705,7 +706,10 @@ typedef struct lgelu__kernels {
     void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
                                uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
-    void   (*softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n);   /* scale·p(dp - Σ dp·p) */
+    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */
+    void   (*exp_row)         (float *p, float *stat, const float *x, float scale, size_t n, size_t room);
+    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
+    void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
@@ -1168,21 +1172,16 @@ typedef struct {
     unsigned traits;
 } lgelu__layer;
 
-/* ---- errors: %s a text, %z a size_t, %d a long; they stick, the first one is kept ---- */
-static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
+/* ---- texts: %s a text, %z a size_t, %d a long; cut at end, which becomes the closing 0 at the latest ---- */
+static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
-    char *p = net->message, *end = p + sizeof net->message - 1, digit[24];
-    va_list list;
-    if (net->status) return net->status;
-    net->status = status;
-    va_start(list, format);
     for (; *format && p < end; format++) {
-        const char *text = digit + sizeof digit - 1;
+        char digit[24], *d = digit + sizeof digit - 1;
+        const char *text;
         if (*format != '%') { *p++ = *format; continue; }
-        digit[sizeof digit - 1] = 0;
+        *d = 0;
         if (*++format == 's') text = va_arg(list, const char *);
         else {
-            char *d = digit + sizeof digit - 1;
             long  n = *format == 'd' ? va_arg(list, long) : 0;
             size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
             do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
@@ -1191,9 +1190,26 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
         }
         while (*text && p < end) *p++ = *text++;
     }
-    va_end(list);
     *p = 0;
-    return status;
+    return p;
+}
+static char *lgelu__say(char *p, const char *end, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    p = lgelu__format(p, end, format, list);
+    va_end(list);
+    return p;
+}
+/* errors stick, the first one is kept */
+static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
+{
+    va_list list;
+    if (net->status) return net->status;
+    va_start(list, format);
+    lgelu__format(net->message, net->message + sizeof net->message - 1, format, list);
+    va_end(list);
+    return net->status = status;
 }
 
 /* ---- small reads ---- */
@@ -1208,7 +1224,6 @@ static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? nod
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
     size_t from = which == LGELU__VALUE ? net->from * node->shape[2] : 0;
-    if (which == LGELU__GRADIENT && node->overwrites) which = LGELU__VALUE;
     if (which == LGELU__VALUE) node = net->nodes + node->host;
     if (which == LGELU__GRADIENT) node = net->nodes + node->lent;
     return (float *)(void *)(net->arena + node->buffer[which].at) + from;
@@ -1416,29 +1431,42 @@ static void lgelu__few_rows_piece(void *user, size_t task)
 {
     lgelu__k()->few_rows((const lgelu_product *)user, task * 256, lgelu__least(((const lgelu_product *)user)->n, task * 256 + 256));
 }
-static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__linear_rows(lgelu_net *net, const lgelu_node *node, float *y, const float *x, size_t rows)
 {
     size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
-    lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, in, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), net->w + node->weight);
+    lgelu_product p = lgelu__linear_make(rows, out, in, y, x, net->w + node->weight);
     p.b.row = 1; p.b.col = in;
     if (node->biases) p.bias = net->w + node->bias;
     if (p.m <= 4) lgelu__parallel(p.n * in < 65536 ? NULL : &net->threads, lgelu__few_rows_piece, &p, (out + 255) / 256);
     else lgelu_multiply(&p, net->pack, &net->threads);
+}
+/* dW = dyᵀ x, db = Σ dy, dx = dy W; added to what the first two hold, where they do */
+static void lgelu__linear_rows_backward(lgelu_net *net, const lgelu_node *node, float *dx, const float *dy, const float *x, size_t rows, int holds, int holds_bias)
+{
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, x);
+    p.a.row = 1; p.a.col = out;
+    p.accumulate = holds;
+    lgelu_multiply(&p, net->pack, &net->threads);
+    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, holds_bias, &net->threads);
+    if (!dx) return;
+    p = lgelu__linear_make(rows, in, out, dx, dy, net->w + node->weight);
+    lgelu_multiply(&p, net->pack, &net->threads);
+}
+static size_t lgelu__linear_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    return node->absorbed ? lgelu__times(batch * node->shape[0] * node->shape[1], net->nodes[node->input[0]].shape[2] * sizeof(float)) : 0;
+}
+static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
+{
+    if (!node->absorbed) lgelu__linear_rows(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), lgelu__rows(net, node));
     return LGELU_OK;
 }
 static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2], rows = lgelu__rows(net, node);
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    /* dW = dyᵀ x, db = Σ dy, dx = dy W */
-    lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, lgelu__in(net, node, 0));
-    p.a.row = 1; p.a.col = out;
-    p.accumulate = lgelu__holds(net, node);
-    lgelu_multiply(&p, net->pack, &net->threads);
-    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, !net->fresh, &net->threads);
-    if (!dx[0]) return;
-    p = lgelu__linear_make(rows, in, out, dx[0], dy, net->w + node->weight);
-    lgelu_multiply(&p, net->pack, &net->threads);
+    size_t rows = lgelu__rows(net, node);
+    if (!node->absorbed) lgelu__linear_rows_backward(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT), lgelu__in(net, node, 0), rows, lgelu__holds(net, node), !net->fresh);
+    else if (dx[0]) memcpy(dx[0], lgelu__at(net, node, LGELU__AUX), rows * net->nodes[node->input[0]].shape[2] * sizeof(float));
 }
 
 /* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
@@ -2199,11 +2227,11 @@ static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float *
 }
 
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
-   leaves log Σ exp of each row, the backward makes the scores again. A few strands of tasks, each with its own place in net->pack:
-   scaled queries, scores, their gradients, room for products. ---- */
+   leaves each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks, each with its own place in
+   net->pack: scores, their gradients, room for products. ---- */
 enum { LGELU__QUERIES = 64 };
 typedef struct {
-    const lgelu_node *node; const float *x, *dy; float *y, *dx, *log_sum; unsigned char *work;
+    const lgelu_node *node; const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
 } lgelu__attention_job;
 
@@ -2213,100 +2241,81 @@ static size_t lgelu__attention_strand(const lgelu_node *node)
     size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES, most = lgelu_multiply_bytes(n, t, width);
     if (most < lgelu_multiply_bytes(n, width, t)) most = lgelu_multiply_bytes(n, width, t);
     if (most < lgelu_multiply_bytes(t, width, n)) most = lgelu_multiply_bytes(t, width, n);
-    return (most + n * (width + 2 * lgelu__attention_row(node) + 1) * sizeof(float) + 63) & ~(size_t)63;
+    return (most + 2 * n * lgelu__attention_row(node) * sizeof(float) + 63) & ~(size_t)63;
 }
 static size_t lgelu__attention_work(const lgelu_node *node) { return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node)); }
 static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), sizeof(float));
+    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), 2 * sizeof(float));
 }
 static lgelu__attention_job lgelu__attention_make(lgelu_net *net, lgelu_node *node)
 {
     lgelu__attention_job p;
     p.node = node;
     p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
+    p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
     p.row = lgelu__attention_row(node); p.strand = lgelu__attention_strand(node);
     p.from = net->from; p.count = net->tokens ? net->tokens : p.tokens;
     p.x = lgelu__in(net, node, 0) - p.from * 3 * p.channels; p.y = lgelu__at(net, node, LGELU__VALUE) - p.from * p.channels;
-    p.dx = NULL; p.dy = NULL; p.log_sum = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
+    p.dx = NULL; p.dy = NULL; p.stat = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
     p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
     p.tasks = net->samples * p.heads;
     return p;
 }
-/* scores (m, n) = q kᵀ/√width for the queries first .. first + m - 1 of one head */
-static void lgelu__attention_scores(const lgelu__attention_job *p, const float *q, const float *k, float *query, float *score,
-                                    void *pack, size_t first, size_t m, size_t n)
+/* C (m, n) = A Bᵀ over the channels of one head: scores, or the gradient of what they weigh */
+static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b, void *pack, size_t m, size_t n)
 {
-    const lgelu__kernels *isa = lgelu__k();
-    float scale = (float)(1 / sqrt((double)p->width));
-    lgelu_product job = lgelu__linear_make(m, n, p->width, score, query, k);
-    size_t i;
-    for (i = 0; i < m; i++) isa->scale(query + i * p->width, q + (first + i) * 3 * p->channels, scale, p->width);
-    job.c_row = p->row;
-    job.b.row = 1; job.b.col = 3 * p->channels;
+    lgelu_product job = lgelu__linear_make(m, n, p->width, c, a, b);
+    job.a.row = a_row; job.b.row = 1; job.b.col = 3 * p->channels; job.c_row = p->row;
     lgelu_multiply(&job, pack, NULL);
 }
 static void lgelu__attention_forward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
-    void *pack = part + LGELU__QUERIES * (p->row + 1);
+    float *score = (float *)(void *)(p->work + strand * p->strand);
+    void *pack = score + 2 * LGELU__QUERIES * p->row;
     size_t task, i, c = p->channels;
     for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
         size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * p->width;
         size_t first = p->from + task % p->blocks * LGELU__QUERIES, m = lgelu__least(p->from + p->count - first, LGELU__QUERIES);
         size_t n = p->causal ? first + m : p->tokens;
         const float *q = p->x + sample * p->tokens * 3 * c + at;
-        float *y = p->y + (sample * p->tokens + first) * c + at;
+        float *y = p->y + (sample * p->tokens + first) * c + at, *stat = p->stat + 2 * (head * p->tokens + first);
         lgelu_product job = lgelu__linear_make(m, p->width, n, y, score, q + 2 * c);
-        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
-        for (i = 0; i < m; i++) {
-            size_t seen = p->causal ? first + i + 1 : n;
-            float *s = score + i * p->row, most = isa->max(s, seen), sum = isa->sum_exp(s, s, most, seen);
-            memset(s + seen, 0, (n - seen) * sizeof *s);
-            part[i] = 1 / sum;
-            p->log_sum[head * p->tokens + first + i] = most + (float)lgelu__log((double)sum);
-        }
+        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
+        for (i = 0; i < m; i++) isa->exp_row(score + i * p->row, stat + 2 * i, score + i * p->row, p->scale, p->causal ? first + i + 1 : n, n);
         job.a.row = p->row; job.b.row = 3 * c; job.c_row = c;
         lgelu_multiply(&job, pack, NULL);
-        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, part[i], p->width);
+        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
     }
 }
 static void lgelu__attention_backward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
-    void *pack = part + LGELU__QUERIES * (p->row + 1);
-    float scale = (float)(1 / sqrt((double)p->width));
+    float *score = (float *)(void *)(p->work + strand * p->strand), *d = score + LGELU__QUERIES * p->row;
+    void *pack = d + LGELU__QUERIES * p->row;
     size_t head, block, i, c = p->channels;
     for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {    /* the last sees all keys */
         size_t sample = head / p->heads, at = head % p->heads * p->width;
         size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
         const float *q = p->x + sample * p->tokens * 3 * c + at, *dy = p->dy + (sample * p->tokens + first) * c + at;
         float *dq = p->dx + sample * p->tokens * 3 * c + at;
-        lgelu_product job = lgelu__linear_make(m, n, p->width, part, dy, q + 2 * c);
-        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
-        job.a.row = c; job.b.row = 1; job.b.col = 3 * c; job.c_row = p->row;
-        lgelu_multiply(&job, pack, NULL);                             /* dP = dO Vᵀ */
-        for (i = 0; i < m; i++) {
-            size_t seen = p->causal ? first + i + 1 : n;
-            float *s = score + i * p->row, *d = part + i * p->row;
-            isa->softmax(s, s, p->log_sum[head * p->tokens + first + i], 1, seen);
-            isa->softmax_backward(d, d, s, scale, seen);
-            memset(s + seen, 0, (n - seen) * sizeof *s);
-            memset(d + seen, 0, (n - seen) * sizeof *d);
-        }
+        lgelu_product job;
+        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
+        lgelu__attention_scores(p, d, dy, c, q + 2 * c, pack, m, n);  /* dP = dO Vᵀ */
+        for (i = 0; i < m; i++)
+            isa->softmax_backward(score + i * p->row, d + i * p->row, p->stat + 2 * (head * p->tokens + first + i), p->scale, p->causal ? first + i + 1 : n, n);
         job = lgelu__linear_make(n, p->width, m, dq + 2 * c, score, dy);
         job.a.row = 1; job.a.col = p->row; job.b.row = c; job.c_row = 3 * c;
         job.accumulate = block + 1 < p->blocks;
         lgelu_multiply(&job, pack, NULL);                             /* dV = Pᵀ dO */
-        job.c = dq + c; job.a.x = part; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
+        job.c = dq + c; job.a.x = d; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
         lgelu_multiply(&job, pack, NULL);                             /* dK = dSᵀ Q */
-        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, part, q + c);
+        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, d, q + c);
         job.a.row = p->row; job.b.row = 3 * c; job.c_row = 3 * c;
         lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
     }
@@ -2415,9 +2424,9 @@ static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
         lgelu__k()->scale(dx[0] + i * n + (node->option[0] + k) * c, dy + i * c, (float)(1 / (double)count), c);
 }
 
-/* ---- losses: mean over samples (and tokens); aux keeps each row's loss and log Σ exp. The logits' gradient may lie where they
+/* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-typedef struct { const float *x; const int32_t *label; double *loss; float *shift, *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
+typedef struct { const float *x; const int32_t *label; double *loss; float *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
 
 static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
 {
@@ -2425,29 +2434,43 @@ static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
     lgelu__loss_job p;
     p.rows = lgelu__rows(net, logits); p.classes = logits->shape[2]; p.piece = lgelu__piece(logits);
     p.x = lgelu__in(net, node, 0); p.label = (const int32_t *)net->nodes[node->input[1]].bound;
-    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.shift = (float *)(void *)(p.loss + p.rows); p.d = NULL;
+    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.d = NULL;
     p.share = (float)(1 / (double)p.rows) * net->share;
     return p;
 }
-static void lgelu__cross_entropy_forward_piece(void *user, size_t task)
+static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; d: (softmax - 1[label])·share, may be x */
 {
     const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->classes;
     for (i = task * p->piece; i < end; i++) {
-        const float *x = p->x + i * p->classes;
-        float most = lgelu__k()->max(x, p->classes);
-        double log_sum = lgelu__log((double)lgelu__k()->sum_exp(NULL, x, most, p->classes));
-        p->shift[i] = (float)((double)most + log_sum);
-        p->loss[i] = ((double)most - (double)x[(size_t)p->label[i]]) + log_sum;
+        const float *x = p->x + i * c;
+        float *d = p->d ? p->d + i * c : NULL, stat[2], of_label;
+        if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
+        of_label = x[(size_t)p->label[i]];
+        lgelu__k()->exp_row(d, stat, x, 1, c, c);
+        p->loss[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        if (!d) continue;
+        lgelu__k()->scale(d, d, p->share / stat[1], c);
+        d[(size_t)p->label[i]] -= p->share;
     }
 }
-static void lgelu__cross_entropy_backward_piece(void *user, size_t task)       /* (softmax - 1[label]) / rows */
+/* Large logits that a loss alone reads are made in pieces of LGELU__PART rows, all in one place: a piece's loss, its gradient where it
+   stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its aux. So the
+   forward does half of the backward, unless g holds something or nothing is learned: then the backward makes the pieces again. */
+enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
+static void lgelu__large_logits(lgelu_net *net, lgelu_node *node, int gradients, int holds)
 {
-    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
-    for (i = task * p->piece; i < end; i++) {
-        lgelu__k()->softmax(p->d + i * p->classes, p->x + i * p->classes, p->shift[i], p->share, p->classes);
-        p->d[i * p->classes + (size_t)p->label[i]] -= p->share;
+    const lgelu_node *linear = net->nodes + node->input[0];
+    lgelu__loss_job p = lgelu__loss_make(net, node);
+    size_t in = net->nodes[linear->input[0]].shape[2], left = p.rows;
+    const float *x = lgelu__in(net, linear, 0);
+    float *room = lgelu__at(net, node, LGELU__SCRATCH), *dx = lgelu__at(net, linear, LGELU__AUX);
+    p.x = room; p.d = gradients ? room : NULL;
+    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.loss += p.rows, holds = 3) {
+        p.rows = lgelu__least(left, LGELU__PART);
+        lgelu__linear_rows(net, linear, room, x, p.rows);
+        lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+        if (gradients) lgelu__linear_rows_backward(net, linear, dx, room, x, p.rows, holds & 1, holds >> 1);
     }
 }
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
@@ -2455,10 +2478,12 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *nod
     lgelu__loss_job p = lgelu__loss_make(net, node);
     double sum = 0;
     size_t i;
+    node->ahead = p.label && net->mode == LGELU_TRAIN && !net->evaluate && net->fresh;
     if (!p.label) return LGELU_OK;
     for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
         return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
-    lgelu__parallel(&net->threads, lgelu__cross_entropy_forward_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (net->nodes[node->input[0]].absorbed) lgelu__large_logits(net, node, node->ahead, 0);
+    else lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
     for (i = 0; i < p.rows; i++) sum += p.loss[i];
     net->loss += sum / (double)p.rows;
     return LGELU_OK;
@@ -2466,15 +2491,26 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *nod
 static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu_node *linear = net->nodes + node->input[0];
     p.d = dx[0];
     if (!p.d) return;
-    if (!p.label) memset(p.d, 0, p.rows * p.classes * sizeof *p.d);
-    else lgelu__parallel(&net->threads, lgelu__cross_entropy_backward_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (!linear->absorbed) lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+    else {
+        int holds = lgelu__holds(net, linear) + 2 * !net->fresh;
+        float *dw = net->g + linear->weight, *db = net->g + linear->bias, *aux = lgelu__at(net, linear, LGELU__AUX);
+        size_t in = net->nodes[linear->input[0]].shape[2];
+        if (!node->ahead) lgelu__large_logits(net, node, 1, holds);
+        else if (net->share < 1 || net->share > 1) {
+            lgelu__k()->scale(dw, dw, net->share, p.classes * in);
+            lgelu__k()->scale(db, db, net->share, linear->biases);
+            lgelu__k()->scale(aux, aux, net->share, p.rows * in);
+        }
+    }
 }
 static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     const lgelu_node *logits = net->nodes + node->input[0];
-    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double) + sizeof(float));
+    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double));
 }
 static lgelu_status lgelu__squared_error_forward(lgelu_net *net, lgelu_node *node)
 {
@@ -2502,7 +2538,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "input",              NULL,                         NULL,                          NULL,                     0 },
     { "tokens",             NULL,                         NULL,                          NULL,                     0 },
     { "labels",             NULL,                         NULL,                          NULL,                     0 },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     LGELU__KEEPS },
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        lgelu__linear_aux,        LGELU__KEEPS },
     { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
     { "add",                lgelu__add_forward,           lgelu__pass_backward,          NULL,                     LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
     { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     LGELU__KEEPS | LGELU__ADDS },
@@ -2529,56 +2565,78 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* a node with checked inputs; its shape is that of its first input until the builder says otherwise */
-static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+/* what a layer can't take; -1, which is what its builder returns */
+static int lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
 {
-    lgelu_node *node;
-    size_t i;
-    int k, learns = 0;
+    char *end = net->message + sizeof net->message - 1;
+    va_list list;
     if (net->status) return -1;
-    if (net->memory) { lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name); return -1; }
-    if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
-        return -1;
+    net->status = status;
+    va_start(list, format);
+    lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__layers[node->op].name, node->name), end, format, list);
+    va_end(list);
+    return -1;
+}
+/* a node with checked inputs, the last one from now on; its shape is that of its first input until the builder says otherwise */
+static lgelu_node *lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+{
+    lgelu_node *node = net->nodes + net->count;
+    int k;
+    if (net->status) return NULL;
+    if (net->memory || net->count >= net->capacity) {
+        if (net->memory) lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name);
+        else lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
+        return NULL;
     }
-    node = net->nodes + net->count;
     memset(node, 0, sizeof *node);
-    for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
+    lgelu__say(node->name, node->name + sizeof node->name - 1, "%s%s", net->prefix, name);
     node->op = op;
     node->init = net->init;
     node->deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node->input[0] = a; node->input[1] = b;
     node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
     for (k = 0; k < node->inputs; k++) {
+        const lgelu_node *from = net->nodes + node->input[k];
         if (node->input[k] < 0 || node->input[k] >= net->count) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': input %z is no earlier layer", lgelu__layers[op].name, name, (size_t)k);
-            return -1;
+            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
+            return NULL;
         }
-        learns |= net->nodes[node->input[k]].learns;
-        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
-            || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': '%s' can't be its input %z", lgelu__layers[op].name, name, net->nodes[node->input[k]].name, (size_t)k);
-            return -1;
+        if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
+            || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
+            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
+            return NULL;
         }
+        node->learns |= from->learns;
     }
     if (node->inputs) memcpy(node->shape, net->nodes[a].shape, sizeof node->shape);
-    node->learns = learns;
-    return net->count++;
+    net->count++;
+    return node;
+}
+static int lgelu__last(const lgelu_net *net) { return net->count - 1; }
+static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
+{
+    node->weights = lgelu__times(outputs, inputs);
+    node->learns = 1;
+    if (!node->weights || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
+    return lgelu__last(net);
 }
 static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, size_t columns, size_t channels)
 {
-    int i = lgelu__node(net, op, name, -1, -1);
-    if (i < 0) return i;
-    net->nodes[i].shape[0] = rows; net->nodes[i].shape[1] = columns; net->nodes[i].shape[2] = channels;
-    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': shape %z x %z x %z", lgelu__layers[op].name, name, rows, columns, channels);
-        return -1;
-    }
-    return i;
+    lgelu_node *node = lgelu__node(net, op, name, -1, -1);
+    if (!node) return -1;
+    node->shape[0] = rows; node->shape[1] = columns; node->shape[2] = channels;
+    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
 {
     return lgelu__source(net, LGELU__INPUT, name, rows, columns, channels);
+}
+LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+{
+    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
 }
 LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
 {
@@ -2586,36 +2644,39 @@ LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_
 }
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
-    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    node->weights = lgelu__times(node->shape[2], outputs);
-    if (!outputs || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "linear '%s': %z inputs, %z outputs", name, node->shape[2], outputs);
-        return -1;
-    }
+    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    size_t inputs;
+    if (!node) return -1;
+    inputs = node->shape[2];
     node->biases = node->shape[2] = outputs;
+    return lgelu__with_matrix(net, node, outputs, inputs);
+}
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    const lgelu_node *table = net->nodes + embedding;
+    if (!node) return -1;
+    if (embedding < 0 || table >= node || table->op != LGELU__EMBEDDING)
+        return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
+    if (table->shape[2] != node->shape[2])
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node->shape[2]);
+    node->shape[2] = table->weights / table->shape[2];
+    node->shares = embedding + 1;
     node->learns = 1;
-    return i;
+    return lgelu__last(net);
 }
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
-    int i = lgelu__node(net, LGELU__GATE, name, x, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': unknown kind", name); return -1; }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) {
-        lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ must be at least 1", name);
-        return -1;
-    }
-    if (channels && node->shape[2] > 0xFFFFFF) { lgelu__fail(net, LGELU_E_SHAPE, "gate '%s': %z channels", name, node->shape[2]); return -1; }
+    lgelu_node *node = lgelu__node(net, LGELU__GATE, name, x, -1);
+    if (!node) return -1;
+    if ((unsigned)kind > LGELU_GATE_RELU) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "unknown kind");
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) return lgelu__refuse(net, node, LGELU_E_LAMBDA, "λ must be at least 1");
+    if (channels && node->shape[2] > 0xFFFFFF) return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels", node->shape[2]);
     node->gate = kind;
     node->lambda0 = lambda;
     node->hardnesses = channels ? (int)node->shape[2] : 1;
     node->learns |= kind == LGELU_GATE_LAMBDA;
-    return i;
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
 {
@@ -2625,27 +2686,24 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 {
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
-static int lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
+static lgelu_node *lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
 {
-    int i = lgelu__node(net, op, name, a, b);
-    if (i >= 0 && memcmp(net->nodes[a].shape, net->nodes[b].shape, sizeof net->nodes[a].shape)) {
-        const size_t *p = net->nodes[a].shape, *q = net->nodes[b].shape;
-        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': '%s' is %z x %z x %z, '%s' is %z x %z x %z", lgelu__layers[op].name, name,
-                    net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
-        return -1;
-    }
-    return i;
+    lgelu_node *node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                /* refused as no earlier layer */
+    const size_t *p = net->nodes[a < 0 ? 0 : a].shape, *q = net->nodes[b < 0 ? 0 : b].shape;
+    if (!node || !memcmp(p, q, sizeof node->shape)) return node;
+    lgelu__refuse(net, node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z", net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
+    return NULL;
 }
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
-    if (b < 0) b = net->count;                                        /* refused as no earlier layer */
-    return lgelu__pair(net, LGELU__ADD, name, a, b);
+    return lgelu__pair(net, LGELU__ADD, name, a, b) ? lgelu__last(net) : -1;
 }
 static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int target)
 {
-    int i = lgelu__pair(net, op, name, x, target < 0 ? net->count : target);
-    if (i >= 0) net->nodes[i].shape[0] = net->nodes[i].shape[1] = net->nodes[i].shape[2] = 0;
-    return i;
+    lgelu_node *node = lgelu__pair(net, op, name, x, target);
+    if (!node) return -1;
+    memset(node->shape, 0, sizeof node->shape);
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
@@ -2655,149 +2713,230 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
 {
     return lgelu__loss(net, LGELU__SQUARED_ERROR, name, x, target);
 }
-/* ---- Transformers ---- */
-static int lgelu__refuse(lgelu_net *net, int i, const char *what, size_t n)      /* a shape that the layer can't take */
+LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
-    lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': %s %z", lgelu__layers[net->nodes[i].op].name, net->nodes[i].name, what, n);
-    return -1;
+    lgelu_node *node;
+    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
+    if (!(node = lgelu__node(net, LGELU__DROPOUT, name, x, -1))) return -1;
+    if (!(rate > 0 && rate < 1)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
+    node->rate = rate;
+    return lgelu__last(net);
 }
-static int lgelu__with_matrix(lgelu_net *net, int i, size_t rows, size_t columns)
+
+/* ---- pictures ---- */
+/* a node with a square window (NULL: the whole picture), whose shape is what comes out */
+static lgelu_node *lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
 {
-    if (i < 0) return i;
-    net->nodes[i].weights = lgelu__times(rows, columns);
-    net->nodes[i].learns = 1;
-    return !columns || net->nodes[i].weights > (size_t)-1 / 64 ? lgelu__refuse(net, i, "channels", columns) : i;
+    lgelu_node *node = lgelu__node(net, op, name, x, -1);
+    size_t window[2], d;
+    if (!node) return NULL;
+    window[0] = kernel ? kernel[0] : node->shape[0]; window[1] = kernel ? kernel[0] : node->shape[1];
+    node->stride = stride; node->padding = padding; node->groups = 1;
+    for (d = 0; d < 2; d++) {
+        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
+            lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window[d], stride, padding, node->shape[d]);
+            return NULL;
+        }
+        node->window[d] = window[d];
+        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
+    }
+    return node;
 }
-LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
 {
-    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
+    lgelu_node *node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
+    size_t in;
+    if (!node) return -1;
+    in = node->shape[2];
+    if (!groups || !outputs || in % groups || outputs % groups)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
+    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
+    node->groups = groups;
+    node->shape[2] = outputs;
+    node->biases = bias ? outputs : 0;
+    return lgelu__with_matrix(net, node, outputs, lgelu__times(kernel * kernel, in / groups));
 }
+LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
+    if (!node) return -1;
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
+    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
+    node->momentum = momentum;
+    node->eps = eps;
+    node->learns = 1;
+    return lgelu__last(net);
+}
+LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    lgelu_node *node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
+    if (node && (kernel > 15 || 2 * padding > kernel))
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
+    return node ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding) ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
+{
+    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0) ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__VIEW, name, x, -1);
+    if (!node) return -1;
+    node->shape[2] *= node->shape[0] * node->shape[1];
+    node->shape[0] = node->shape[1] = 1;
+    return lgelu__last(net);
+}
+
+/* ---- tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
-    int i = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
-    if (i < 0) return i;
-    net->nodes[i].shape[2] = channels;
-    return lgelu__with_matrix(net, i, net->nodes[tokens].shape[2], channels);
+    lgelu_node *node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    size_t words;
+    if (!node) return -1;
+    words = node->shape[2];
+    node->shape[2] = channels;
+    return lgelu__with_matrix(net, node, words, channels);
 }
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__POSITION, name, x, -1);
-    return i < 0 ? i : lgelu__with_matrix(net, i, net->nodes[i].shape[0] * net->nodes[i].shape[1], net->nodes[i].shape[2]);
+    lgelu_node *node = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    return node ? lgelu__with_matrix(net, node, node->shape[0] * node->shape[1], node->shape[2]) : -1;
 }
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
-    if (i < 0) return i;
-    net->nodes[i].biases = 2 * net->nodes[i].shape[2];                /* gains, then shifts: neither decays */
-    net->nodes[i].learns = 1;
-    return i;
+    lgelu_node *node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    if (!node) return -1;
+    node->biases = 2 * node->shape[2];                                /* gains, then shifts: neither decays */
+    node->learns = 1;
+    return lgelu__last(net);
+}
+static int lgelu__one_row(lgelu_net *net, const lgelu_node *node)
+{
+    return node->shape[0] == 1 ? lgelu__last(net) : lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
 }
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
-    int i = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads) return lgelu__refuse(net, i, "its input must be 3·heads times a whole number of channels, not", node->shape[2]);
-    if (node->shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", node->shape[0]);
+    lgelu_node *node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    if (!node) return -1;
+    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node->shape[2]);
     node->shape[2] /= 3;
     node->option[0] = heads; node->option[1] = causal != 0;
-    return i;
-}
-LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
-{
-    int i;
-    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
-    i = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
-    if (i < 0) return i;
-    if (!(rate > 0 && rate < 1)) { lgelu__fail(net, LGELU_E_ARGUMENT, "dropout '%s': the rate must be at least 0 and less than 1", name); return -1; }
-    net->nodes[i].rate = rate;
-    return i;
-}
-LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
-{
-    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    if (i < 0) return i;
-    if (embedding < 0 || embedding >= i || net->nodes[embedding].op != LGELU__EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "linear '%s': only an embedding's matrix can be shared", name);
-        return -1;
-    }
-    if (net->nodes[embedding].shape[2] != net->nodes[i].shape[2]) return lgelu__refuse(net, i, "the embedding has another number of channels than", net->nodes[i].shape[2]);
-    net->nodes[i].shape[2] = net->nodes[embedding].weights / net->nodes[embedding].shape[2];
-    net->nodes[i].shares = embedding + 1;
-    net->nodes[i].learns = 1;
-    return i;
+    return lgelu__one_row(net, node);
 }
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
-    int i = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    lgelu_node *node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
     size_t *s;
-    if (i < 0) return i;
-    s = net->nodes[i].shape;
-    if (!side || s[0] % side || s[1] % side) return lgelu__refuse(net, i, "the picture can't be cut into squares of side", side);
+    if (!node) return -1;
+    s = node->shape;
+    if (!side || s[0] % side || s[1] % side)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
     s[2] *= side * side;
     s[1] = s[0] / side * (s[1] / side);
     s[0] = 1;
-    net->nodes[i].option[0] = side;
-    return i;
+    node->option[0] = side;
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
-    if (i < 0) return i;
-    if (net->nodes[i].shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", net->nodes[i].shape[0]);
-    net->nodes[i].shape[1]++;
-    net->nodes[i].biases = net->nodes[i].shape[2];
-    net->nodes[i].learns = 1;
-    return i;
+    lgelu_node *node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    if (!node) return -1;
+    node->shape[1]++;
+    node->biases = node->shape[2];
+    node->learns = 1;
+    return lgelu__one_row(net, node);
 }
 LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
-    int i = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    lgelu_node *node = lgelu__node(net, LGELU__TAKE, name, x, -1);
     size_t tokens;
-    if (i < 0) return i;
-    tokens = net->nodes[i].shape[0] * net->nodes[i].shape[1];
-    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, i, "there are no such tokens, only", tokens);
-    net->nodes[i].option[0] = first; net->nodes[i].option[1] = count;
-    net->nodes[i].shape[0] = net->nodes[i].shape[1] = 1;
-    return i;
+    if (!node) return -1;
+    tokens = node->shape[0] * node->shape[1];
+    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
+    node->option[0] = first; node->option[1] = count;
+    node->shape[0] = node->shape[1] = 1;
+    return lgelu__last(net);
 }
-static const char *lgelu__in_block(char text[32], size_t block, const char *name)     /* h.BLOCK.NAME */
+
+/* ---- whole networks ---- */
+LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
 {
-    char digit[24], *d = digit + sizeof digit, *t = text;
-    *--d = 0;
-    do { *--d = (char)('0' + block % 10); block /= 10; } while (block);
-    *t++ = 'h'; *t++ = '.';
-    while (*d) *t++ = *d++;
-    *t++ = '.';
-    while (*name && t < text + 31) *t++ = *name++;
-    *t = 0;
-    return text;
+    char name[16];
+    int k;
+    for (k = 0; k < count; k++) {
+        lgelu__say(name, name + 15, "fc%z", (size_t)k + 1);
+        x = lgelu_linear(net, name, x, outputs[k]);
+        lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
+        if (k + 1 < count) x = lgelu_gate(net, name, x, kind, lambda);
+    }
+    return x;
+}
+LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
+    x = lgelu_max_pool(net, "pool1", lgelu_gate(net, "gate1", x, kind, lambda), 2, 2, 0);
+    x = lgelu_conv(net, "conv2", x, 16, 5, 1, 0, 1, 1);
+    x = lgelu_max_pool(net, "pool2", lgelu_gate(net, "gate2", x, kind, lambda), 2, 2, 0);
+    x = lgelu_linear(net, "fc1", lgelu_flatten(net, "flatten", x), 120);
+    x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
+    return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
+}
+static int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
+{
+    return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
+}
+LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    char *room = net->prefix + strlen(net->prefix);                   /* names as torchvision's: layer1.0.conv1 */
+    int stage, block;
+    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind, lambda);
+    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
+        size_t stride = stage && !block ? 2 : 1;
+        int y;
+        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
+        y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
+        y = lgelu_gate(net, "gate1", y, kind, lambda);
+        y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
+        if (stride > 1) x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
+        x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+    }
+    *room = 0;
+    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t, int causal)
 {
-    size_t b, hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    float deviation = net->deviation > 0 ? net->deviation : 0.02f, narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
-    char s[32];
+    char *room = net->prefix + strlen(net->prefix);                   /* names as GPT-2's: h.0.attn.c_attn */
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    const float deviation = net->deviation > 0 ? net->deviation : 0.02f;
+    const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    size_t b;
     int y;
     for (b = 0; b < t->layers && !net->status; b++) {
-        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_1"), x);
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_attn"), y, lgelu__times(3, t->width));
-        y = lgelu_attention (net, lgelu__in_block(s, b, "attn"), y, t->heads, causal);
+        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
+        y = lgelu_layer_norm(net, "ln_1", x);
+        y = lgelu_linear    (net, "attn.c_attn", y, lgelu__times(3, t->width));
+        y = lgelu_attention (net, "attn", y, t->heads, causal);
         net->deviation = narrow;
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_proj"), y, t->width);
+        y = lgelu_linear    (net, "attn.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, lgelu__in_block(s, b, "attn.drop"), y, t->dropout);
-        x = lgelu_add       (net, lgelu__in_block(s, b, "attn.add"), y, x);
-        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_2"), x);
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_fc"), y, hidden);
-        y = lgelu_gate      (net, lgelu__in_block(s, b, "mlp.gate"), y, t->gate, t->lambda);
+        y = lgelu_dropout   (net, "attn.drop", y, t->dropout);
+        x = lgelu_add       (net, "attn.add", y, x);
+        y = lgelu_layer_norm(net, "ln_2", x);
+        y = lgelu_linear    (net, "mlp.c_fc", y, hidden);
+        y = lgelu_gate      (net, "mlp.gate", y, t->gate, t->lambda);
         net->deviation = narrow;
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_proj"), y, t->width);
+        y = lgelu_linear    (net, "mlp.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, lgelu__in_block(s, b, "mlp.drop"), y, t->dropout);
-        x = lgelu_add       (net, lgelu__in_block(s, b, "mlp.add"), y, x);
+        y = lgelu_dropout   (net, "mlp.drop", y, t->dropout);
+        x = lgelu_add       (net, "mlp.add", y, x);
     }
+    *room = 0;
     return lgelu_layer_norm(net, "ln_f", x);
 }
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
@@ -2825,156 +2964,6 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
     return x;
-}
-LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
-{
-    int k;
-    for (k = 0; k < count; k++) {
-        char fc[] = "fc00", gate[] = "gate00";
-        int digits = k < 9 ? 1 : 2;
-        fc[2 + digits] = gate[4 + digits] = 0;
-        fc[1 + digits] = gate[3 + digits] = (char)('0' + (k + 1) % 10);
-        if (digits > 1) fc[2] = gate[4] = (char)('0' + (k + 1) / 10 % 10);
-        x = lgelu_linear(net, fc, x, outputs[k]);
-        if (k + 1 < count) x = lgelu_gate(net, gate, x, kind, lambda);
-    }
-    return x;
-}
-
-/* ---- builders of pictures ---- */
-/* the window's shape and what comes out; 0 after an error */
-static int lgelu__window(lgelu_net *net, int i, size_t rows, size_t columns, size_t stride, size_t padding)
-{
-    lgelu_node *node = net->nodes + i;
-    size_t window[2], d;
-    window[0] = rows; window[1] = columns;
-    node->stride = stride; node->padding = padding; node->groups = 1;
-    for (d = 0; d < 2; d++) {
-        const char *kind = lgelu__layers[node->op].name;
-        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
-            lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': window of %z, stride %z, padding %z on %z pixels", kind, node->name, window[d], stride, padding, node->shape[d]);
-            return 0;
-        }
-        node->window[d] = window[d];
-        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
-    }
-    return 1;
-}
-LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
-{
-    int i = lgelu__node(net, LGELU__CONV, name, x, -1);
-    lgelu_node *node = net->nodes + i;
-    size_t in;
-    if (i < 0) return i;
-    in = node->shape[2];
-    if (!lgelu__window(net, i, kernel, kernel, stride, padding)) return -1;
-    if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels to %z in %z groups", name, in, outputs, groups);
-        return -1;
-    }
-    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': a depthwise kernel of %z, the largest is 15", name, kernel);
-        return -1;
-    }
-    node->weights = lgelu__times(lgelu__times(kernel * kernel, in / groups), outputs);
-    if (node->weights > (size_t)-1 / 64 || lgelu__times(lgelu__times(node->shape[0], node->shape[1]), outputs) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels, %z outputs", name, in, outputs);
-        return -1;
-    }
-    node->groups = groups;
-    node->shape[2] = outputs;
-    node->biases = bias ? outputs : 0;
-    node->learns = 1;
-    return i;
-}
-LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
-{
-    int i = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
-    lgelu_node *node = net->nodes + i;
-    if (i < 0) return i;
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) { lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': momentum must lie in 0 to 1, eps above 0", name); return -1; }
-    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
-    node->momentum = momentum;
-    node->eps = eps;
-    node->learns = 1;
-    return i;
-}
-LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
-{
-    int i = lgelu__node(net, LGELU__MAX_POOL, name, x, -1);
-    if (i >= 0 && (kernel > 15 || 2 * padding > kernel)) {
-        lgelu__fail(net, LGELU_E_SHAPE, "max pool '%s': window of %z, padding %z: at most 15, and half of it", name, kernel, padding);
-        return -1;
-    }
-    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
-}
-LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
-{
-    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
-    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
-}
-LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
-{
-    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
-    return i < 0 || lgelu__window(net, i, net->nodes[i].shape[0], net->nodes[i].shape[1], 1, 0) ? i : -1;
-}
-LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
-{
-    int i = lgelu__node(net, LGELU__VIEW, name, x, -1);
-    size_t *shape = net->nodes[i < 0 ? 0 : i].shape;
-    if (i < 0) return i;
-    shape[2] *= shape[0] * shape[1];
-    shape[0] = shape[1] = 1;
-    return i;
-}
-LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
-{
-    x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
-    x = lgelu_max_pool(net, "pool1", lgelu_gate(net, "gate1", x, kind, lambda), 2, 2, 0);
-    x = lgelu_conv(net, "conv2", x, 16, 5, 1, 0, 1, 1);
-    x = lgelu_max_pool(net, "pool2", lgelu_gate(net, "gate2", x, kind, lambda), 2, 2, 0);
-    x = lgelu_linear(net, "fc1", lgelu_flatten(net, "flatten", x), 120);
-    x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
-    return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
-}
-static const char *lgelu__block_name(char room[32], int stage, int block, const char *part)    /* torchvision's: layer1.0.conv1 */
-{
-    size_t n = 0;
-    const char *p;
-    int number[2], k;
-    number[0] = stage + 1; number[1] = block;
-    for (p = "layer"; *p; p++) room[n++] = *p;
-    for (k = 0; k < 2; k++) {
-        if (number[k] > 9) room[n++] = (char)('0' + number[k] / 10 % 10);
-        room[n++] = (char)('0' + number[k] % 10);
-        room[n++] = '.';
-    }
-    for (p = part; *p && n < 31; p++) room[n++] = *p;
-    room[n] = 0;
-    return room;
-}
-static int lgelu__conv_norm(lgelu_net *net, int stage, int block, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
-{
-    char name[32];
-    x = lgelu_conv(net, lgelu__block_name(name, stage, block, conv), x, width, kernel, stride, kernel / 2, 1, 0);
-    return lgelu_batch_norm(net, lgelu__block_name(name, stage, block, norm), x, 0.1f, 1e-5f);
-}
-LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
-{
-    char name[32];
-    int stage, block;
-    x = lgelu_batch_norm(net, "bn1", lgelu_conv(net, "conv1", x, width, 3, 1, 1, 1, 0), 0.1f, 1e-5f);
-    x = lgelu_gate(net, "gate1", x, kind, lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
-        size_t stride = stage && !block ? 2 : 1;
-        int y = lgelu__conv_norm(net, stage, block, "conv1", "bn1", x, width, 3, stride);
-        y = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate1"), y, kind, lambda);
-        y = lgelu__conv_norm(net, stage, block, "conv2", "bn2", y, width, 3, 1);
-        if (stride > 1) x = lgelu__conv_norm(net, stage, block, "downsample.0", "downsample.1", x, width, 1, stride);
-        y = lgelu_add(net, lgelu__block_name(name, stage, block, "add"), y, x);
-        x = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate2"), y, kind, lambda);
-    }
-    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
 /* ---- the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write to
@@ -3036,13 +3025,19 @@ static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_m
         if (b->to < node->buffer[LGELU__VALUE].to) b->to = node->buffer[LGELU__VALUE].to;
         lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
     }
+    for (j = i + 1; node->shares && j < n; j++) if (net->nodes[j].shares == node->shares) readers++;      /* whoever writes a gradient first must be the last */
+    if (node->op == LGELU__LINEAR && train && writers == 1 && !readers && loss == LGELU__CROSS_ENTROPY && bytes > LGELU__LARGE) {
+        node->absorbed = 1;
+        writers = 0;
+        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
+    }
     lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train && node->learns ? end - 1 - i : last < end ? last : i);
     train = train && node->learns;
     if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
-    node->overwrites = train && writers == 1 && !readers && node->op > LGELU__LABELS && node->host == i && loss == LGELU__CROSS_ENTROPY;
-    if (node->overwrites) { node->buffer[LGELU__VALUE].to = end - 1 - i; writers = 0; }         /* softmax - 1[label], where the logits stood */
     lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
     lgelu__live(&node->buffer[LGELU__SCRATCH], train && scratch ? bytes : 0, writes, written);
+    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[x = node->input[0]].absorbed)
+        lgelu__live(&node->buffer[LGELU__SCRATCH], LGELU__PART * net->nodes[x].shape[2] * sizeof(float), i, end - 1 - i);
 }
 static void lgelu__lend(lgelu_net *net)                               /* gradients that need no buffer of their own, from the last node up */
 {
@@ -3287,6 +3282,7 @@ static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
     net->loss = 0;
+    net->share = 1;
     net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
@@ -3434,23 +3430,37 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
     if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
     net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
 }
-/* λ of the step to come: learned up to hardening.begin, then driven, the last step running at the target */
-static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
+static lgelu_node *lgelu__gate_of(lgelu_net *net, int k)              /* NULL: its λ is not learned */
+{
+    int i;
+    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= k; i++) {}
+    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+}
+LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_hardening hardening = plan->hardening;
-    long begin = hardening.begin, next = net->step + 1, every = plan->harden_every;
-    if (net->lambda[k] > FLT_MAX) return;                             /* ReLU already */
-    if (!(hardening.target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
-    if (!(hardening.target > 0) || net->step < begin) return;
-    if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+    const long begin = hardening.begin, every = plan->harden_every;
+    long next = net->step + 1;
+    int k;
+    if (net->status) return net->status;
+    if (!net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
     if (every > 1) next = begin + (next - begin + every - 1) / every * every;
     hardening.h = net->hardness;                                      /* linear in the s that was learned */
-    net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+    for (k = 0; k < net->hardnesses; k++) {
+        const lgelu_node *node = lgelu__gate_of(net, k);
+        if (!node) continue;
+        if (hardening.target > 0 && net->step >= begin && !(net->lambda[k] > FLT_MAX)) {      /* beyond: ReLU already */
+            if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+            net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+        }
+        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
+    }
+    return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
-    int i, k;
+    int k;
     if (net->status) return net->status;
     if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
@@ -3460,14 +3470,10 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     lgelu__update(net, plan, &o, 0, net->matrices);
     o.weight_decay = 0;                                               /* none for biases */
     lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA)
-            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
-                lgelu__update_lambda(net, plan, &o, k);
-                if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
-            }
-    }
+    for (k = 0; k < net->hardnesses; k++)                             /* learned up to hardening.begin, then driven */
+        if (lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!(plan->hardening.target > 0) || net->step <= plan->hardening.begin))
+            lgelu__update_hardness(net, plan, &o, k);
+    if (lgelu_net_harden(net, plan)) return net->status;
     if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
         memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
                (size_t)net->hardnesses * sizeof *net->lambda);
@@ -3508,11 +3514,9 @@ LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
     float s = lgelu__free(&net->hardness, lambda);
-    int i;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
     if (!(lambda >= 1) || s != s) return LGELU_E_LAMBDA;
-    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= hardness; i++) {}
-    if (net->nodes[i].gate != LGELU_GATE_LAMBDA) return LGELU_E_ARGUMENT;
+    if (!lgelu__gate_of(net, hardness)) return LGELU_E_ARGUMENT;
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
     return LGELU_OK;
@@ -5465,66 +5469,6 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
     return sum[0];
 }
 
-/* ---- softmax ---- */
-/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
-LGELU__WORD v_t LGELU__FN(exp)(v_t x)
-{
-    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
-    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
-    r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
-    p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
-    p = v_fma(r, p, v_set(8.33333333e-3f));
-    p = v_fma(r, p, v_set(4.16666667e-2f));
-    p = v_fma(r, p, v_set(1.66666667e-1f));
-    p = v_fma(r, p, v_set(0.5f));
-    p = v_fma(r, p, v_set(1));
-    p = v_fma(r, p, v_set(1));
-    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
-}
-static LGELU__TARGET float LGELU__FN(max)(const float *x, size_t n)
-{
-    float most = -HUGE_VALF, s[16];
-    size_t i, j;
-    v_t a = v_set(most);
-    for (i = 0; i + v_lanes <= n; i += v_lanes) a = v_max(v_load(x + i), a);
-    v_store(s, a);
-    for (j = 0; j < v_lanes; j++) most = s[j] > most ? s[j] : most;
-    for (; i < n; i++) most = x[i] > most ? x[i] : most;
-    return most;
-}
-LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
-{
-    float t[v_lanes];
-    if (n >= v_lanes) return a;
-    v_store(t, v_set(0));
-    v_store_n(t, a, n);
-    return v_load(t);
-}
-static LGELU__TARGET float LGELU__FN(sum_exp)(float *p, const float *x, float shift, size_t n)
-{
-    const v_t s = v_set(shift);
-    float sum[16];
-    size_t i, j;
-    v_t a[16 / v_lanes];
-    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
-    for (i = 0; i < n; i += 16)
-        for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-            size_t k = i + j * v_lanes;
-            v_t e = LGELU__FN(exp)(v_sub(v_load_n(x + k, n - k), s));
-            if (p) v_store_n(p + k, e, n - k);
-            a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
-        }
-    for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
-    return lgelu__fold(sum);
-}
-static LGELU__TARGET void LGELU__FN(softmax)(float *p, const float *x, float shift, float scale, size_t n)
-{
-    const v_t s = v_set(shift), c = v_set(scale);
-    size_t i;
-    for (i = 0; i < n; i += v_lanes)
-        v_store_n(p + i, v_mul(c, LGELU__FN(exp)(v_sub(v_load_n(x + i, n - i), s))), n - i);
-}
-
 /* ---- sums and products ---- */
 static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *b, size_t n)
 {
@@ -5540,20 +5484,71 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 
 #ifdef LGELU_TRAINER
 /* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing ---- */
-static LGELU__TARGET void LGELU__FN(softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n)
+/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
+LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
-    v_t a[16 / v_lanes], s = v_set(scale), mean;
+    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
+    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
+    r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
+    p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
+    p = v_fma(r, p, v_set(8.33333333e-3f));
+    p = v_fma(r, p, v_set(4.16666667e-2f));
+    p = v_fma(r, p, v_set(1.66666667e-1f));
+    p = v_fma(r, p, v_set(0.5f));
+    p = v_fma(r, p, v_set(1));
+    p = v_fma(r, p, v_set(1));
+    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
+}
+LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
+{
+    float t[v_lanes];
+    if (n >= v_lanes) return a;
+    v_store(t, v_set(0));
+    v_store_n(t, a, n);
+    return v_load(t);
+}
+static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale, size_t n, size_t room)
+{
+    const v_t c = v_set(scale);
+    v_t a[16 / v_lanes], shift;
+    float lane[16];
+    size_t i, j;
+    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(-HUGE_VALF);
+    for (i = 0; i < n && n >= 16; i += 16) for (j = 0; j < 16 / v_lanes; j++)         /* the last 16 may meet those before */
+        a[j] = v_max(v_load(x + (i < n - 16 ? i : n - 16) + j * v_lanes), a[j]);
+    for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
+    for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
+    shift = v_set(stat[0] = lane[0]);
+    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+        size_t k = i + j * v_lanes;
+        v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c));
+        if (p) v_store_n(p + k, e, n - k);
+        a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
+    }
+    if (p) memset(p + n, 0, (room - n) * sizeof *p);
+    for (j = 0; j < 16 / v_lanes; j++) v_store(lane + j * v_lanes, a[j]);
+    stat[1] = lgelu__fold(lane);
+}
+static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room)
+{
+    const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
+    v_t a[16 / v_lanes], mean;
     float sum[16];
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        a[j] = v_fma(v_load_n(dp + k, n - k), v_load_n(p + k, n - k), a[j]);
+        v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c)), over);
+        v_store_n(x + k, p, n - k);
+        a[j] = v_fma(v_load_n(d + k, n - k), LGELU__FN(head)(p, n - k), a[j]);
     }
     for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
     mean = v_set(lgelu__fold(sum));
     for (i = 0; i < n; i += v_lanes)
-        v_store_n(dx + i, v_mul(v_mul(v_load_n(p + i, n - i), s), v_sub(v_load_n(dp + i, n - i), mean)), n - i);
+        v_store_n(d + i, v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)), n - i);
+    memset(x + n, 0, (room - n) * sizeof *x);
+    memset(d + n, 0, (room - n) * sizeof *d);
 }
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
 {
@@ -5603,37 +5598,18 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
     }
 }
-/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; 16 Philox blocks at a time, which
-   the compiler makes vectors of */
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
 static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)
 {
-    const uint32_t limit = (uint32_t)(rate * 16777216.0f);
-    const float scale = 1 / (1 - rate);
+    const n_t minus = n_set(INT32_MIN), limit = n_set((int32_t)((uint32_t)(rate * 16777216.0f) << 8 ^ 0x80000000u));
+    float r[4 * v_lanes];
     size_t i, j;
-    for (i = 0; i < n; i += 64) {
-        uint32_t c0[16], c1[16], c2[16], c3[16], k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-        float t[64];
-        int l, round;
-        for (l = 0; l < 16; l++) {
-            uint64_t block = ((uint64_t)first + i) / 4 + (uint64_t)l;
-            c0[l] = (uint32_t)block; c1[l] = (uint32_t)(block >> 32); c2[l] = (uint32_t)stream; c3[l] = (uint32_t)(stream >> 32);
+    for (i = 0; i < n; i += 4 * v_lanes) {
+        LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
+        for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
+            m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));            /* signed order for unsigned */
+            v_store_n(y + i + j, v_mul(v_load_n(x + i + j, n - i - j), v_select(drop, v_set(0), v_set(1 / (1 - rate)))), n - i - j);
         }
-        for (round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-            for (l = 0; l < 16; l++) {
-                uint64_t p = (uint64_t)0xD2511F53u * c0[l], q = (uint64_t)0xCD9E8D57u * c2[l];
-                c0[l] = (uint32_t)(q >> 32) ^ c1[l] ^ k0;
-                c1[l] = (uint32_t)q;
-                c2[l] = (uint32_t)(p >> 32) ^ c3[l] ^ k1;
-                c3[l] = (uint32_t)p;
-            }
-        for (l = 0; l < 16; l++) {
-            t[4 * l]     = c0[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 1] = c1[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 2] = c2[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 3] = c3[l] >> 8 >= limit ? scale : 0;
-        }
-        for (j = 0; j < 64 && i + j < n; j += v_lanes)
-            v_store_n(y + i + j, v_mul(v_load(t + j), v_load_n(x + i + j, n - i - j)), n - i - j);
     }
 }
 #endif
@@ -6039,10 +6015,10 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
     LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
-    LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add), LGELU__FN(scale),
+    LGELU__FN(add), LGELU__FN(scale),
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
-    LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
+    LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
     LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
     LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes

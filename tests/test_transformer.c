@@ -2,7 +2,7 @@
 
    test_transformer: the layers of a Transformer. Values and gradients of each and of whole networks against an interpreter in
    double (reference_net.h) and its central differences, with a control that must be caught; attention in many shapes;
-   what is refused, by name; the same bits on every instruction set and any number of threads; generation with cached keys
+   what is refused, by name; large logits in pieces; the same bits on every instruction set and any number of threads; generation with cached keys
    and values against the whole forward, bit for bit; dropout; tied weights through a file.
 
        cc -std=c99 -O2 -I.. test_transformer.c -lm -o test_transformer && ./test_transformer */
@@ -180,7 +180,7 @@ static void refusals(void)
         "dropout 'd': the rate must be at least 0 and less than 1",
         "embedding 'e': 'x' can't be its input 0",
         "linear 'l': 'tokens' can't be its input 0",
-        "embedding 'e': channels 0" };
+        "embedding 'e': a matrix of 7 x 0" };
     for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
         graph g;
         int x, tokens, table;
@@ -254,6 +254,48 @@ static uint64_t trained(size_t order)
     end(&g);
     return h;
 }
+/* logits of 19 MB are made in pieces where a loss alone reads them, whole where someone else does: the same loss and gradients */
+static void large_logits(void)
+{
+    static const char *const what[] = { "one backward", "two that add up", "under evaluate", "no labels" };
+    for (int untied = 0; untied < 2; untied++) for (int how = 0; how < 4; how++) {
+        char name[96];
+        double loss[2];
+        graph g[2];
+        for (int whole = 0; whole < 2; whole++) {
+            graph *p = g + whole;
+            lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+            size_t order = 3;
+            int x, logits, y;
+            t.layers = 1; t.heads = 2; t.width = 8; t.untied = untied;
+            begin(p);
+            if (whole) { p->net.threads.run = backwards; p->net.threads.user = &order; }
+            x = lgelu_tokens(&p->net, "x", 150, 8000);
+            logits = lgelu_gpt(&p->net, x, &t);
+            y = lgelu_labels(&p->net, "y", 150, 8000);
+            lgelu_cross_entropy(&p->net, "loss", logits, y);
+            if (whole) lgelu_take(&p->net, "reader", logits, 0, 1);
+            for (int l = 0; l < p->net.count; l++) p->nodes[l].deviation = 0.3f;
+            make_at(p, 4, LGELU_TRAIN, 0);
+            bind_all(p, 4);
+            move_biases(p);
+            if (!whole) memset(p->net.g, 0xFF, p->net.parameters * sizeof(float));       /* NaNs: a first backward may not read them */
+            if (how == 2) p->net.evaluate = 1;
+            if (how == 3) lgelu_net_bind(&p->net, y, NULL);
+            for (int k = 0; k < (how == 1 ? 2 : 1); k++) {
+                lgelu_net_forward(&p->net, 4);
+                if (k) lgelu_net_forward(&p->net, 4);                                       /* one that no backward follows */
+                loss[whole] = p->net.loss;
+                lgelu_net_backward(&p->net, how == 1 ? 0.5f : 1);
+            }
+            check(!p->net.status && guards_hold(p, 0) && p->nodes[logits].absorbed == !whole, "large logits: in pieces or whole as meant", "%s", p->net.message);
+        }
+        snprintf(name, sizeof name, "large logits in pieces, %s matrix, %s: the bits of whole ones", untied ? "own" : "shared", what[how]);
+        check(!memcmp(loss, loss + 1, sizeof *loss) && !memcmp(g[0].net.g, g[1].net.g, g[0].net.parameters * sizeof(float))
+              && !memcmp(g[0].net.dlambda, g[1].net.dlambda, sizeof(double)) && (how == 3) == !(loss[0] > 0), name, "they differ");
+        end(g); end(g + 1);
+    }
+}
 static void same_bits(void)
 {
     int most = lgelu_isa();
@@ -264,6 +306,25 @@ static void same_bits(void)
         if (lgelu_isa_limit(isa) != isa) continue;
         snprintf(name, sizeof name, "a training run: the same bits on %s and %s", lgelu_isa_name(isa), lgelu_isa_name(most));
         check(trained(0) == first, name, "they differ");
+    }
+    lgelu_isa_limit(most);
+    /* what a vector holds beyond a row must not matter, however negative the row is */
+    for (int isa = LGELU_SCALAR; isa <= most; isa++) {
+        char name[96];
+        int same = 1;
+        if (lgelu_isa_limit(isa) != isa) continue;
+        for (int at = 0; at < 400; at++) for (size_t n = 1; n < 34; n += 4) {
+            float x[2][40], d[2][40], stat[2][2];
+            for (int k = 0; k < 2; k++) {
+                const lgelu__kernels *with = k ? lgelu__k() : &lgelu__kernels_scalar;
+                for (size_t i = 0; i < 40; i++) { x[k][i] = -(float)at - (float)i / 8; d[k][i] = (float)i; }
+                with->exp_row(NULL, stat[k], x[k], 1, n, n);
+                with->softmax_backward(x[k], d[k], stat[k], 1, n, 40);
+            }
+            same &= !memcmp(x[0], x[1], sizeof x[0]) && !memcmp(d[0], d[1], sizeof d[0]) && !memcmp(stat[0], stat[1], sizeof stat[0]);
+        }
+        snprintf(name, sizeof name, "rows of softmax, forward and backward: the same bits on %s and scalar", lgelu_isa_name(isa));
+        check(same, name, "they differ");
     }
     lgelu_isa_limit(most);
 }
@@ -395,6 +456,7 @@ int main(void)
     networks();
     control();
     refusals();
+    large_logits();
     same_bits();
     generation();
     dropout();
