@@ -724,8 +724,8 @@ typedef struct lgelu__kernels {
     void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
     void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);   /* 3×3 taps to 16 matrices */
     void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
-    void   (*winograd_part)   (float *u, const float *const *d, float k, float l, size_t n);          /* four pixels to one matrix */
-    void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 16 matrices to 3×3 taps */
+    void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
+    void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
     void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 4 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
@@ -1595,15 +1595,15 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
    become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles. A thread
-   takes whole rounds, in its cache from pixels to pixels; where there are many channels it is the products that are shared out.
-   dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products backwards: each
-   of the 16 is made by one thread, which makes its own two factors. */
-enum { LGELU__ROUNDS = 8 };                  /* most rounds at a time */
+   takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round shared out.
+   dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products backwards; the
+   tiles then fall into eight parts (one, with many channels), each summed up alone. */
+enum { LGELU__PARTS = 8 };
 typedef struct {
     const float *x, *w, *bias; float *y;
     size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, tiles, first, count;   /* tiles: in a row, in a column, all, of this round */
-    size_t most, big, room, multiply;        /* tiles in a round; whether the products are shared out; bytes of a round, of a product */
-    float *u, *m, *kernel; unsigned char *work; int *next, flip, add;
+    size_t most, part, multiply;             /* tiles in a round and in a part; bytes of the room for a product */
+    float *u, *m, *kernel; unsigned char *work; int big, *next, flip, add;
     float *dw; const float *dy;              /* dW wanted, from dy */
 } lgelu__winograd;
 
@@ -1615,32 +1615,33 @@ static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
 static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
 {
+    size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
     p->in = in; p->out = out;
     p->big = in * out >= 65536;
     for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384; ) p->most /= 2;
-    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, 4 * p->most, 1));
-    p->room = p->multiply + 64 * p->most * (in + out);
-    if (p->big) p->room = p->multiply + 16 * p->most * (in + out);    /* dW's; sixteen of them have room enough for a round */
-    return lgelu__plus(lgelu__times(64, lgelu__times(in, out)), lgelu__times(p->room, p->big ? 16 : LGELU__ROUNDS) + 64);
+    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, p->most, 1));
+    room = 64 * p->most * (in + out);
+    if (p->big) return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
+    return LGELU__PARTS * (kernel + room + p->multiply);
 }
-/* the taps of four channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
+/* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
 static void lgelu__winograd_taps(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     const lgelu__kernels *isa = lgelu__k();
-    size_t i = 4 * task, count = lgelu__least(p->in - i, 4), j, n, k;
-    float taps[4 * 9 * 64];
+    size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
+    float taps[9 * 16 * 16];
     lgelu_matrix w;
     memset(&w, 0, sizeof w);
     w.row = 1; w.col = 9 * p->in;
-    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, p->in * p->out, p->w + (i + k) * 9 * p->out, p->out, p->out, 1);
-    for (j = 0; !p->flip && j < p->out; j += n) {
-        n = lgelu__least(p->out - j, 64);
+    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out, p->out, p->out, 1);
+    for (j = 0; !p->flip && j < p->out; j += 16) {
+        size_t n = lgelu__least(p->out - j, 16);
         for (k = 0; k < 9; k++) {
             w.x = p->w + k * p->in;
-            isa->copy(taps + k * 64, 9 * 64, isa->cols, &w, i, count, j, n);
+            isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, j, n);
         }
-        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, p->in * p->out, taps + k * 9 * 64, 64, n, 0);
+        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
     }
 }
 static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
@@ -1656,84 +1657,75 @@ static void lgelu__winograd_gather(void *user, size_t task)           /* eight t
         lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
     }
 }
-static void lgelu__winograd_product(void *user, size_t k)
+static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, unsigned char *work)
+{
+    float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
+    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
+    if (p->dw) {
+        job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
+        job.a.row = 1; job.a.col = p->out;
+        job.accumulate = p->first % p->part != 0;
+    }
+    lgelu_multiply(&job, work, NULL);
+}
+static void lgelu__winograd_products(void *user, size_t strand)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, p->m + k * p->most * p->out, p->u + k * p->most * p->in, p->kernel + k * p->in * p->out);
-    lgelu_multiply(&job, p->work + (p->big ? k * p->multiply : 0), NULL);
+    size_t k;
+    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) lgelu__winograd_product(p, k, p->work + strand * p->multiply);
 }
 static void lgelu__winograd_scatter(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     float *y[4];
+    const float *dy[4];
     size_t t, k;
     for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
         size_t tile = p->first + t, sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down), column = 2 * (tile % p->across);
-        for (k = 0; k < 4; k++)
-            y[k] = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns
-                 ? p->y + ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out : NULL;
-        lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+        for (k = 0; k < 4; k++) {
+            size_t at = ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out;
+            int there = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns;
+            y[k] = there && p->y ? p->y + at : NULL;
+            dy[k] = there && p->dw ? p->dy + at : NULL;
+        }
+        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, dy, p->out);
+        else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
     }
 }
-static void lgelu__winograd_place(lgelu__winograd *p, size_t strand)
-{
-    unsigned char *room = (unsigned char *)(p->kernel + 16 * p->in * p->out);
-    room += (64 - ((uintptr_t)room & 63)) & 63;
-    p->work = room + strand * p->room;
-    p->u = (float *)(void *)(p->work + p->multiply * (p->big && !p->dw ? 16 : 1));
-    p->m = p->u + (p->dw ? 4 : 16) * p->most * p->in;
-}
-static void lgelu__winograd_round(void *user, size_t strand)
+/* rounds of few channels; dW: the rounds of one part */
+static void lgelu__winograd_rounds(void *user, size_t strand)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
     size_t k;
-    lgelu__winograd_place(&p, strand);
-    while ((p.first = (size_t)LGELU__ADD(p.next, 1) * p.most) < p.tiles) {
+    p.u += strand * 16 * p.most * (p.in + p.out);
+    p.m = p.u + 16 * p.most * p.in;
+    p.work += strand * p.multiply;
+    if (p.dw) p.kernel += strand * 16 * p.in * p.out;
+    for (p.first = strand * p.part; ; p.first += p.most) {
+        if (!p.dw) p.first = (size_t)LGELU__ADD(p.next, 1) * p.most;
+        if (p.first >= (p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles)) return;
         p.count = lgelu__least(p.tiles - p.first, p.most);
         for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_gather(&p, k);
-        for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
-        for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
-    }
-}
-/* number k of the 16: its part of four pixels of x and of four of dy */
-static void lgelu__winograd_dw(void *user, size_t strand)
-{
-    static const unsigned char from[4][2] = { { 0, 2 }, { 1, 2 }, { 2, 1 }, { 1, 3 } }, back[4][2] = { { 0, 9 }, { 0, 1 }, { 0, 1 }, { 9, 1 } };
-    static const float sign[4] = { -1, 1, -1, -1 };
-    lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t k, t, q;
-    lgelu__winograd_place(&p, strand);
-    while ((k = (size_t)LGELU__ADD(p.next, 1)) < 16) for (p.first = 0; p.first < p.tiles; p.first += 4 * p.most) {
-        lgelu_product job = lgelu__linear_make(p.out, p.in, lgelu__least(p.tiles - p.first, 4 * p.most), p.kernel + k * p.in * p.out, p.m, p.u);
-        job.a.row = 1; job.a.col = p.out;
-        job.accumulate = p.first > 0;
-        for (t = 0; t < job.k; t++) {
-            size_t tile = p.first + t, sample = tile / (p.across * p.down), row = 2 * (tile / p.across % p.down), column = 2 * (tile % p.across);
-            const float *d[4];
-            for (q = 0; q < 4; q++) {
-                size_t r = row + from[k / 4][q / 2] - p.padding, c = column + from[k % 4][q % 2] - p.padding;
-                d[q] = r < p.rows && c < p.columns ? p.x + ((sample * p.rows + r) * p.columns + c) * p.in : NULL;
-            }
-            lgelu__k()->winograd_part(p.u + t * p.in, d, sign[k % 4], sign[k / 4], p.in);
-            for (q = 0; q < 4; q++) {
-                size_t r = back[k / 4][q % 2], c = back[k % 4][q / 2];
-                d[q] = r < 2 && c < 2 && row + r < p.to_rows && column + c < p.to_columns
-                     ? p.dy + ((sample * p.to_rows + row + r) * p.to_columns + column + c) * p.out : NULL;
-            }
-            lgelu__k()->winograd_part(p.m + t * p.out, d, k / 4 ? sign[k / 4] : 1, k % 4 ? sign[k % 4] : 1, p.out);
-        }
-        lgelu_multiply(&job, p.work, NULL);
+        for (k = 0; p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+        for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k, p.work);
+        for (k = 0; !p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
     }
 }
 static void lgelu__winograd_dtaps(void *user, size_t o)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, p->kernel + o * p->in, p->in * p->out, p->add, p->in);
+    size_t size = p->in * p->out, part, k;
+    float *kernel = p->kernel + o * p->in;
+    for (part = 1; part * p->part < p->tiles; part++) for (k = 0; k < 16; k++)
+        lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * part + k) * size, p->in);
+    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
 /* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out), to dx, or to dw */
 static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
 {
     const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
+    const lgelu_threads *threads = &net->threads;
+    size_t eights, parts;
     int next = 0;
     lgelu__winograd p;
     lgelu__winograd_size(&p, a->shape[2], b->shape[2]);
@@ -1745,22 +1737,25 @@ static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *d
     p.to_rows = b->shape[0]; p.to_columns = b->shape[1];
     p.padding = dx ? 2 - node->padding : node->padding;
     p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2; p.tiles = net->samples * p.across * p.down;
+    parts = p.big || !dw ? 1 : LGELU__PARTS;
+    p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
     p.flip = dx != NULL; p.add = add; p.next = &next;
     p.kernel = net->pack;
-    if (dw) {
-        lgelu__parallel(&net->threads, lgelu__winograd_dw, &p, p.big ? 16 : LGELU__ROUNDS);
-        lgelu__parallel(&net->threads, lgelu__winograd_dtaps, &p, p.out);
-        return;
-    }
-    lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, (p.in + 3) / 4);
-    if (!p.big) { lgelu__parallel(&net->threads, lgelu__winograd_round, &p, LGELU__ROUNDS); return; }
-    lgelu__winograd_place(&p, 0);
-    for (p.first = 0; p.first < p.tiles; p.first += p.count) {
+    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
+    p.m = p.u + 16 * p.most * p.in;
+    p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__PARTS));
+    if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
+    if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__PARTS);
+    else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
         p.count = lgelu__least(p.tiles - p.first, p.most);
-        lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, (p.count + 7) / 8);
-        lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
-        lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, (p.count + 7) / 8);
+        eights = (p.count + 7) / 8;
+        next = 0;
+        lgelu__parallel(threads, lgelu__winograd_gather, &p, eights);
+        if (dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
+        lgelu__parallel(threads, lgelu__winograd_products, &p, LGELU__STRANDS);
+        if (!dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
     }
+    if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
 }
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
@@ -1774,7 +1769,7 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
     if (lgelu__fast(net, node)) {
         lgelu__winograd p;
-        use[0] = lgelu__winograd_size(&p, in, out); use[1] = 0; use[2] = lgelu__winograd_size(&p, out, in);
+        use[0] = use[1] = lgelu__winograd_size(&p, in, out); use[2] = lgelu__winograd_size(&p, out, in);
     }
     for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
     return most;
@@ -6004,14 +5999,22 @@ static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *
         }
     }
 }
-/* (d0 + k·d1) + l·(d2 + k·d3), k and l being ±1: one of the 16 numbers made of four pixels, or their transpose; NULL: zeros */
-static LGELU__TARGET void LGELU__FN(winograd_part)(float *u, const float *const *d, float k, float l, size_t n)
+static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *const *dy, size_t n)
 {
-    size_t j, i;
+    size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[4];
-        LGELU__UNROLL for (i = 0; i < 4; i++) t[i] = d[i] ? v_load_n(d[i] + j, n - j) : v_set(0);
-        v_store_n(u + j, v_fma(v_set(l), v_fma(v_set(k), t[3], t[2]), v_fma(v_set(k), t[1], t[0])), n - j);
+        v_t t[8], d[4], zero = v_set(0);
+        LGELU__UNROLL for (k = 0; k < 4; k++) d[k] = dy[k] ? v_load_n(dy[k] + j, n - j) : zero;
+        LGELU__UNROLL for (k = 0; k < 2; k++) {
+            t[k] = d[k]; t[2 + k] = v_add(d[k], d[2 + k]); t[4 + k] = v_sub(d[k], d[2 + k]); t[6 + k] = v_sub(zero, d[2 + k]);
+        }
+        LGELU__UNROLL for (k = 0; k < 4; k++, m += 4 * step) {
+            v_store_n(m + j, t[2 * k], n - j);
+            v_store_n(m + step + j, v_add(t[2 * k], t[2 * k + 1]), n - j);
+            v_store_n(m + 2 * step + j, v_sub(t[2 * k], t[2 * k + 1]), n - j);
+            v_store_n(m + 3 * step + j, v_sub(zero, t[2 * k + 1]), n - j);
+        }
+        m -= 16 * step;
     }
 }
 LGELU__WORD void LGELU__FN(winograd_dtaps)(v_t *y, v_t a, v_t b, v_t c, v_t d)
@@ -6090,7 +6093,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
     LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
-    LGELU__FN(winograd_part), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
+    LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
 };
 
