@@ -4623,13 +4623,8 @@ LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
     for (j = 0; j < 4; j++) { t[j] = p[n]; n += m >> j & 1; }
     return v_select(k, v_load(t), a);
 }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)
-{
-    uint8x16x2_t r;
-    r.val[0] = vreinterpretq_u8_f32(vld1q_f32(t));
-    r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
-    return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
-}
+/* one load: a pair put together of two goes through the stack with gcc 12 */
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
 /* 16-bit numbers, random numbers */
 typedef uint16x4_t s_t;
 LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
