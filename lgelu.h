@@ -94,9 +94,8 @@ LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, floa
 
 /* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result, and in units of
    2^-149 where that is below 2^-126. dx is relative also at its root (3.5 ulp on the one float nearest to it). dlambda is one term
-   with dy = 1. tanh_dx is relative but for x in [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds
-   the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
-#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
+   with dy = 1. tests/sweep.c holds the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
+#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
 LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
@@ -247,7 +246,7 @@ typedef struct {                             /* zero what you don't need; C and 
     float *y; size_t y_row; float lambda;    /* y = gate(C; λ), written while C is in the cache; NULL: none */
     void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;   /* told once of each final piece of C, by the thread that made it */
 } lgelu_product;
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 4 MiB */
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 16 MiB */
 LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);   /* NULL: this thread alone */
 /* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in order */
 LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate, const lgelu_threads *threads);
@@ -669,20 +668,14 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
-enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384,              /* the largest block */
-       LGELU__PACK_K = 96, LGELU__PACK_M = 64,                        /* rows of B and of A that one task packs */
-       LGELU__TURN = 64 };                                            /* rows of B packed just in time */
-typedef struct lgelu__block {                /* one block of a matrix product: m rows from i, n columns from j, k terms from k0 */
+enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 131072,        /* a block of B: its most columns, most rows and most numbers */
+       LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
+typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t i, m, j, n, k0, k;
-    float *a_pack, *b_pack;                  /* a_pack NULL: A is read in place */
-    size_t a_row, a_col;                     /* strides of what the tiles read as A */
-    size_t b_panel, packed_from;             /* floats from panel to panel in b_pack, and the first panel that is in it */
-    size_t slivers, panels, s_chunk, p_chunk;   /* rows and columns in units of tiles; how many of them make a task */
-    size_t k_tasks;                          /* packing: so many tasks for B, then those for A */
-    size_t step;                             /* k runs in such steps */
-    int    turn;                             /* B is packed step by step, just before its only use */
+    size_t rows, cols, depth, room;          /* the last: bytes for a strand */
+    int across, pack_a, pack_b, next;        /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
+    unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
     const float *x;
@@ -720,7 +713,7 @@ typedef struct lgelu__kernels {
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
-    void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
+    void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);   /* m rows from i, n columns from j */
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
     void   (*patches)         (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
     void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
@@ -729,7 +722,7 @@ typedef struct lgelu__kernels {
                                size_t rows, size_t n);
     void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
     void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
-    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t n, int flip);            /* 3×3 taps to 16 matrices */
+    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);   /* 3×3 taps to 16 matrices */
     void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
     void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
     void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
@@ -1318,39 +1311,50 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
     lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
 }
 
-/* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
+/* ---- matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
     size_t parts = n > most ? (n - 1) / most + 1 : 1;
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
-static size_t lgelu__odd16(size_t n) { return ((n + 15) / 16 | 1) * 16; }   /* a stride that spreads rows over the cache's sets */
 
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
+/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21 fma or 16 of 2^26; returns the strands */
+static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
-    size_t rows = lgelu__least(m, LGELU__M), cols = lgelu__least(n, LGELU__N), depth = lgelu__least(k, LGELU__K);
-    return (rows * (depth + 32) + (cols + 32) * (depth + 17)) * sizeof(float) + 64;
-}
-static void lgelu__multiply_pack(void *user, size_t task)
-{
-    const lgelu__block *p = (const lgelu__block *)user;
-    size_t cols = p->isa->cols, first, count, from = p->packed_from * cols;
-    if (task < p->k_tasks) {
-        first = task * LGELU__PACK_K;
-        count = lgelu__least(p->k - first, LGELU__PACK_K);
-        p->isa->copy(p->b_pack + first * cols, cols, p->b_panel, &p->job->b, p->k0 + first, count, p->j + from, p->n - from);
-    } else {
-        first = (task - p->k_tasks) * LGELU__PACK_M;
-        count = lgelu__least(p->m - first, LGELU__PACK_M);
-        p->isa->copy(p->a_pack + first * p->a_row, p->a_row, cols, &p->job->a, p->i + first, count, p->k0, p->k);
+    p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__K / 2 : LGELU__K, 16);
+    p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
+    for (;; ) {
+        size_t tasks = (m ? (m - 1) / p->rows + 1 : 0) * (n ? (n - 1) / p->cols + 1 : 0);
+        p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
+        if (alone || tasks >= LGELU__STRANDS || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
+        if (p->rows > p->cols || p->cols <= 32) p->rows = (p->rows + 1) / 2;
+        else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
-static void lgelu__multiply_tiles(void *user, size_t task)
+static size_t lgelu__multiply_room(size_t m, size_t n, size_t k, int alone)
 {
-    const lgelu__block *p = (const lgelu__block *)user;
-    size_t across = (p->panels - 1) / p->p_chunk + 1, s = task / across * p->s_chunk, q = task % across * p->p_chunk;
-    p->isa->tiles(p, s, lgelu__least(s + p->s_chunk, p->slivers), q, lgelu__least(q + p->p_chunk, p->panels));
+    lgelu__block p;
+    size_t most = 0, strands;
+    for (p.across = 0; p.across < 2; p.across++) {
+        lgelu__blocks(&p, m, n, k, 1);
+        if (p.room > most) most = p.room;
+        strands = lgelu__blocks(&p, m, n, k, 0);
+        if (!alone && strands * p.room > most) most = strands * p.room;
+    }
+    return (most + 127) & ~(size_t)63;
+}
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k) { return lgelu__multiply_room(m, n, k, 0); }
+static void lgelu__multiply_strand(void *user, size_t strand)
+{
+    lgelu__block *p = (lgelu__block *)user;
+    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
+    for (;;) {
+        j = (size_t)LGELU__ADD(&p->next, 1);
+        i = j % down * p->rows; j = j / down * p->cols;
+        if (j >= n) return;
+        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols), (float *)(void *)(p->work + strand * p->room));
+    }
 }
 typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
 
@@ -1361,53 +1365,30 @@ static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
 }
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
-    const lgelu__kernels *isa = lgelu__k();
     const lgelu_matrix *a = &job->a, *b = &job->b;
-    size_t m = job->m, n = job->n, k = job->k, rows = isa->rows, cols = isa->cols, slivers = (m + rows - 1) / rows, tasks;
-    size_t most_m = lgelu__even(m, LGELU__M, 1), most_n = lgelu__even(n, LGELU__N, cols), most_k = lgelu__even(k, LGELU__K, 16);
-    /* Packing pays when what it copies is read often enough, or when rows a multiple of 4 KiB apart would fight for the same
-       lines of the first-level cache. A tile two whole cache lines wide (`wide`) reads matrices in place nearly as fast. */
-    int wide = cols >= 32, pack_a, pack_b;
+    double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
-    if (!m || !n) return;
-    if ((double)m * (double)n * (double)k < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;   /* sharing would cost more */
+    size_t strands;
+    if (size < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;     /* sharing would cost more */
     if (threads && threads->run != lgelu__crew_run) {
         lgelu__product_work with;
         with.job = job; with.work = work;
         lgelu__with_crew(threads, lgelu__multiply_crew, &with);
         return;
     }
-    pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
-    pack_a = a->read || (a->row != 1 && a->col != 1)
-          || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
-    p.job = job; p.isa = isa; p.turn = pack_b && slivers == 1;
-    p.b_pack = (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
-    for (p.j = 0; p.j < n; p.j += most_n) for (p.k0 = 0; p.k0 < k || !p.k0; p.k0 += most_k) for (p.i = 0; p.i < m; p.i += most_m) {
-        p.m = lgelu__least(m - p.i, most_m);
-        p.n = lgelu__least(n - p.j, most_n);
-        p.k = lgelu__least(k - p.k0, most_k);
-        p.slivers = (p.m + rows - 1) / rows;
-        p.panels = (p.n + cols - 1) / cols;
-        p.b_panel = (p.k + 1) * cols;
-        p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
-        p.step = p.turn ? (size_t)LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
-        p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
-        p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
-        p.a_col = pack_a ? 1 : a->col;
-        p.k_tasks = p.i || p.packed_from == p.panels ? 0 : (p.k + LGELU__PACK_K - 1) / LGELU__PACK_K;
-        tasks = p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0);
-        lgelu__parallel(threads, lgelu__multiply_pack, &p, tasks);
-        p.s_chunk = p.slivers;
-        /* about 256 columns of B stay in the second-level cache; a lone sliver has no use for them again */
-        p.p_chunk = p.turn ? 1 : slivers == 1 ? p.panels : lgelu__even(p.panels, 256 / cols, 1);
-        for (;;) {                                                    /* at least 48 tasks, if that leaves 2^18 fma to each */
-            tasks = ((p.slivers - 1) / p.s_chunk + 1) * ((p.panels - 1) / p.p_chunk + 1);
-            if (!threads || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
-            if (p.p_chunk == 1 || (p.s_chunk > 1 && p.s_chunk * rows >= p.p_chunk * cols)) p.s_chunk = (p.s_chunk + 1) / 2;
-            else p.p_chunk = (p.p_chunk + 1) / 2;
-        }
-        lgelu__parallel(threads, lgelu__multiply_tiles, &p, tasks);
+    p.job = job; p.isa = lgelu__k(); p.next = 0;
+    p.work = (unsigned char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would fight for the same lines of the
+       cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
+    p.across = a->row == 1 && a->col != 1 && !a->read;
+    strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
+    p.pack_b = b->read || b->col != 1 || (b->row * job->k > 16384 && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows);
+    p.pack_a = a->read || (p.across ? a->col * job->k > 16384 && p.cols > 2 * p.isa->cols : a->col != 1);
+    if (job->m <= p.isa->rows && job->k) {
+        if (p.pack_b) { p.depth = lgelu__least(p.depth, 64); p.cols = p.isa->cols; }
+        else if (b->row * job->k > 65536) { p.depth = 16; if (!threads) p.cols = job->n; }
     }
+    lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
 }
 
 typedef struct { float *sum; const float *x; size_t x_row, m, n; int accumulate; } lgelu__sums;
@@ -1613,20 +1594,16 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 }
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
-   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), about 2 MiB of tiles at a time.
-   dx is the same with dy for x, the taps reversed and padding 2 - padding; dW runs the steps around the products backwards. */
-static size_t lgelu__tiles(size_t in, size_t out)
-{
-    size_t n = 1024;
-    while (n > 128 && n * (in + out) > 32768) n /= 2;
-    return n;
-}
+   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles. A thread
+   takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round shared out.
+   dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products backwards; the
+   tiles then fall into eight parts (one, with many channels), each summed up alone. */
+enum { LGELU__PARTS = 8 };
 typedef struct {
     const float *x, *w, *bias; float *y;
-    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
-    size_t most;                             /* tiles in a round */
-    size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
-    float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
+    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, tiles, first, count;   /* tiles: in a row, in a column, all, of this round */
+    size_t most, part, multiply;             /* tiles in a round and in a part; bytes of the room for a product */
+    float *u, *m, *kernel; unsigned char *work; int big, *next, flip, add;
     float *dw; const float *dy;              /* dW wanted, from dy */
 } lgelu__winograd;
 
@@ -1635,17 +1612,37 @@ static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
     return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
         && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
-static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536; }       /* products that are worth sharing out themselves */
 static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
-static size_t lgelu__winograd_bytes(size_t in, size_t out)
+static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
 {
-    size_t tiles = lgelu__tiles(in, out), each = lgelu__most(lgelu_multiply_bytes(tiles, out, in), lgelu_multiply_bytes(out, in, tiles));
-    return 64 * lgelu__plus(lgelu__times(in, out), tiles * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
+    size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
+    p->in = in; p->out = out;
+    p->big = in * out >= 65536;
+    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384; ) p->most /= 2;
+    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, p->most, 1));
+    room = 64 * p->most * (in + out);
+    if (p->big) return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
+    return LGELU__PARTS * (kernel + room + p->multiply);
 }
-static void lgelu__winograd_taps(void *user, size_t o)
+/* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
+static void lgelu__winograd_taps(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu__k()->winograd_kernel(p->kernel + o * p->taps_in, p->in * p->out, p->w + o * 9 * p->taps_in, p->taps_in, p->flip);
+    const lgelu__kernels *isa = lgelu__k();
+    size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
+    float taps[9 * 16 * 16];
+    lgelu_matrix w;
+    memset(&w, 0, sizeof w);
+    w.row = 1; w.col = 9 * p->in;
+    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out, p->out, p->out, 1);
+    for (j = 0; !p->flip && j < p->out; j += 16) {
+        size_t n = lgelu__least(p->out - j, 16);
+        for (k = 0; k < 9; k++) {
+            w.x = p->w + k * p->in;
+            isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, j, n);
+        }
+        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
+    }
 }
 static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
 {
@@ -1660,17 +1657,22 @@ static void lgelu__winograd_gather(void *user, size_t task)           /* eight t
         lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
     }
 }
-static void lgelu__winograd_product(void *user, size_t k)
+static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, unsigned char *work)
 {
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
     float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
     lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
     if (p->dw) {
         job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
         job.a.row = 1; job.a.col = p->out;
-        job.accumulate = p->first > 0;
-    } else if (!p->flip) { job.b.row = 1; job.b.col = p->in; }
-    lgelu_multiply(&job, p->work + (p->threads ? 0 : k * p->work_bytes), p->threads);
+        job.accumulate = p->first % p->part != 0;
+    }
+    lgelu_multiply(&job, work, NULL);
+}
+static void lgelu__winograd_products(void *user, size_t strand)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t k;
+    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) lgelu__winograd_product(p, k, p->work + strand * p->multiply);
 }
 static void lgelu__winograd_scatter(void *user, size_t task)
 {
@@ -1690,45 +1692,70 @@ static void lgelu__winograd_scatter(void *user, size_t task)
         else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
     }
 }
+/* rounds of few channels; dW: the rounds of one part */
+static void lgelu__winograd_rounds(void *user, size_t strand)
+{
+    lgelu__winograd p = *(const lgelu__winograd *)user;
+    size_t k;
+    p.u += strand * 16 * p.most * (p.in + p.out);
+    p.m = p.u + 16 * p.most * p.in;
+    p.work += strand * p.multiply;
+    if (p.dw) p.kernel += strand * 16 * p.in * p.out;
+    for (p.first = strand * p.part; ; p.first += p.most) {
+        if (!p.dw) p.first = (size_t)LGELU__ADD(p.next, 1) * p.most;
+        if (p.first >= (p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles)) return;
+        p.count = lgelu__least(p.tiles - p.first, p.most);
+        for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_gather(&p, k);
+        for (k = 0; p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+        for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k, p.work);
+        for (k = 0; !p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+    }
+}
 static void lgelu__winograd_dtaps(void *user, size_t o)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, p->kernel + o * p->in, p->in * p->out, p->add, p->in);
+    size_t size = p->in * p->out, part, k;
+    float *kernel = p->kernel + o * p->in;
+    for (part = 1; part * p->part < p->tiles; part++) for (k = 0; k < 16; k++)
+        lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * part + k) * size, p->in);
+    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
 /* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out), to dx, or to dw */
 static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
 {
     const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
-    size_t tiles, k, eights;
+    const lgelu_threads *threads = &net->threads;
+    size_t eights, parts;
+    int next = 0;
     lgelu__winograd p;
+    lgelu__winograd_size(&p, a->shape[2], b->shape[2]);
     p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
     p.y = dw ? NULL : dx ? dx : lgelu__at(net, node, LGELU__VALUE);
     p.dw = dw; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
     p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
-    p.rows = a->shape[0]; p.columns = a->shape[1]; p.in = a->shape[2];
-    p.to_rows = b->shape[0]; p.to_columns = b->shape[1]; p.out = b->shape[2];
+    p.rows = a->shape[0]; p.columns = a->shape[1];
+    p.to_rows = b->shape[0]; p.to_columns = b->shape[1];
     p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2;
-    p.taps_in = from->shape[2]; p.flip = dx != NULL; p.add = add;
-    p.most = lgelu__tiles(p.in, p.out);
+    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2; p.tiles = net->samples * p.across * p.down;
+    parts = p.big || !dw ? 1 : LGELU__PARTS;
+    p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
+    p.flip = dx != NULL; p.add = add; p.next = &next;
     p.kernel = net->pack;
-    p.u = p.kernel + 16 * p.in * p.out;
+    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
     p.m = p.u + 16 * p.most * p.in;
-    p.work = (unsigned char *)(p.m + 16 * p.most * p.out);
-    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(p.most, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, p.most)) + 63) & ~(size_t)63;
-    p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
-    if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
-    tiles = net->samples * p.across * p.down;
-    for (p.first = 0; p.first < tiles; p.first += p.count) {
-        p.count = lgelu__least(tiles - p.first, p.most);
+    p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__PARTS));
+    if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
+    if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__PARTS);
+    else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
+        p.count = lgelu__least(p.tiles - p.first, p.most);
         eights = (p.count + 7) / 8;
-        lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
-        if (dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
-        if (p.threads) for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
-        else lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
-        if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
+        next = 0;
+        lgelu__parallel(threads, lgelu__winograd_gather, &p, eights);
+        if (dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
+        lgelu__parallel(threads, lgelu__winograd_products, &p, LGELU__STRANDS);
+        if (!dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
     }
-    if (dw) lgelu__parallel(&net->threads, lgelu__winograd_dtaps, &p, node->shape[2]);
+    if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
 }
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
@@ -1740,7 +1767,10 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     use[0] = lgelu_multiply_bytes(rows, out, taps * in);
     use[1] = lgelu_multiply_bytes(out, taps * in, rows);
     use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
-    if (lgelu__fast(net, node)) { use[0] = lgelu__winograd_bytes(in, out); use[2] = lgelu__winograd_bytes(out, in); }
+    if (lgelu__fast(net, node)) {
+        lgelu__winograd p;
+        use[0] = use[1] = lgelu__winograd_size(&p, in, out); use[2] = lgelu__winograd_size(&p, out, in);
+    }
     for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
     return most;
 }
@@ -2198,7 +2228,7 @@ static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float *
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
    leaves each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks, each with its own place in
    net->pack: scores, their gradients, room for products. ---- */
-enum { LGELU__STRANDS = 16, LGELU__QUERIES = 64 };
+enum { LGELU__QUERIES = 64 };
 typedef struct {
     const lgelu_node *node; const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
@@ -3161,8 +3191,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     int i;
     if (!need) return net->status;
     if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, memory ? bytes : (size_t)0);
-    memset(memory, 0, need);
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
+    memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
+    memset(net->arena, 0, net->arena_bytes);                          /* not the room for products: what no thread needs takes no memory */
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
@@ -4079,8 +4110,19 @@ static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first
 static const float lgelu__tail[7] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
     0.999996126f, -2.99866176f, 14.8402014f, -95.5385361f, 617.799194f, -2953.80103f, 6931.07324f
 };
-static const float lgelu__tanh[4] = {  /* -2√(2/π)·log2(e)·(1, 0.044715), each in two floats */
-    -2.30220819f, -1.29484024e-08f, -0.102943242f, 2.01619854e-09f
+static const float lgelu__tanh[8] = {  /* -√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats */
+    -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f, 1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
+};
+static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
+    { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
+    { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f, -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
+    { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f, 0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
+    { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f, -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
+    { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f, -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
+    { -0.102419518f, -0.113940671f, -0.0283484068f, 0.0405373238f, 0.0295845531f, 0.00585780432f, -0.00404813886f, -0.00329314033f },
+    { -0.0305969641f, 0.0166673791f, 0.0394853018f, 0.00708724558f, -0.0102800829f, -0.00724567333f, -0.00121024565f, 0.00106230017f },
+    { 0.0234531406f, 0.0194804873f, -0.00426212465f, -0.00970749464f, -0.00107377418f, 0.00226373691f, 0.00151448802f, 9.11510288e-05f },
+    { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f, 0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
 /* byte j: the j-th lane that is set; the place of lane j among those set */
 static const uint32_t lgelu__pack4[16] = {
@@ -5172,88 +5214,150 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 }
 
 /* ---- the tanh approximation ---- */
-/* 2u·log2(e) = abs(x)·(A + B x²), A and B in two floats, x² with its residue: 2^-that = E = (1 + e)·2^n by three exact reductions
-   of one term each (1e-7). x σ(2u) is x/(1 + E) for x > 0 and x E/(1 + E) for x < 0, without cancellation: under 3 ulp.
-   f' = (1 + wDE/(1 + E))/(1 + E) at w = x > 0 and (1 - wD/(1 + E))·E/(1 + E) at -w, D = 2u'. */
-LGELU__WORD void LGELU__FN(sigmoid)(v_t *w, v_t *e, n_t *n, v_t *E)
+/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one division.
+   x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in
+   between tiny: -abs(x)·2^-t, added up unrounded to half a unit.
+   f' is a table of its values like the gate's for abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
+LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* -log2(e)·v = n + f; t holds n */
 {
-    const v_t magic = v_set(12582912.0f), one = v_set(1);
-    const n_t bias = v_bits(magic);
-    v_t s[2], l[2], h[2], t[2], f[2];
-    v_each(w[u] = v_max(v_set(7.888609e-31f), v_min(v_set(11), w[u]));)
-    v_each(s[u] = v_mul(w[u], w[u]);)
-    v_each(l[u] = v_fms(w[u], w[u], s[u]);)
-    v_each(h[u] = v_mul(s[u], v_set(lgelu__tanh[2]));)
-    v_each(l[u] = v_fma(l[u], v_set(lgelu__tanh[2]), v_fma(s[u], v_set(lgelu__tanh[3]), v_fms(s[u], v_set(lgelu__tanh[2]), h[u])));)
-    v_each(l[u] = v_add(l[u], v_set(lgelu__tanh[1]));)
-    v_each(t[u] = v_fma(w[u], v_set(lgelu__tanh[0]), magic);)
-    v_each(n[u] = n_sub(v_bits(t[u]), bias);)
-    v_each(f[u] = v_fma(w[u], v_set(lgelu__tanh[0]), v_sub(magic, t[u]));)
-    v_each(t[u] = v_fma(w[u], h[u], magic);)
-    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    v_each(f[u] = v_add(f[u], v_fma(w[u], l[u], v_fma(w[u], h[u], v_sub(magic, t[u]))));)
-    v_each(t[u] = v_add(f[u], magic);)
-    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    v_each(f[u] = v_add(f[u], v_sub(magic, t[u]));)
-    LGELU__FN(exp2m1)(e, f);
-    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
-    v_each(e[u] = v_fma(f[u], e[u], one);)
-    v_each(E[u] = v_select(v_lt(v_set(-100), v_whole(n[u])), v_float(n_add(v_bits(e[u]), n_up(n[u], 23))), v_set(0));)
+    const v_t magic = v_set(12582912.0f), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
+    v_t s[2], l[2], g[2], h[2];
+    v_each(s[u] = v_mul(x[u], x[u]);)
+    v_each(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_each(g[u] = v_fma(s[u], B, A);)
+    v_each(h[u] = v_fma(s[u], v_set(lgelu__tanh[3]), v_set(lgelu__tanh[1]));)
+    v_each(t[u] = v_fma(x[u], g[u], magic);)
+    v_each(s[u] = v_fma(s[u], B, v_sub(A, g[u]));)
+    v_each(h[u] = v_fma(l[u], B, h[u]);)
+    v_each(f[u] = v_fma(x[u], g[u], v_sub(magic, t[u]));)
+    v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]);)
 }
-
+/* abs(x) below 2^-30 or beyond 9.75 */
+LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
+{
+    const v_t big = v_set(1.490116119384765625e-8f);
+    const n_t minus = n_set(INT32_MIN);
+    v_t c[2], t[2], f[2], e[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]);)
+    v_each(tiny[u] = n_gt(n_set(0x30800000), v_bits(v_abs(x[u])));)
+    if (m_any(m_or(tiny[0], tiny[1])))
+        v_each(y[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), minus))), y[u]);)
+    v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u]));)
+    if (!m_any(m_or(deep[0], deep[1]))) return;
+    v_each(c[u] = v_select(deep[u], x[u], v_set(-10));)
+    LGELU__FN(tanh_exponent)(t, f, c);
+    v_each(f[u] = v_sub(v_set(0), f[u]);)
+    LGELU__FN(exp2m1)(e, f);
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0));)
+    /* times 2^100; below 2^-26 the sum with 2^-26 rounds at 2^-49, once */
+    v_each(c[u] = v_float(n_add(v_bits(v_abs(c[u])), n_up(n_sub(n_set(0x4B400000 + 100), v_bits(t[u])), 23)));)
+    v_each(r[u] = v_fma(c[u], e[u], c[u]);)
+    v_each(t[u] = v_add(c[u], big);)
+    v_each(e[u] = v_fma(c[u], e[u], v_sub(c[u], v_sub(t[u], big)));)
+    v_each(t[u] = v_float(n_sub(v_bits(v_add(t[u], e[u])), v_bits(big)));)
+    v_each(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
+    v_each(y[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), minus)), y[u]);)
+}
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
-    const v_t one = v_set(1), zero = v_set(0);
+    const v_t one = v_set(1);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        v_t a[2], w[2], e[2], E[2], r[2];
-        n_t k[2];
+        v_t a[2], c[2], t[2], f[2], e[2];
+        m_t out[2];
+        int any;
         a[0] = v_load_n(x + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
-        v_each(w[u] = v_abs(a[u]);)
-        LGELU__FN(sigmoid)(w, e, k, E);
-        v_each(r[u] = v_div(v_select(v_lt(a[u], zero), v_mul(w[u], e[u]), a[u]), v_add(one, E[u]));)
-        v_each(e[u] = v_select(v_lt(a[u], zero), r[u], one);)
-        LGELU__FN(assemble)(e, k);
-        v_each(e[u] = v_select(n_gt(n_set(0x0D800000), v_bits(v_abs(a[u]))), LGELU__FN(half)(v_abs(a[u])), e[u]);)
-        v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(a[u]), n_set(INT32_MIN))));)
-        v_each(r[u] = v_select(v_lt(v_set(7.888609e-31f), a[u]), r[u], e[u]);)
-        v_each(r[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], r[u]);)
-        v_store_n(y + i, r[0], rest);
-        if (more) v_store_n(y + i + v_lanes, r[1], more);
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)), n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
+        any = m_any(m_or(out[0], out[1]));
+        v_each(c[u] = a[u];)
+        if (any) { v_each(c[u] = v_select(out[u], one, a[u]);) }
+        LGELU__FN(tanh_exponent)(t, f, c);
+        LGELU__FN(exp2m1)(e, f);
+        v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
+        v_each(e[u] = v_fma(f[u], e[u], one);)
+        v_each(e[u] = v_float(n_add(v_bits(e[u]), n_up(v_bits(t[u]), 23)));)
+        v_each(c[u] = v_div(c[u], v_add(one, e[u]));)
+        if (any) LGELU__FN(tanh_rest)(c, a, out);
+        v_store_n(y + i, c[0], rest);
+        if (more) v_store_n(y + i + v_lanes, c[1], more);
     }
+}
+
+/* abs(x) beyond the table, or 0 < abs(dy) < 2^-80: dx = dy·s·2^n, put together in whole numbers */
+LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
+{
+    const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
+    const n_t minus = n_set(INT32_MIN), least = n_set(0x0D800000), none = n_set(0);
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    n_t n[2], b[2];
+    m_t far[2], left[2], thin[2];
+    v_each(b[u] = v_bits(v_abs(x[u]));)
+    v_each(left[u] = n_gt(none, v_bits(x[u]));)
+    v_each(far[u] = n_gt(b[u], n_set(0x407F5C28));)
+    v_each(w[u] = v_float(n_max(n_set(0x407F5C28), n_min(n_set(0x41300000), b[u])));)      /* 3.99 to 11 */
+    LGELU__FN(tanh_exponent)(t, f, w);
+    LGELU__FN(exp2m1)(e, f);
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero);)
+    v_each(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
+    v_each(t[u] = v_mul(w[u], w[u]);)
+    v_each(h[u] = v_fma(t[u], D, C);)
+    v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])), v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5])));)
+    v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one));)
+    v_each(h[u] = v_float(n_add(v_bits(v_add(e[u], one)), n_up(n_max(n[u], n_set(-100)), 23)));)          /* E */
+    v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]);)
+    v_each(s[u] = v_fma(e[u], p[u], p[u]);)                                  /* f'(-w) = s·2^n */
+    v_each(p[u] = v_sub(one, v_float(n_add(v_bits(s[u]), n_up(n_max(n[u], n_set(-100)), 23))));)          /* f'(w) */
+    v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10)));)
+    v_each(s[u] = v_select(left[u], v_float(n_sub(v_bits(s[u]), n_set(10 << 23))), p[u]);)     /* for dy·s must not overflow */
+    v_each(s[u] = v_select(far[u], s[u], slope[u]);)
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none);)
+    v_each(d[u] = dy[u];)
+    v_each(b[u] = n_and(v_bits(dy[u]), n_set(INT32_MAX));)
+    v_each(thin[u] = n_gt(least, b[u]);)
+    if (m_any(m_or(thin[0], thin[1]))) {                                     /* dy below 2^-100: times 2^100 */
+        v_each(w[u] = v_mul(v_whole(b[u]), v_set(1.7763568394002505e-15f));)
+        v_each(w[u] = v_select(n_gt(n_set(0x00800000), b[u]), w[u], v_float(n_add(b[u], n_set(100 << 23))));)
+        v_each(d[u] = v_select(thin[u], v_float(n_or(v_bits(w[u]), n_and(v_bits(dy[u]), minus))), dy[u]);)
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]);)
+    }
+    v_each(p[u] = v_mul(d[u], s[u]);)
+    v_each(d[u] = v_abs(p[u]);)
+    LGELU__FN(assemble)(d, n);
+    v_each(d[u] = v_float(n_or(v_bits(d[u]), n_and(v_bits(p[u]), minus)));)
+    v_each(dx[u] = v_select(n_gt(n_set(0x7F800000), v_bits(v_abs(p[u]))), d[u], p[u]);)
+    v_each(dx[u] = v_select(n_gt(v_bits(v_abs(x[u])), n_set(0x7F800000)), x[u], dx[u]);)
 }
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x, size_t n)
 {
-    const v_t one = v_set(1), zero = v_set(0), c = v_set(1.59576917f), c3 = v_set(0.214064449f);
+    const v_t one = v_set(1);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        v_t a[2], b[2], w[2], e[2], E[2], q[2], d[2], r[2];
-        n_t k[2];
-        m_t minus[2], deep[2];
+        v_t a[2], b[2], w[2], d[2], q[2];
+        i_t j[2];
+        m_t out[2];
         a[0] = v_load_n(x + i, rest);
         b[0] = v_load_n(dy + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
-        b[1] = more ? v_load_n(dy + i + v_lanes, more) : zero;
-        v_each(w[u] = v_abs(a[u]);)
-        LGELU__FN(sigmoid)(w, e, k, E);
-        v_each(minus[u] = v_lt(a[u], zero);)
-        v_each(q[u] = v_div(one, v_add(one, E[u]));)
-        v_each(d[u] = v_mul(w[u], v_fma(v_mul(w[u], w[u]), c3, c));)
-        v_each(d[u] = v_select(minus[u], v_sub(zero, d[u]), v_mul(d[u], E[u]));)
-        v_each(r[u] = v_mul(q[u], v_fma(d[u], q[u], one));)                   /* without E for x < 0 */
-        v_each(d[u] = v_mul(b[u], v_select(minus[u], v_mul(r[u], E[u]), r[u]));)
-        v_each(deep[u] = m_and(minus[u], m_and(n_gt(n_set(-99), k[u]), v_lt(w[u], v_set(11))));)
-        if (m_any(m_or(deep[0], deep[1]))) {
-            v_each(r[u] = v_mul(b[u], v_mul(r[u], e[u]));)
-            v_each(e[u] = v_max(v_abs(r[u]), v_set(1e-37f));)
-            LGELU__FN(assemble)(e, k);
-            v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(r[u]), n_set(INT32_MIN))));)
-            v_each(d[u] = v_select(deep[u], e[u], d[u]);)
-        }
-        v_each(d[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], d[u]);)
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
+        b[1] = more ? v_load_n(dy + i + v_lanes, more) : one;
+        v_each(w[u] = v_float(n_max(n_set(0x2B800000), v_bits(v_abs(a[u]))));)
+        v_each(j[u] = v_index(n_down(v_bits(v_fma(w[u], v_set(2), v_set(8))), 20));)
+        v_each(d[u] = v_add(w[u], v_table(lgelu__tanh_slope[0], j[u]));)
+        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[8], j[u]), v_table(lgelu__tanh_slope[7], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[6], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[5], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[4], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[3], j[u]));)
+        v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__tanh_slope[1], j[u]));)
+        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[2], j[u]), q[u]);)
+        v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u]));)
+        v_each(out[u] = m_or(n_gt(v_bits(w[u]), n_set(0x407F5C28)),          /* 0 < abs(dy) < 2^-80, seen as whole numbers */
+                             n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(b[u]), 1), n_set(INT32_MAX))));)
+        if (m_any(m_or(out[0], out[1]))) LGELU__FN(tanh_slope_rest)(d, b, a, q);
+        else { v_each(d[u] = v_mul(b[u], q[u]);) }
         v_store_n(dx + i, d[0], rest);
         if (more) v_store_n(dx + i + v_lanes, d[1], more);
     }
@@ -5661,58 +5765,65 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
 }
 
-/* a step of one panel of B, packed just before its only use, while the next panel is called into the second-level cache */
-static LGELU__TARGET void LGELU__FN(turn)(float *out, const lgelu__block *p, size_t l, size_t depth, size_t col, size_t cols)
-{
-    const lgelu_matrix *b = &p->job->b;
-    size_t i, q, next = col + 2 * v_lanes;
-    if (b->row == 1 && !b->read && p->k) for (i = cols * l / p->k; i < cols * (l + depth) / p->k && next + i < p->job->n; i++)
-        for (q = 0; q < p->k; q += 16) LGELU__FETCH(b->x + p->k0 + q + (next + i) * b->col);
-    LGELU__FN(copy)(out, 2 * v_lanes, 2 * v_lanes, b, p->k0 + l, depth, col, cols);
-}
-static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
+/* one block of C, from its first to its last k */
+static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
-    float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, whole = p->n / (2 * v_lanes), run, i, q, l;
-    for (; s < s_end; s++) {
-        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
-        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q += run) {
-            size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
-            size_t b_row = 2 * v_lanes, b_next = p->b_panel, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
-            int cut = cols < 2 * v_lanes && cols != v_lanes;
-            const float *b = turned, *start = NULL;
-            float *c = job->c + row * c_row + col, *to = c;
-            if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
-            else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
-            else { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + (p->k0 + l) * b_row + col; }
-            if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
-            else if (job->bias) start = job->bias + col;
-            if (cut) {
-                if (start) {
-                    for (i = 0; i < rows; i++) {
-                        v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                        v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+    float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + 16 * (p->depth + 32);
+    size_t slivers = (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers, panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
+    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, k0, depth, run, s, q, i;
+    for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
+        size_t b_panel, row = i0, rows;
+        depth = job->k - k0 < p->depth ? job->k - k0 : p->depth;
+        b_panel = (depth + 1) * 2 * v_lanes;
+        if (packed_from < panels)             /* a last, narrow panel is copied in any case */
+            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, depth, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
+        for (s = 0; s < slivers; s++, row += rows) {
+            const float *a = a_pack;
+            size_t a_row = job->a.row, a_col = job->a.col;
+            rows = each + (s < more);
+            if (!p->pack_a) a = job->a.x + row * a_row + k0 * a_col;
+            else if (p->across) {
+                lgelu_matrix turned = job->a;
+                turned.row = a_col; turned.col = a_row = 1; a_col = 16;
+                LGELU__FN(copy)(a_pack, 16, 2 * v_lanes, &turned, k0, depth, row, rows);
+            } else {
+                a_row = ((depth + 15) / 16 | 1) * 16; a_col = 1;      /* spreads the rows over the cache's sets */
+                LGELU__FN(copy)(a_pack, a_row, 2 * v_lanes, &job->a, row, rows, k0, depth);
+            }
+            for (q = 0; q < panels; q += run) {
+                size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, b_row = 2 * v_lanes, b_next = b_panel, s_row = 0, c_row = job->c_row;
+                size_t w = cols > v_lanes ? cols - v_lanes : 0;
+                int cut = cols < 2 * v_lanes && cols != v_lanes;
+                const float *b = b_pack + (q - packed_from) * b_panel, *start = NULL;
+                float *c = job->c + row * c_row + col, *to = c;
+                if (q < packed_from) { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + k0 * b_row + col; }
+                if (k0 || job->accumulate) { start = c; s_row = c_row; }
+                else if (job->bias) start = job->bias + col;
+                if (cut) {
+                    if (start) {
+                        for (i = 0; i < rows; i++) {
+                            v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
+                            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                        }
+                        start = edge;
+                        s_row = 2 * v_lanes;
                     }
-                    start = edge;
-                    s_row = 2 * v_lanes;
+                    to = edge;
+                    c_row = 2 * v_lanes;
                 }
-                to = edge;
-                c_row = 2 * v_lanes;
+                run = q < whole ? whole - q : 1;
+                LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a, a_row, a_col, b, b_row, b_next, depth);
+                if (cut) for (i = 0; i < rows; i++) {
+                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+                }
             }
-            run = p->turn || cols < 2 * v_lanes ? 1 : (p_end < whole ? p_end : whole) - q;
-            LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, b_next, depth);
-            if (cut) for (i = 0; i < rows; i++) {
-                v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+            if (k0 + depth == job->k) {       /* these rows are final, and still in the cache */
+                if (job->y) for (i = row; i < row + rows; i++)
+                    LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, n);
+                if (job->finish) job->finish(job->with, row, rows, j0, n);
             }
-        }
-        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
-            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
-            if (job->y) for (i = row; i < row + rows; i++)
-                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
-            if (job->finish) job->finish(job->with, row, rows, col, end - col);
         }
     }
 }
@@ -5849,13 +5960,13 @@ LGELU__WORD void LGELU__FN(winograd_taps)(v_t *y, v_t a, v_t b, v_t c)
     v_t s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
     y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
 }
-static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t n, int flip)
+static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t tap, size_t n, int flip)
 {
     size_t j, k, l;
     for (j = 0; j < n; j += v_lanes) {
         v_t t[12], y[4];
         LGELU__UNROLL for (k = 0; k < 3; k++)
-            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * n + j, n - j), v_load_n(w + (3 * k + 1) * n + j, n - j), v_load_n(w + (3 * k + 2) * n + j, n - j));
+            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * tap + j, n - j), v_load_n(w + (3 * k + 1) * tap + j, n - j), v_load_n(w + (3 * k + 2) * tap + j, n - j));
         LGELU__UNROLL for (k = 0; k < 4; k++) {
             LGELU__FN(winograd_taps)(y, t[k], t[4 + k], t[8 + k]);
             LGELU__UNROLL for (l = 0; l < 4; l++) {
@@ -5980,7 +6091,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
     LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
+    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
     LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
