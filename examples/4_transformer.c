@@ -32,8 +32,8 @@ static void interrupt(int number) { (void)number; interrupted = 1; }
 /* ---- what can be asked for ---- */
 static struct {
     const char *text, *bpe, *size, *gate, *rates, *save, *resume, *load, *csv, *log, *svg, *prompt;
-    double layers, heads, width, context, batch, steps, dropout, lr, c, lambda0, switch_at, every, seed, save_every, seeds, tokens, temperature, top_k;
-} set = { NULL, NULL, "small", "lambda", "1e-4,1e-3,3e-3", NULL, NULL, NULL, NULL, NULL, NULL, "\n", 0, 0, 0, 0, 0, 0, -1, 1e-3, 1, 1.05, 0.75, 0, 1337, 0, 1, 500, 0.8, 40 };
+    double layers, heads, width, context, batch, steps, dropout, lr, c, lambda0, switch_at, every, seed, marks, save_every, seeds, tokens, temperature, top_k;
+} set = { NULL, NULL, "small", "lambda", "1e-4,1e-3,3e-3", NULL, NULL, NULL, NULL, NULL, NULL, "\n", 0, 0, 0, 0, 0, 0, -1, 1e-3, 1, 1.05, 0.75, 0, 1337, 0, 0, 1, 500, 0.8, 40 };
 
 static const struct { const char *name; double layers, heads, width, context, batch, steps, dropout; } sizes[] = {
     { "tiny", 2, 4, 64, 32, 16, 1000, 0 }, { "small", 3, 4, 128, 64, 16, 1500, 0 }, { "medium", 4, 4, 256, 128, 16, 3000, 0.1 },
@@ -56,6 +56,7 @@ static const struct { const char *name, **text; double *number, least, most; con
     { "seed", NULL, &set.seed, 0, 1e9, "N        (1337)" },
     { "text", &set.text, NULL, 0, 0, "FILE     UTF-8 text; the last tenth is for validation" },
     { "bpe", &set.bpe, NULL, 0, 0, "FOLDER   GPT-2's tokens: vocab.bpe and encoder.json lie there" },
+    { "marks", NULL, &set.marks, 0, 1, "N        bpe: 1 takes <|endoftext|> in the text for the token of that name (0)" },
     { "size", &set.size, NULL, 0, 0, "NAME     tiny, small, medium or full: 2x64, 3x128, 4x256, 6x384 (small; study: tiny)" },
     { "gate", &set.gate, NULL, 0, 0, "NAME     relu, gelu, lambda, hardened or switched (lambda)" },
     { "rates", &set.rates, NULL, 0, 0, "LIST     study: learning rates (1e-4,1e-3,3e-3)" },
@@ -677,7 +678,9 @@ int main(int argc, char **argv)
         if (set.resume == path && !set.save) set.save = path;
     }
     if (set.save || set.csv) { signal(SIGINT, interrupt); signal(SIGTERM, interrupt); }
-    if (text_read(&t, set.text) || (set.bpe ? text_byte_pairs(&t, set.bpe) : text_characters(&t))) return complain(argv[0], "%s", t.error), 1;
+    if (text_read(&t, set.text)) return complain(argv[0], "%s", t.error), 1;
+    t.marked = set.marks > 0;
+    if ((set.bpe ? text_byte_pairs(&t, set.bpe) : text_characters(&t)) != 0) return complain(argv[0], "%s", t.error), 1;
     if (strcmp(what, "sample") && t.tokens / 10 <= (size_t)set.context) {
         complain(argv[0], "%s: %zu tokens are too few: a tenth of them must be more than the context of %.0f", t.name, t.tokens, set.context);
         return 1;

@@ -145,6 +145,41 @@ static void networks(void)
     }
 }
 
+/* which quarter of a picture is bright: a ViT of one block learns it by heart, and λ moves on the way */
+static void vit_learns(void)
+{
+    for (int mean = 0; mean < 2; mean++) {
+        static float picture[64 * 64];
+        int32_t quarter[64];
+        lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+        lgelu_training plan = lgelu_training_defaults(3e-3f, 120);
+        double first = 0;
+        graph g;
+        int x;
+        t.layers = 1;
+        for (size_t i = 0; i < 64; i++) {
+            quarter[i] = (int32_t)(i % 4);
+            for (size_t k = 0; k < 64; k++) picture[i * 64 + k] = noise(i, k) / 2 + (float)((k / 8 / 4 * 2 + k % 8 / 4) == i % 4);
+        }
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 8, 8, 1);
+        classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 4));
+        make_at(&g, 64, LGELU_TRAIN, 0);
+        lgelu_net_bind(&g.net, x, picture);
+        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, quarter);
+        for (int i = 0; i < 120; i++) {
+            lgelu_net_forward(&g.net, 64);
+            if (!i) first = g.net.loss;
+            lgelu_net_backward(&g.net, 1);
+            lgelu_net_step(&g.net, &plan);
+        }
+        lgelu_net_forward(&g.net, 64);
+        check(!g.net.status && first > 1.2 && g.net.loss < 0.1 && fabsf(g.net.lambda[0] - t.lambda) > 1e-3f, mean ? "a ViT learns, mean of the tokens" : "a ViT learns, class token",
+              "loss %.4f to %.4f, λ %.4f %s", first, g.net.loss, (double)g.net.lambda[0], g.net.message);
+        end(&g);
+    }
+}
+
 /* the judge must see a wrong gradient: one part in 10^4 of one layer's */
 static void control(void)
 {
@@ -449,6 +484,7 @@ int main(void)
     layers();
     attention();
     networks();
+    vit_learns();
     control();
     refusals();
     large_logits();
