@@ -733,15 +733,13 @@ typedef struct lgelu__kernels {
 
 enum { LGELU__F16, LGELU__BF16 };
 
-#ifdef LGELU_TRAINER
 /* 16 virtual lanes folded in one order */
-static float lgelu__fold(float *s)
+LGELU__INLINE float lgelu__fold(float *s)
 {
     int i, j;
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) s[i] += s[i + j];
     return s[0];
 }
-#endif
 
 /* Room [K], at the end of this file, is written once over a small vocabulary. Each include below reads that room again with
    another vocabulary, so every function carries its own target attribute and no compiler flag is needed; a debugger or a
@@ -1329,7 +1327,7 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
     for (;; ) {
         size_t tasks = (m ? (m - 1) / p->rows + 1 : 0) * (n ? (n - 1) / p->cols + 1 : 0);
         p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
-        if (alone || tasks >= LGELU__STRANDS || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
+        if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32) || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
         if (p->rows > p->cols || p->cols <= 32) p->rows -= p->rows / 2;
         else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
