@@ -94,9 +94,8 @@ LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, floa
 
 /* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result, and in units of
    2^-149 where that is below 2^-126. dx is relative also at its root (3.5 ulp on the one float nearest to it). dlambda is one term
-   with dy = 1. tanh_dx is relative but for x in [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds
-   the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
-#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
+   with dy = 1. tests/sweep.c holds the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
+#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
 LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
@@ -4116,8 +4115,19 @@ static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first
 static const float lgelu__tail[7] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
     0.999996126f, -2.99866176f, 14.8402014f, -95.5385361f, 617.799194f, -2953.80103f, 6931.07324f
 };
-static const float lgelu__tanh[4] = {  /* -2√(2/π)·log2(e)·(1, 0.044715), each in two floats */
-    -2.30220819f, -1.29484024e-08f, -0.102943242f, 2.01619854e-09f
+static const float lgelu__tanh[8] = {  /* -√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats */
+    -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f, 1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
+};
+static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
+    { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
+    { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f, -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
+    { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f, 0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
+    { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f, -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
+    { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f, -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
+    { -0.102419518f, -0.113940671f, -0.0283484068f, 0.0405373238f, 0.0295845531f, 0.00585780432f, -0.00404813886f, -0.00329314033f },
+    { -0.0305969641f, 0.0166673791f, 0.0394853018f, 0.00708724558f, -0.0102800829f, -0.00724567333f, -0.00121024565f, 0.00106230017f },
+    { 0.0234531406f, 0.0194804873f, -0.00426212465f, -0.00970749464f, -0.00107377418f, 0.00226373691f, 0.00151448802f, 9.11510288e-05f },
+    { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f, 0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
 /* byte j: the j-th lane that is set; the place of lane j among those set */
 static const uint32_t lgelu__pack4[16] = {
@@ -4618,13 +4628,8 @@ LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
     for (j = 0; j < 4; j++) { t[j] = p[n]; n += m >> j & 1; }
     return v_select(k, v_load(t), a);
 }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)
-{
-    uint8x16x2_t r;
-    r.val[0] = vreinterpretq_u8_f32(vld1q_f32(t));
-    r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
-    return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
-}
+/* one load: a pair put together of two goes through the stack with gcc 12 */
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
 /* 16-bit numbers, random numbers */
 typedef uint16x4_t s_t;
 LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
@@ -5209,88 +5214,150 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 }
 
 /* ---- the tanh approximation ---- */
-/* 2u·log2(e) = abs(x)·(A + B x²), A and B in two floats, x² with its residue: 2^-that = E = (1 + e)·2^n by three exact reductions
-   of one term each (1e-7). x σ(2u) is x/(1 + E) for x > 0 and x E/(1 + E) for x < 0, without cancellation: under 3 ulp.
-   f' = (1 + wDE/(1 + E))/(1 + E) at w = x > 0 and (1 - wD/(1 + E))·E/(1 + E) at -w, D = 2u'. */
-LGELU__WORD void LGELU__FN(sigmoid)(v_t *w, v_t *e, n_t *n, v_t *E)
+/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one division.
+   x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in
+   between tiny: -abs(x)·2^-t, added up unrounded to half a unit.
+   f' is a table of its values like the gate's for abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
+LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* -log2(e)·v = n + f; t holds n */
 {
-    const v_t magic = v_set(12582912.0f), one = v_set(1);
-    const n_t bias = v_bits(magic);
-    v_t s[2], l[2], h[2], t[2], f[2];
-    v_each(w[u] = v_max(v_set(7.888609e-31f), v_min(v_set(11), w[u]));)
-    v_each(s[u] = v_mul(w[u], w[u]);)
-    v_each(l[u] = v_fms(w[u], w[u], s[u]);)
-    v_each(h[u] = v_mul(s[u], v_set(lgelu__tanh[2]));)
-    v_each(l[u] = v_fma(l[u], v_set(lgelu__tanh[2]), v_fma(s[u], v_set(lgelu__tanh[3]), v_fms(s[u], v_set(lgelu__tanh[2]), h[u])));)
-    v_each(l[u] = v_add(l[u], v_set(lgelu__tanh[1]));)
-    v_each(t[u] = v_fma(w[u], v_set(lgelu__tanh[0]), magic);)
-    v_each(n[u] = n_sub(v_bits(t[u]), bias);)
-    v_each(f[u] = v_fma(w[u], v_set(lgelu__tanh[0]), v_sub(magic, t[u]));)
-    v_each(t[u] = v_fma(w[u], h[u], magic);)
-    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    v_each(f[u] = v_add(f[u], v_fma(w[u], l[u], v_fma(w[u], h[u], v_sub(magic, t[u]))));)
-    v_each(t[u] = v_add(f[u], magic);)
-    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    v_each(f[u] = v_add(f[u], v_sub(magic, t[u]));)
-    LGELU__FN(exp2m1)(e, f);
-    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
-    v_each(e[u] = v_fma(f[u], e[u], one);)
-    v_each(E[u] = v_select(v_lt(v_set(-100), v_whole(n[u])), v_float(n_add(v_bits(e[u]), n_up(n[u], 23))), v_set(0));)
+    const v_t magic = v_set(12582912.0f), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
+    v_t s[2], l[2], g[2], h[2];
+    v_each(s[u] = v_mul(x[u], x[u]);)
+    v_each(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_each(g[u] = v_fma(s[u], B, A);)
+    v_each(h[u] = v_fma(s[u], v_set(lgelu__tanh[3]), v_set(lgelu__tanh[1]));)
+    v_each(t[u] = v_fma(x[u], g[u], magic);)
+    v_each(s[u] = v_fma(s[u], B, v_sub(A, g[u]));)
+    v_each(h[u] = v_fma(l[u], B, h[u]);)
+    v_each(f[u] = v_fma(x[u], g[u], v_sub(magic, t[u]));)
+    v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]);)
 }
-
+/* abs(x) below 2^-30 or beyond 9.75 */
+LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
+{
+    const v_t big = v_set(1.490116119384765625e-8f);
+    const n_t minus = n_set(INT32_MIN);
+    v_t c[2], t[2], f[2], e[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]);)
+    v_each(tiny[u] = n_gt(n_set(0x30800000), v_bits(v_abs(x[u])));)
+    if (m_any(m_or(tiny[0], tiny[1])))
+        v_each(y[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), minus))), y[u]);)
+    v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u]));)
+    if (!m_any(m_or(deep[0], deep[1]))) return;
+    v_each(c[u] = v_select(deep[u], x[u], v_set(-10));)
+    LGELU__FN(tanh_exponent)(t, f, c);
+    v_each(f[u] = v_sub(v_set(0), f[u]);)
+    LGELU__FN(exp2m1)(e, f);
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0));)
+    /* times 2^100; below 2^-26 the sum with 2^-26 rounds at 2^-49, once */
+    v_each(c[u] = v_float(n_add(v_bits(v_abs(c[u])), n_up(n_sub(n_set(0x4B400000 + 100), v_bits(t[u])), 23)));)
+    v_each(r[u] = v_fma(c[u], e[u], c[u]);)
+    v_each(t[u] = v_add(c[u], big);)
+    v_each(e[u] = v_fma(c[u], e[u], v_sub(c[u], v_sub(t[u], big)));)
+    v_each(t[u] = v_float(n_sub(v_bits(v_add(t[u], e[u])), v_bits(big)));)
+    v_each(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
+    v_each(y[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), minus)), y[u]);)
+}
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
-    const v_t one = v_set(1), zero = v_set(0);
+    const v_t one = v_set(1);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        v_t a[2], w[2], e[2], E[2], r[2];
-        n_t k[2];
+        v_t a[2], c[2], t[2], f[2], e[2];
+        m_t out[2];
+        int any;
         a[0] = v_load_n(x + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
-        v_each(w[u] = v_abs(a[u]);)
-        LGELU__FN(sigmoid)(w, e, k, E);
-        v_each(r[u] = v_div(v_select(v_lt(a[u], zero), v_mul(w[u], e[u]), a[u]), v_add(one, E[u]));)
-        v_each(e[u] = v_select(v_lt(a[u], zero), r[u], one);)
-        LGELU__FN(assemble)(e, k);
-        v_each(e[u] = v_select(n_gt(n_set(0x0D800000), v_bits(v_abs(a[u]))), LGELU__FN(half)(v_abs(a[u])), e[u]);)
-        v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(a[u]), n_set(INT32_MIN))));)
-        v_each(r[u] = v_select(v_lt(v_set(7.888609e-31f), a[u]), r[u], e[u]);)
-        v_each(r[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], r[u]);)
-        v_store_n(y + i, r[0], rest);
-        if (more) v_store_n(y + i + v_lanes, r[1], more);
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)), n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
+        any = m_any(m_or(out[0], out[1]));
+        v_each(c[u] = a[u];)
+        if (any) { v_each(c[u] = v_select(out[u], one, a[u]);) }
+        LGELU__FN(tanh_exponent)(t, f, c);
+        LGELU__FN(exp2m1)(e, f);
+        v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
+        v_each(e[u] = v_fma(f[u], e[u], one);)
+        v_each(e[u] = v_float(n_add(v_bits(e[u]), n_up(v_bits(t[u]), 23)));)
+        v_each(c[u] = v_div(c[u], v_add(one, e[u]));)
+        if (any) LGELU__FN(tanh_rest)(c, a, out);
+        v_store_n(y + i, c[0], rest);
+        if (more) v_store_n(y + i + v_lanes, c[1], more);
     }
+}
+
+/* abs(x) beyond the table, or 0 < abs(dy) < 2^-80: dx = dy·s·2^n, put together in whole numbers */
+LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
+{
+    const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
+    const n_t minus = n_set(INT32_MIN), least = n_set(0x0D800000), none = n_set(0);
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    n_t n[2], b[2];
+    m_t far[2], left[2], thin[2];
+    v_each(b[u] = v_bits(v_abs(x[u]));)
+    v_each(left[u] = n_gt(none, v_bits(x[u]));)
+    v_each(far[u] = n_gt(b[u], n_set(0x407F5C28));)
+    v_each(w[u] = v_float(n_max(n_set(0x407F5C28), n_min(n_set(0x41300000), b[u])));)      /* 3.99 to 11 */
+    LGELU__FN(tanh_exponent)(t, f, w);
+    LGELU__FN(exp2m1)(e, f);
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero);)
+    v_each(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
+    v_each(t[u] = v_mul(w[u], w[u]);)
+    v_each(h[u] = v_fma(t[u], D, C);)
+    v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])), v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5])));)
+    v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one));)
+    v_each(h[u] = v_float(n_add(v_bits(v_add(e[u], one)), n_up(n_max(n[u], n_set(-100)), 23)));)          /* E */
+    v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]);)
+    v_each(s[u] = v_fma(e[u], p[u], p[u]);)                                  /* f'(-w) = s·2^n */
+    v_each(p[u] = v_sub(one, v_float(n_add(v_bits(s[u]), n_up(n_max(n[u], n_set(-100)), 23))));)          /* f'(w) */
+    v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10)));)
+    v_each(s[u] = v_select(left[u], v_float(n_sub(v_bits(s[u]), n_set(10 << 23))), p[u]);)     /* for dy·s must not overflow */
+    v_each(s[u] = v_select(far[u], s[u], slope[u]);)
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none);)
+    v_each(d[u] = dy[u];)
+    v_each(b[u] = n_and(v_bits(dy[u]), n_set(INT32_MAX));)
+    v_each(thin[u] = n_gt(least, b[u]);)
+    if (m_any(m_or(thin[0], thin[1]))) {                                     /* dy below 2^-100: times 2^100 */
+        v_each(w[u] = v_mul(v_whole(b[u]), v_set(1.7763568394002505e-15f));)
+        v_each(w[u] = v_select(n_gt(n_set(0x00800000), b[u]), w[u], v_float(n_add(b[u], n_set(100 << 23))));)
+        v_each(d[u] = v_select(thin[u], v_float(n_or(v_bits(w[u]), n_and(v_bits(dy[u]), minus))), dy[u]);)
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]);)
+    }
+    v_each(p[u] = v_mul(d[u], s[u]);)
+    v_each(d[u] = v_abs(p[u]);)
+    LGELU__FN(assemble)(d, n);
+    v_each(d[u] = v_float(n_or(v_bits(d[u]), n_and(v_bits(p[u]), minus)));)
+    v_each(dx[u] = v_select(n_gt(n_set(0x7F800000), v_bits(v_abs(p[u]))), d[u], p[u]);)
+    v_each(dx[u] = v_select(n_gt(v_bits(v_abs(x[u])), n_set(0x7F800000)), x[u], dx[u]);)
 }
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x, size_t n)
 {
-    const v_t one = v_set(1), zero = v_set(0), c = v_set(1.59576917f), c3 = v_set(0.214064449f);
+    const v_t one = v_set(1);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        v_t a[2], b[2], w[2], e[2], E[2], q[2], d[2], r[2];
-        n_t k[2];
-        m_t minus[2], deep[2];
+        v_t a[2], b[2], w[2], d[2], q[2];
+        i_t j[2];
+        m_t out[2];
         a[0] = v_load_n(x + i, rest);
         b[0] = v_load_n(dy + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
-        b[1] = more ? v_load_n(dy + i + v_lanes, more) : zero;
-        v_each(w[u] = v_abs(a[u]);)
-        LGELU__FN(sigmoid)(w, e, k, E);
-        v_each(minus[u] = v_lt(a[u], zero);)
-        v_each(q[u] = v_div(one, v_add(one, E[u]));)
-        v_each(d[u] = v_mul(w[u], v_fma(v_mul(w[u], w[u]), c3, c));)
-        v_each(d[u] = v_select(minus[u], v_sub(zero, d[u]), v_mul(d[u], E[u]));)
-        v_each(r[u] = v_mul(q[u], v_fma(d[u], q[u], one));)                   /* without E for x < 0 */
-        v_each(d[u] = v_mul(b[u], v_select(minus[u], v_mul(r[u], E[u]), r[u]));)
-        v_each(deep[u] = m_and(minus[u], m_and(n_gt(n_set(-99), k[u]), v_lt(w[u], v_set(11))));)
-        if (m_any(m_or(deep[0], deep[1]))) {
-            v_each(r[u] = v_mul(b[u], v_mul(r[u], e[u]));)
-            v_each(e[u] = v_max(v_abs(r[u]), v_set(1e-37f));)
-            LGELU__FN(assemble)(e, k);
-            v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(r[u]), n_set(INT32_MIN))));)
-            v_each(d[u] = v_select(deep[u], e[u], d[u]);)
-        }
-        v_each(d[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], d[u]);)
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
+        b[1] = more ? v_load_n(dy + i + v_lanes, more) : one;
+        v_each(w[u] = v_float(n_max(n_set(0x2B800000), v_bits(v_abs(a[u]))));)
+        v_each(j[u] = v_index(n_down(v_bits(v_fma(w[u], v_set(2), v_set(8))), 20));)
+        v_each(d[u] = v_add(w[u], v_table(lgelu__tanh_slope[0], j[u]));)
+        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[8], j[u]), v_table(lgelu__tanh_slope[7], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[6], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[5], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[4], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[3], j[u]));)
+        v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__tanh_slope[1], j[u]));)
+        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[2], j[u]), q[u]);)
+        v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u]));)
+        v_each(out[u] = m_or(n_gt(v_bits(w[u]), n_set(0x407F5C28)),          /* 0 < abs(dy) < 2^-80, seen as whole numbers */
+                             n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(b[u]), 1), n_set(INT32_MAX))));)
+        if (m_any(m_or(out[0], out[1]))) LGELU__FN(tanh_slope_rest)(d, b, a, q);
+        else { v_each(d[u] = v_mul(b[u], q[u]);) }
         v_store_n(dx + i, d[0], rest);
         if (more) v_store_n(dx + i + v_lanes, d[1], more);
     }

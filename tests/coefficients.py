@@ -153,12 +153,45 @@ c = fit(asymptotic, low, high, 6, lambda w: 1 / w)
 errors.append(('tail', worst(asymptotic, c, low, high, lambda w: 1 / w)))
 vector('tail', '(1 - zQ(z)/φ(z))/w in powers of w = 1/z²', c)
 
-# tanh: -2√(2/π)·log2(e) and -2√(2/π)·0.044715·log2(e), each as two floats
+# The tanh approximation: v = √(8/π)(x + 0.044715 x³), -log2(e)·v = x(A + B x²), xv' = x(C + D x²), each number in two floats. The
+# first of A and C is a whole multiple of 2^-19, so that A + B x² < 32 loses nothing that one more fma does not give back.
 c = []
-for v in (mpf(1), mpf('0.044715')):
-    v *= -2 * sqrt(2 / pi) / log(2)
-    c += [to_float(v), to_float(v - mpf(to_float(v)))]
-vector('tanh', '-2√(2/π)·log2(e)·(1, 0.044715), each in two floats', c)
+for a in (-1 / log(2), mpf(1)):
+    for v, high in ((a, lambda v: float(mpf(round(v * 2 ** 19)) / 2 ** 19)), (a * (mpf('0.044715') if a < 0 else mpf('0.134145')), to_float)):
+        v *= sqrt(8 / pi)
+        c += [high(v), to_float(v - mpf(high(v)))]
+vector('tanh', '-√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats', c)
+
+
+# g(w) = f'(-w) on [k/2, k/2 + 1/2), f = xσ(v): the root's interval has its centre there, the others as for the slope above
+def tanh_slope(w, order=0):
+    v, u, u2 = sqrt(8 / pi) * (w + mpf('0.044715') * w ** 3), sqrt(8 / pi) * (1 + mpf('0.134145') * w * w), sqrt(8 / pi) * mpf('0.26829') * w
+    s = 1 / (1 + exp(v))
+    t = s * (1 - s)
+    return s - w * u * t if order == 0 else t * (w * u * u * (1 - 2 * s) - 2 * u - w * u2)
+
+
+root = findroot(tanh_slope, mpf('0.7524614'))
+columns = []
+for k in range(8):
+    low, high = mpf(k) / 2, mpf(k + 1) / 2
+    if low < root < high:
+        near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-64, 65)]
+        loss = lambda z: (abs(to_float(tanh_slope(z)) - tanh_slope(z)) + abs(to_float(tanh_slope(z, 1)) - tanh_slope(z, 1)) * abs(z - root))
+        centre = min(near, key=loss)
+        given = [to_float(tanh_slope(centre)), to_float(tanh_slope(centre, 1))]
+        weight = lambda d, c=centre: abs(d + c - root) + mpf('1e-3')
+    else:
+        place = low + (mpf('0.4'), 0, mpf('0.25'), mpf('0.3'), mpf('0.35'), mpf('0.35'), mpf('0.35'), mpf('0.35'))[k]
+        near = sorted((mpf(round(place * 4096) + j) / 4096 for j in range(-400, 401)), key=lambda z: abs(z - place))
+        centre = next(z for z in near if rounding(tanh_slope(z)) < mpf('0.02'))
+        given = [to_float(tanh_slope(centre))]
+        weight = lambda d, c=centre: abs(tanh_slope(c + d))
+    f = lambda d, c=centre: tanh_slope(c + d)
+    c = fit(f, low - centre, high - centre, 7, weight, fixed=given)
+    errors.append(('tanh slope %d' % k, worst(f, c, low - centre, high - centre, lambda d: abs(f(d)) + mpf('1e-12'), 301)))
+    columns.append([-float(centre)] + c)
+table('tanh_slope', "minus the centre; the tanh approximation's f'(-w) in powers of the distance from it", [[c[j] for c in columns] for j in range(9)])
 
 text = '\n'.join(tables) + '\n'
 if len(sys.argv) == 1:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    Whole training runs on a user's own threads: the weights after some steps are those of one thread, to the bit, whatever the number
-   of threads and the order in which they take the tasks. test_threads.sh runs the same under ThreadSanitizer.
+   of threads and the order in which they take the tasks. test_races.sh runs the same under ThreadSanitizer.
    cc -O2 -I.. test_threads.c -lm -pthread */
 #define LGELU_IMPLEMENTATION
 #define LGELU_TRAINER

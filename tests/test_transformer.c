@@ -9,6 +9,7 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
+#include "bits.h"
 #include "check.h"
 #include "isa.h"
 #include "reference_net.h"
@@ -144,6 +145,41 @@ static void networks(void)
     }
 }
 
+/* which quarter of a picture is bright: a ViT of one block learns it by heart, and λ moves on the way */
+static void vit_learns(void)
+{
+    for (int mean = 0; mean < 2; mean++) {
+        static float picture[64 * 64];
+        int32_t quarter[64];
+        lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+        lgelu_training plan = lgelu_training_defaults(3e-3f, 120);
+        double first = 0;
+        graph g;
+        int x;
+        t.layers = 1;
+        for (size_t i = 0; i < 64; i++) {
+            quarter[i] = (int32_t)(i % 4);
+            for (size_t k = 0; k < 64; k++) picture[i * 64 + k] = noise(i, k) / 2 + (float)((k / 8 / 4 * 2 + k % 8 / 4) == i % 4);
+        }
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 8, 8, 1);
+        classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 4));
+        make_at(&g, 64, LGELU_TRAIN, 0);
+        lgelu_net_bind(&g.net, x, picture);
+        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, quarter);
+        for (int i = 0; i < 120; i++) {
+            lgelu_net_forward(&g.net, 64);
+            if (!i) first = g.net.loss;
+            lgelu_net_backward(&g.net, 1);
+            lgelu_net_step(&g.net, &plan);
+        }
+        lgelu_net_forward(&g.net, 64);
+        check(!g.net.status && first > 1.2 && g.net.loss < 0.1 && fabsf(g.net.lambda[0] - t.lambda) > 1e-3f, mean ? "a ViT learns, mean of the tokens" : "a ViT learns, class token",
+              "loss %.4f to %.4f, λ %.4f %s", first, g.net.loss, (double)g.net.lambda[0], g.net.message);
+        end(&g);
+    }
+}
+
 /* the judge must see a wrong gradient: one part in 10^4 of one layer's */
 static void control(void)
 {
@@ -225,18 +261,12 @@ static void backwards(void *user, lgelu_task *task, void *job, size_t count)
     size_t step = *(const size_t *)user;
     for (size_t i = 0; i < step; i++) for (size_t k = count; k--; ) if (k % step == i) task(job, k);
 }
-static uint64_t digest(const void *data, size_t bytes, uint64_t h)
-{
-    const unsigned char *p = (const unsigned char *)data;
-    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
-    return h;
-}
 static uint64_t trained(size_t order)
 {
     graph g;
     lgelu_transformer t = small(LGELU_GATE_LAMBDA);
     lgelu_training plan = lgelu_training_defaults(1e-3f, 6);
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = HASH_START;
     t.dropout = 0.1f;
     plan.clip = 1;
     build_gpt(&g, &t, 72, 65);
@@ -245,12 +275,12 @@ static uint64_t trained(size_t order)
     bind_all(&g, 4);
     for (int i = 0; i < 6; i++) {
         lgelu_net_forward(&g.net, 4);
-        h = digest(&g.net.loss, sizeof g.net.loss, h);
+        h = hash_doubles(h, &g.net.loss, 1);
         lgelu_net_backward(&g.net, 1);
         lgelu_net_step(&g.net, &plan);
     }
-    h = digest(g.net.w, g.net.parameters * sizeof(float), h);
-    h = digest(g.net.lambda, (size_t)g.net.hardnesses * sizeof(float), h);
+    h = hash_floats(h, g.net.w, g.net.parameters);
+    h = hash_floats(h, g.net.lambda, (size_t)g.net.hardnesses);
     end(&g);
     return h;
 }
@@ -397,11 +427,11 @@ static void dropout(void)
 static void normal(void)
 {
     double sum = 0, square = 0, beyond = 0;
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = HASH_START;
     for (uint64_t i = 0; i < 100000; i++) {
         float x = lgelu_normal(3, 4, i);
         sum += (double)x; square += (double)x * (double)x; beyond += fabs((double)x) > 1.959964;
-        h = digest(&x, sizeof x, h);
+        h = hash_floats(h, &x, 1);
     }
     check(fabs(sum / 1e5) < 0.012 && fabs(square / 1e5 - 1) < 0.02 && fabs(beyond / 1e5 - 0.05) < 0.003, "lgelu_normal: mean, deviation, tails",
           "%.4f %.4f %.4f", sum / 1e5, square / 1e5, beyond / 1e5);
@@ -454,6 +484,7 @@ int main(void)
     layers();
     attention();
     networks();
+    vit_learns();
     control();
     refusals();
     large_logits();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# test_threads.sh: test_threads.c under ThreadSanitizer. Not OpenMP's runs: its own library would be accused of what it does right.
+# test_races.sh: test_threads.c under ThreadSanitizer. Not OpenMP's runs: its own library would be accused of what it does right.
 tsan=build/test_threads_tsan
 name="training on a user's threads under ThreadSanitizer"
 fixed=                                  # an old sanitizer can't start where a new kernel lays out memory at random
