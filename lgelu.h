@@ -710,7 +710,7 @@ typedef struct lgelu__kernels {
     /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
     void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
-    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
+    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, int add, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
     void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);   /* m rows from i, n columns from j */
@@ -2170,7 +2170,7 @@ static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **d
 }
 
 /* ---- layer normalisation: pieces of 64 rows; aux keeps mean and 1/deviation of each row, then each piece's gradients ---- */
-typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; } lgelu__layer_norm_job;
+typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; int add; } lgelu__layer_norm_job;
 
 static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
@@ -2185,6 +2185,7 @@ static lgelu__layer_norm_job lgelu__layer_norm_make(lgelu_net *net, lgelu_node *
     p.y = lgelu__at(net, node, LGELU__VALUE); p.x = lgelu__in(net, node, 0); p.dy = NULL;
     p.stat = lgelu__at(net, node, LGELU__AUX); p.part = p.stat + 2 * p.rows;
     p.gain = net->w + node->bias;                                     /* then the shifts */
+    p.add = net->nodes[node->input[0]].written;
     return p;
 }
 static void lgelu__layer_norm_forward_piece(void *user, size_t task)
@@ -2200,7 +2201,7 @@ static void lgelu__layer_norm_backward_piece(void *user, size_t task)
     float *part = p->part + task * 2 * c;
     memset(part, 0, 2 * c * sizeof *part);
     for (i = task * 64; i < end; i++)
-        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, c);
+        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, p->add, c);
 }
 static lgelu_status lgelu__layer_norm_forward(lgelu_net *net, lgelu_node *node)
 {
@@ -2539,7 +2540,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "view",               NULL,                         lgelu__pass_backward,          NULL,                     LGELU__PASSES },
     { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     0 },
     { "position",           lgelu__position_forward,      lgelu__position_backward,      NULL,                     LGELU__IN_PLACE },
-    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS },
+    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
     { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     lgelu__attention_aux,     LGELU__KEEPS },
     { "dropout",            lgelu__dropout_forward,       lgelu__dropout_backward,       NULL,                     LGELU__IN_PLACE },
     { "patches",            lgelu__patches_forward,       lgelu__patches_backward,       NULL,                     0 },
@@ -5638,9 +5639,9 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
         v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i), v_load_n(gain + n + i, n - i)), n - i);
 }
 /* (g is a product that meets a sum, but must be rounded before: with one channel g - mean(g) is 0.)
-   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx = r·(g - mean(g) - h·mean(g·h)) */
+   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx [+]= r·(g - mean(g) - h·mean(g·h)) */
 static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat,
-                                                        const float *gain, size_t n)
+                                                        const float *gain, int add, size_t n)
 {
     v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
     size_t i;
@@ -5657,7 +5658,7 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     c = v_set(LGELU__FN(fold)(a[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
         v_t h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
-        v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)), n - i);
     }
 }
 /* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
