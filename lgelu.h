@@ -726,7 +726,7 @@ typedef struct lgelu__kernels {
     void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
     void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
     void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
-    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 4 */
+    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 8 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
@@ -1348,6 +1348,11 @@ static void lgelu__multiply_strand(void *user, size_t strand)
         p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols), (float *)(void *)(p->work + strand * p->room));
     }
 }
+static void lgelu__few_rows(void *user, size_t task)
+{
+    const lgelu__block *p = (const lgelu__block *)user;
+    p->isa->few_rows(p->job, task * p->cols, lgelu__least(p->job->n, (task + 1) * p->cols));
+}
 typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
 
 static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
@@ -1369,6 +1374,11 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         return;
     }
     p.job = job; p.isa = lgelu__k(); p.next = 0;
+    if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {   /* a few rows times Wᵀ: nothing is copied */
+        p.cols = lgelu__even(job->n, 256, 16);
+        lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
+        return;
+    }
     p.work = (unsigned char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
     /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would fight for the same lines of the
        cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
@@ -1418,18 +1428,13 @@ static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, 
     p.b.x = b; p.b.row = n; p.b.col = 1;
     return p;
 }
-static void lgelu__few_rows_piece(void *user, size_t task)
-{
-    lgelu__k()->few_rows((const lgelu_product *)user, task * 256, lgelu__least(((const lgelu_product *)user)->n, task * 256 + 256));
-}
 static void lgelu__linear_rows(lgelu_net *net, const lgelu_node *node, float *y, const float *x, size_t rows)
 {
     size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
     lgelu_product p = lgelu__linear_make(rows, out, in, y, x, net->w + node->weight);
     p.b.row = 1; p.b.col = in;
     if (node->biases) p.bias = net->w + node->bias;
-    if (p.m <= 4) lgelu__parallel(p.n * in < 65536 ? NULL : &net->threads, lgelu__few_rows_piece, &p, (out + 255) / 256);
-    else lgelu_multiply(&p, net->pack, &net->threads);
+    lgelu_multiply(&p, net->pack, &net->threads);
 }
 /* dW = dyᵀ x, db = Σ dy, dx = dy W; added to what the first two hold, where they do */
 static void lgelu__linear_rows_backward(lgelu_net *net, const lgelu_node *node, float *dx, const float *dy, const float *x, size_t rows, int holds, int holds_bias)
@@ -4616,13 +4621,8 @@ LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
     for (j = 0; j < 4; j++) { t[j] = p[n]; n += m >> j & 1; }
     return v_select(k, v_load(t), a);
 }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)
-{
-    uint8x16x2_t r;
-    r.val[0] = vreinterpretq_u8_f32(vld1q_f32(t));
-    r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
-    return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
-}
+/* one load: a pair put together of two goes through the stack with gcc 12 */
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
 /* 16-bit numbers, random numbers */
 typedef uint16x4_t s_t;
 LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
@@ -5844,37 +5844,44 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
    memory sets the pace; each number is the same chain of fma as in a tile */
 LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, size_t end)
 {
-    const size_t k = job->k, a_row = job->a.row, b_col = job->b.col;
+    const size_t k = job->k, a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
     for (; j < end; j += v_lanes) {
         const size_t n = end - j < v_lanes ? end - j : v_lanes;
-        const float *b = job->b.x + j * b_col;
-        v_t sum[4], t[4];
+        const float *b = job->b.x + j * b_col, *a = job->a.x;
+        v_t sum[8], t[4];
         float column[4 * v_lanes];
-        size_t i, l, q;
-        LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = job->bias ? v_load_n(job->bias + j, n) : v_set(0);
-        for (l = 0; l + 4 <= k && n == v_lanes; l += 4) {
-            v_turn(t, b + l, b_col);
-            LGELU__UNROLL for (i = 0; i < m; i++)
-                LGELU__UNROLL for (q = 0; q < 4; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
-        }
-        for (; l < k; l += 4) {                                       /* an edge */
-            size_t depth = k - l < 4 ? k - l : 4;
-            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
-            for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
-            LGELU__UNROLL for (i = 0; i < m; i++)
-                for (q = 0; q < depth; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        size_t i, l, q, depth;
+        LGELU__UNROLL for (i = 0; i < m; i++)
+            sum[i] = job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0);
+        for (l = 0; l < k; l += 4, a += 4 * a_col) {
+            depth = k - l < 4 ? k - l : 4;
+            if (m > 2 && l % 16 == 0 && end - j > 2 * v_lanes) for (i = 0; i < v_lanes; i++) LGELU__FETCH(b + (v_lanes + i) * b_col + l);      /* of the next columns */
+            if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
+            else {                                                    /* an edge: zeros, which fma leaves the sums as they are */
+                for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
+                for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
+            }
+            for (q = 0; q < depth; q++)
+                LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_fma(v_set(a[i * a_row + q * a_col]), t[q], sum[i]);
         }
         LGELU__UNROLL for (i = 0; i < m; i++) v_store_n(job->c + i * job->c_row + j, sum[i], n);
     }
 }
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t j, size_t end)
 {
+    size_t i;
     switch (job->m) {
     case 1:  LGELU__FN(few)(1, job, j, end); break;
     case 2:  LGELU__FN(few)(2, job, j, end); break;
     case 3:  LGELU__FN(few)(3, job, j, end); break;
-    default: LGELU__FN(few)(4, job, j, end); break;
+    case 4:  LGELU__FN(few)(4, job, j, end); break;
+    case 5:  LGELU__FN(few)(5, job, j, end); break;
+    case 6:  LGELU__FN(few)(6, job, j, end); break;
+    case 7:  LGELU__FN(few)(7, job, j, end); break;
+    default: LGELU__FN(few)(8, job, j, end); break;
     }
+    for (i = 0; job->y && i < job->m; i++) LGELU__FN(forward)(job->y + i * job->y_row + j, job->c + i * job->c_row + j, job->lambda, end - j);
+    if (job->finish) job->finish(job->with, 0, job->m, j, end - j);
 }
 /* ---- pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
    a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
