@@ -1320,7 +1320,7 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
         size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
         p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
         if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32) || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
-        if (p->rows > p->cols || p->cols <= 32) p->rows -= p->rows / 2;             /* of any size */
+        if (p->rows > p->cols || p->cols <= 32) p->rows -= p->rows / 2;
         else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
