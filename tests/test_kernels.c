@@ -294,7 +294,7 @@ static void channels(const char *isa)
 
 int main(void)
 {
-    const uint64_t recorded = 0x544a459d441a409a;
+    const uint64_t recorded = 0x94882dc549f7e8e8;
     const char *cap = getenv("LGELU_ISA");
     int isa, most = LGELU_AVX512;
     for (isa = 0; cap && isa <= LGELU_AVX512; isa++) if (!strcmp(cap, lgelu_isa_name(isa))) most = isa;
