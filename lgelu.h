@@ -93,10 +93,9 @@ LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
 
 /* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result, and in units of
-   2^-149 where that is below 2^-126. dx is relative also at its root (3.5 ulp on the one float nearest to it). dlambda is one term
-   with dy = 1. tanh_dx is relative but for x in [-2.6, -0.35], around its root, where the unit is that of 1/8. tests/sweep.c holds
-   the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
-#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 2.5, 1.5) X(dlambda, 2.5, 1.0) X(tanh_forward, 4.0, 1.5) X(tanh_dx, 6.0, 1.5)
+   2^-149 where that is below 2^-126. dx is relative also at its root: 2.5 ulp but next to it. dlambda is one term
+   with dy = 1. tests/sweep.c holds the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
+#define LGELU_CLAIMS(X) X(forward, 2.0, 1.1) X(dx, 3.0, 1.6) X(dlambda, 2.6, 1.2) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
 LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
@@ -219,7 +218,7 @@ typedef struct {                             /* made by the builders; read what 
     float  rate, deviation;                  /* of dropout; of the first weights */
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
     int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
-    int    overwrites;                       /* its gradient takes the place of its value */
+    int    ahead;                            /* a loss: the last forward has made gradients already */
     const void *bound;                       /* an input's data */
     int    host, lent;                       /* the nodes in whose buffers the value and the gradient lie */
     int    absorbed;                         /* never written: its only reader computes it on the fly */
@@ -247,7 +246,7 @@ typedef struct {                             /* zero what you don't need; C and 
     float *y; size_t y_row; float lambda;    /* y = gate(C; λ), written while C is in the cache; NULL: none */
     void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;   /* told once of each final piece of C, by the thread that made it */
 } lgelu_product;
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 4 MiB */
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 16 MiB */
 LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);   /* NULL: this thread alone */
 /* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in order */
 LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate, const lgelu_threads *threads);
@@ -275,6 +274,7 @@ typedef struct {
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
     lgelu_mode mode;
     lgelu_status status; char message[160];
+    char   prefix[24];                       /* goes before the names of the nodes to come, "encoder.": yours to set while building */
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -358,6 +358,9 @@ typedef struct {
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
+/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call it
+   where another plan takes over, say after lgelu_net_copy at the switch point */
+LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
 LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
                                                                       if the plan has given its place away: results stay, what lies between them may not */
@@ -421,6 +424,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p)    __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)   /* the old value */
 #else                                       /* MSVC: no target attribute is needed, and an aligned int is atomic */
 #define LGELU__INLINE static __forceinline
 #define LGELU__TARGET_SCALAR
@@ -429,6 +433,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TARGET_AVX512
 #define LGELU__GET(p)    (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
+#define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
 #endif
 
 #if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
@@ -468,6 +473,20 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
 #else
 #define LGELU__FETCH(p) ((void)(p))
+#endif
+
+#if defined(__GNUC__) && defined(__x86_64__) /* a moment's rest for a thread that waits */
+#define LGELU__REST() __builtin_ia32_pause()
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define LGELU__REST() __asm__ volatile("yield")
+#else
+#define LGELU__REST() ((void)0)
+#endif
+#if defined(LGELU_TRAINER) && (defined(__unix__) || defined(__APPLE__))
+#include <sched.h>
+#define LGELU__YIELD() sched_yield()
+#else
+#define LGELU__YIELD() LGELU__REST()
 #endif
 
 #define LGELU__PASTE2(a, b) a##b
@@ -649,20 +668,14 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
-enum { LGELU__M = 1024, LGELU__N = 1024, LGELU__K = 384,              /* the largest block */
-       LGELU__PACK_K = 96, LGELU__PACK_M = 64,                        /* rows of B and of A that one task packs */
-       LGELU__TURN = 64 };                                            /* rows of B packed just in time */
-typedef struct lgelu__block {                /* one block of a matrix product: m rows from i, n columns from j, k terms from k0 */
+enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 131072,        /* a block of B: its most columns, most rows and most numbers */
+       LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
+typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t i, m, j, n, k0, k;
-    float *a_pack, *b_pack;                  /* a_pack NULL: A is read in place */
-    size_t a_row, a_col;                     /* strides of what the tiles read as A */
-    size_t b_panel, packed_from;             /* floats from panel to panel in b_pack, and the first panel that is in it */
-    size_t slivers, panels, s_chunk, p_chunk;   /* rows and columns in units of tiles; how many of them make a task */
-    size_t k_tasks;                          /* packing: so many tasks for B, then those for A */
-    size_t step;                             /* k runs in such steps */
-    int    turn;                             /* B is packed step by step, just before its only use */
+    size_t rows, cols, depth, room;          /* the last: bytes for a strand */
+    int across, pack_a, pack_b, next;        /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
+    unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
     const float *x;
@@ -683,9 +696,6 @@ typedef struct lgelu__kernels {
     void   (*adamw)           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);
     void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
     double (*square_sum)      (const float *x, size_t n);
-    float  (*max)             (const float *x, size_t n);                                     /* -inf for n = 0 */
-    float  (*sum_exp)         (float *p, const float *x, float shift, size_t n);              /* Σ p, p = exp(x - shift), kept if not NULL */
-    void   (*softmax)         (float *p, const float *x, float shift, float scale, size_t n); /* scale·exp(x - shift) */
     void   (*add)             (float *y, const float *a, const float *b, size_t n);
     void   (*scale)           (float *y, const float *x, float scale, size_t n);
     void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
@@ -695,12 +705,15 @@ typedef struct lgelu__kernels {
     void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
                                uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
 #ifdef LGELU_TRAINER
-    void   (*softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n);   /* scale·p(dp - Σ dp·p) */
+    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */
+    void   (*exp_row)         (float *p, float *stat, const float *x, float scale, size_t n, size_t room);
+    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
+    void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
-    void   (*tiles)           (const struct lgelu__block *block, size_t s, size_t s_end, size_t p_first, size_t p_end);
+    void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);   /* m rows from i, n columns from j */
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
     void   (*patches)         (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
     void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
@@ -709,11 +722,11 @@ typedef struct lgelu__kernels {
                                size_t rows, size_t n);
     void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
     void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
-    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t n, int flip);            /* 3×3 taps to 16 matrices */
+    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);   /* 3×3 taps to 16 matrices */
     void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
     void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
     void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
-    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 4 */
+    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 8 */
     size_t rows, cols;                                                                        /* of a tile */
 #endif
 } lgelu__kernels;
@@ -1158,21 +1171,16 @@ typedef struct {
     unsigned traits;
 } lgelu__layer;
 
-/* ---- errors: %s a text, %z a size_t, %d a long; they stick, the first one is kept ---- */
-static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
+/* ---- texts: %s a text, %z a size_t, %d a long; cut at end, which becomes the closing 0 at the latest ---- */
+static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
-    char *p = net->message, *end = p + sizeof net->message - 1, digit[24];
-    va_list list;
-    if (net->status) return net->status;
-    net->status = status;
-    va_start(list, format);
     for (; *format && p < end; format++) {
-        const char *text = digit + sizeof digit - 1;
+        char digit[24], *d = digit + sizeof digit - 1;
+        const char *text;
         if (*format != '%') { *p++ = *format; continue; }
-        digit[sizeof digit - 1] = 0;
+        *d = 0;
         if (*++format == 's') text = va_arg(list, const char *);
         else {
-            char *d = digit + sizeof digit - 1;
             long  n = *format == 'd' ? va_arg(list, long) : 0;
             size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
             do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
@@ -1181,9 +1189,26 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
         }
         while (*text && p < end) *p++ = *text++;
     }
-    va_end(list);
     *p = 0;
-    return status;
+    return p;
+}
+static char *lgelu__say(char *p, const char *end, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    p = lgelu__format(p, end, format, list);
+    va_end(list);
+    return p;
+}
+/* errors stick, the first one is kept */
+static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
+{
+    va_list list;
+    if (net->status) return net->status;
+    va_start(list, format);
+    lgelu__format(net->message, net->message + sizeof net->message - 1, format, list);
+    va_end(list);
+    return net->status = status;
 }
 
 /* ---- small reads ---- */
@@ -1198,7 +1223,6 @@ static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? nod
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
     size_t from = which == LGELU__VALUE ? net->from * node->shape[2] : 0;
-    if (which == LGELU__GRADIENT && node->overwrites) which = LGELU__VALUE;
     if (which == LGELU__VALUE) node = net->nodes + node->host;
     if (which == LGELU__GRADIENT) node = net->nodes + node->lent;
     return (float *)(void *)(net->arena + node->buffer[which].at) + from;
@@ -1237,84 +1261,144 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
 #endif
     for (i = 0; i < count; i++) task(job, i);
 }
+/* A crew: threads called once for many short loops, since waking them takes longer than most loops. The first to come leads and does
+   the work; its loops are shared with whoever else has come. `state` counts those inside a loop, plus LGELU__OPEN while the door is
+   open; the leader changes the loop only when nobody is inside. A hook that has one thread only finds all done after the first call. */
+enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
+typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count; int next, state, came, over; } lgelu__crew;
 
-/* ---- matrix products, block by block: tasks that pack, then tasks that multiply; METHOD stands with the kernel in [K] ---- */
+static void lgelu__wait(unsigned *turns)
+{
+    if (++*turns % 256) LGELU__REST(); else LGELU__YIELD();
+}
+static void lgelu__crew_loop(lgelu__crew *crew)
+{
+    size_t i;
+    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count) crew->task(crew->job, i);
+}
+static void lgelu__crew_run(void *user, lgelu_task *task, void *job, size_t count)   /* called by the leader */
+{
+    lgelu__crew *crew = (lgelu__crew *)user;
+    unsigned turns = 0;
+    crew->task = task; crew->job = job; crew->count = count; crew->next = 0;
+    LGELU__ADD(&crew->state, LGELU__OPEN);
+    lgelu__crew_loop(crew);
+    LGELU__ADD(&crew->state, -LGELU__OPEN);
+    while (LGELU__ADD(&crew->state, 0)) lgelu__wait(&turns);
+}
+static void lgelu__crew_join(void *user, size_t index)
+{
+    lgelu__crew *crew = (lgelu__crew *)user;
+    unsigned turns = 0;
+    (void)index;
+    if (!LGELU__ADD(&crew->came, 1)) {
+        lgelu_threads threads;
+        threads.run = lgelu__crew_run; threads.user = crew;
+        crew->work(crew->with, &threads);
+        LGELU__SET(&crew->over, 1);
+    } else while (!LGELU__GET(&crew->over)) {
+        if (LGELU__GET(&crew->state) < LGELU__OPEN) { lgelu__wait(&turns); continue; }
+        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew);
+        LGELU__ADD(&crew->state, -1);
+        turns = 0;
+    }
+}
+static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *with, const lgelu_threads *crew), void *with)
+{
+    lgelu__crew crew;
+    memset(&crew, 0, sizeof crew);
+    crew.work = work; crew.with = with;
+    lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
+}
+
+/* ---- matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
     size_t parts = n > most ? (n - 1) / most + 1 : 1;
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
-static size_t lgelu__odd16(size_t n) { return ((n + 15) / 16 | 1) * 16; }   /* a stride that spreads rows over the cache's sets */
 
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
+/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21 fma or 16 of 2^26; returns the strands */
+static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
-    size_t rows = lgelu__least(m, LGELU__M), cols = lgelu__least(n, LGELU__N), depth = lgelu__least(k, LGELU__K);
-    return (rows * (depth + 32) + (cols + 32) * (depth + 17)) * sizeof(float) + 64;
-}
-static void lgelu__multiply_pack(void *user, size_t task)
-{
-    const lgelu__block *p = (const lgelu__block *)user;
-    size_t cols = p->isa->cols, first, count, from = p->packed_from * cols;
-    if (task < p->k_tasks) {
-        first = task * LGELU__PACK_K;
-        count = lgelu__least(p->k - first, LGELU__PACK_K);
-        p->isa->copy(p->b_pack + first * cols, cols, p->b_panel, &p->job->b, p->k0 + first, count, p->j + from, p->n - from);
-    } else {
-        first = (task - p->k_tasks) * LGELU__PACK_M;
-        count = lgelu__least(p->m - first, LGELU__PACK_M);
-        p->isa->copy(p->a_pack + first * p->a_row, p->a_row, cols, &p->job->a, p->i + first, count, p->k0, p->k);
+    p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__K / 2 : LGELU__K, 16);
+    p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
+    for (;; ) {
+        size_t tasks = (m ? (m - 1) / p->rows + 1 : 0) * (n ? (n - 1) / p->cols + 1 : 0);
+        p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
+        if (alone || tasks >= LGELU__STRANDS || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
+        if (p->rows > p->cols || p->cols <= 32) p->rows = (p->rows + 1) / 2;
+        else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
-static void lgelu__multiply_tiles(void *user, size_t task)
+static size_t lgelu__multiply_room(size_t m, size_t n, size_t k, int alone)
+{
+    lgelu__block p;
+    size_t most = 0, strands;
+    for (p.across = 0; p.across < 2; p.across++) {
+        lgelu__blocks(&p, m, n, k, 1);
+        if (p.room > most) most = p.room;
+        strands = lgelu__blocks(&p, m, n, k, 0);
+        if (!alone && strands * p.room > most) most = strands * p.room;
+    }
+    return (most + 127) & ~(size_t)63;
+}
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k) { return lgelu__multiply_room(m, n, k, 0); }
+static void lgelu__multiply_strand(void *user, size_t strand)
+{
+    lgelu__block *p = (lgelu__block *)user;
+    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
+    for (;;) {
+        j = (size_t)LGELU__ADD(&p->next, 1);
+        i = j % down * p->rows; j = j / down * p->cols;
+        if (j >= n) return;
+        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols), (float *)(void *)(p->work + strand * p->room));
+    }
+}
+static void lgelu__few_rows(void *user, size_t task)
 {
     const lgelu__block *p = (const lgelu__block *)user;
-    size_t across = (p->panels - 1) / p->p_chunk + 1, s = task / across * p->s_chunk, q = task % across * p->p_chunk;
-    p->isa->tiles(p, s, lgelu__least(s + p->s_chunk, p->slivers), q, lgelu__least(q + p->p_chunk, p->panels));
+    p->isa->few_rows(p->job, task * p->cols, lgelu__least(p->job->n, (task + 1) * p->cols));
+}
+typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
+
+static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
+{
+    const lgelu__product_work *p = (const lgelu__product_work *)with;
+    lgelu_multiply(p->job, p->work, crew);
 }
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
-    const lgelu__kernels *isa = lgelu__k();
     const lgelu_matrix *a = &job->a, *b = &job->b;
-    size_t m = job->m, n = job->n, k = job->k, rows = isa->rows, cols = isa->cols, slivers = (m + rows - 1) / rows, tasks;
-    size_t most_m = lgelu__even(m, LGELU__M, 1), most_n = lgelu__even(n, LGELU__N, cols), most_k = lgelu__even(k, LGELU__K, 16);
-    /* Packing pays when what it copies is read often enough, or when rows a multiple of 4 KiB apart would fight for the same
-       lines of the first-level cache. A tile two whole cache lines wide (`wide`) reads matrices in place nearly as fast. */
-    int wide = cols >= 32, pack_a, pack_b;
+    double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
-    if (!m || !n) return;
-    if ((double)m * (double)n * (double)k < 1e6) threads = NULL;      /* waking a thread costs more */
-    pack_b = b->read || b->col != 1 || (b->row * k > 16384 && (slivers > cols / 2 || (!wide && b->row % 1024 == 0)));
-    pack_a = a->read || (a->row != 1 && a->col != 1)
-          || (a->col == 1 ? a->row % 1024 == 0 && n > 2 * cols : a->col * k > 16384 && n > (wide ? 1024u : 64u));
-    p.job = job; p.isa = isa; p.turn = pack_b && slivers == 1;
-    p.b_pack = (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
-    for (p.j = 0; p.j < n; p.j += most_n) for (p.k0 = 0; p.k0 < k || !p.k0; p.k0 += most_k) for (p.i = 0; p.i < m; p.i += most_m) {
-        p.m = lgelu__least(m - p.i, most_m);
-        p.n = lgelu__least(n - p.j, most_n);
-        p.k = lgelu__least(k - p.k0, most_k);
-        p.slivers = (p.m + rows - 1) / rows;
-        p.panels = (p.n + cols - 1) / cols;
-        p.b_panel = (p.k + 1) * cols;
-        p.packed_from = p.turn ? p.panels : pack_b ? 0 : p.n / cols;  /* a last, narrow panel is packed in any case */
-        p.step = p.turn ? (size_t)LGELU__TURN : slivers == 1 && b->row * k > 65536 ? 16 : p.k + !p.k;
-        p.a_pack = pack_a ? p.b_pack + (p.panels - p.packed_from) * p.b_panel : NULL;
-        p.a_row = pack_a ? lgelu__odd16(p.k) : a->row;
-        p.a_col = pack_a ? 1 : a->col;
-        p.k_tasks = p.i || p.packed_from == p.panels ? 0 : (p.k + LGELU__PACK_K - 1) / LGELU__PACK_K;
-        tasks = p.k_tasks + (pack_a ? (p.m + LGELU__PACK_M - 1) / LGELU__PACK_M : 0);
-        lgelu__parallel(threads, lgelu__multiply_pack, &p, tasks);
-        p.s_chunk = p.slivers;
-        /* about 256 columns of B stay in the second-level cache; a lone sliver has no use for them again */
-        p.p_chunk = p.turn ? 1 : slivers == 1 ? p.panels : lgelu__even(p.panels, 256 / cols, 1);
-        for (;;) {                                                    /* at least 48 tasks, if that leaves 2^18 fma to each */
-            tasks = ((p.slivers - 1) / p.s_chunk + 1) * ((p.panels - 1) / p.p_chunk + 1);
-            if (!threads || tasks >= 48 || p.s_chunk * rows * p.p_chunk * cols * p.k < 262144) break;
-            if (p.p_chunk == 1 || (p.s_chunk > 1 && p.s_chunk * rows >= p.p_chunk * cols)) p.s_chunk = (p.s_chunk + 1) / 2;
-            else p.p_chunk = (p.p_chunk + 1) / 2;
-        }
-        lgelu__parallel(threads, lgelu__multiply_tiles, &p, tasks);
+    size_t strands;
+    if (size < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;     /* sharing would cost more */
+    if (threads && threads->run != lgelu__crew_run) {
+        lgelu__product_work with;
+        with.job = job; with.work = work;
+        lgelu__with_crew(threads, lgelu__multiply_crew, &with);
+        return;
     }
+    p.job = job; p.isa = lgelu__k(); p.next = 0;
+    if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {   /* a few rows times Wᵀ: nothing is copied */
+        p.cols = lgelu__even(job->n, 256, 16);
+        lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
+        return;
+    }
+    p.work = (unsigned char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would fight for the same lines of the
+       cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
+    p.across = a->row == 1 && a->col != 1 && !a->read;
+    strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
+    p.pack_b = b->read || b->col != 1 || (b->row * job->k > 16384 && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows);
+    p.pack_a = a->read || (p.across ? a->col * job->k > 16384 && p.cols > 2 * p.isa->cols : a->col != 1);
+    if (job->m <= p.isa->rows && job->k) {
+        if (p.pack_b) { p.depth = lgelu__least(p.depth, 64); p.cols = p.isa->cols; }
+        else if (b->row * job->k > 65536) { p.depth = 16; if (!threads) p.cols = job->n; }
+    }
+    lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
 }
 
 typedef struct { float *sum; const float *x; size_t x_row, m, n; int accumulate; } lgelu__sums;
@@ -1352,33 +1436,41 @@ static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, 
     p.b.x = b; p.b.row = n; p.b.col = 1;
     return p;
 }
-static void lgelu__few_rows_piece(void *user, size_t task)
+static void lgelu__linear_rows(lgelu_net *net, const lgelu_node *node, float *y, const float *x, size_t rows)
 {
-    lgelu__k()->few_rows((const lgelu_product *)user, task * 256, lgelu__least(((const lgelu_product *)user)->n, task * 256 + 256));
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu_product p = lgelu__linear_make(rows, out, in, y, x, net->w + node->weight);
+    p.b.row = 1; p.b.col = in;
+    if (node->biases) p.bias = net->w + node->bias;
+    lgelu_multiply(&p, net->pack, &net->threads);
+}
+/* dW = dyᵀ x, db = Σ dy, dx = dy W; added to what the first two hold, where they do */
+static void lgelu__linear_rows_backward(lgelu_net *net, const lgelu_node *node, float *dx, const float *dy, const float *x, size_t rows, int holds, int holds_bias)
+{
+    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, x);
+    p.a.row = 1; p.a.col = out;
+    p.accumulate = holds;
+    lgelu_multiply(&p, net->pack, &net->threads);
+    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, holds_bias, &net->threads);
+    if (!dx) return;
+    p = lgelu__linear_make(rows, in, out, dx, dy, net->w + node->weight);
+    lgelu_multiply(&p, net->pack, &net->threads);
+}
+static size_t lgelu__linear_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    return node->absorbed ? lgelu__times(batch * node->shape[0] * node->shape[1], net->nodes[node->input[0]].shape[2] * sizeof(float)) : 0;
 }
 static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
 {
-    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
-    lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, in, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), net->w + node->weight);
-    p.b.row = 1; p.b.col = in;
-    if (node->biases) p.bias = net->w + node->bias;
-    if (p.m <= 4) lgelu__parallel(p.n * in < 65536 ? NULL : &net->threads, lgelu__few_rows_piece, &p, (out + 255) / 256);
-    else lgelu_multiply(&p, net->pack, &net->threads);
+    if (!node->absorbed) lgelu__linear_rows(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), lgelu__rows(net, node));
     return LGELU_OK;
 }
 static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2], rows = lgelu__rows(net, node);
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    /* dW = dyᵀ x, db = Σ dy, dx = dy W */
-    lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, lgelu__in(net, node, 0));
-    p.a.row = 1; p.a.col = out;
-    p.accumulate = lgelu__holds(net, node);
-    lgelu_multiply(&p, net->pack, &net->threads);
-    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, !net->fresh, &net->threads);
-    if (!dx[0]) return;
-    p = lgelu__linear_make(rows, in, out, dx[0], dy, net->w + node->weight);
-    lgelu_multiply(&p, net->pack, &net->threads);
+    size_t rows = lgelu__rows(net, node);
+    if (!node->absorbed) lgelu__linear_rows_backward(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT), lgelu__in(net, node, 0), rows, lgelu__holds(net, node), !net->fresh);
+    else if (dx[0]) memcpy(dx[0], lgelu__at(net, node, LGELU__AUX), rows * net->nodes[node->input[0]].shape[2] * sizeof(float));
 }
 
 /* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
@@ -1507,20 +1599,16 @@ static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 }
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
-   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out), about 2 MiB of tiles at a time.
-   dx is the same with dy for x, the taps reversed and padding 2 - padding; dW runs the steps around the products backwards. */
-static size_t lgelu__tiles(size_t in, size_t out)
-{
-    size_t n = 1024;
-    while (n > 128 && n * (in + out) > 32768) n /= 2;
-    return n;
-}
+   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles. A thread
+   takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round shared out.
+   dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products backwards; the
+   tiles then fall into eight parts (one, with many channels), each summed up alone. */
+enum { LGELU__PARTS = 8 };
 typedef struct {
     const float *x, *w, *bias; float *y;
-    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, first, count;   /* tiles: in a row, in a column; of this round */
-    size_t most;                             /* tiles in a round */
-    size_t taps_in;                          /* channels of W: `in`, or in dx `out` */
-    float *u, *m, *kernel; unsigned char *work; size_t work_bytes; int flip, add; const lgelu_threads *threads;
+    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, tiles, first, count;   /* tiles: in a row, in a column, all, of this round */
+    size_t most, part, multiply;             /* tiles in a round and in a part; bytes of the room for a product */
+    float *u, *m, *kernel; unsigned char *work; int big, *next, flip, add;
     float *dw; const float *dy;              /* dW wanted, from dy */
 } lgelu__winograd;
 
@@ -1529,17 +1617,37 @@ static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
     return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
         && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
-static int lgelu__winograd_big(size_t in, size_t out) { return in * out >= 65536; }       /* products that are worth sharing out themselves */
 static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
-static size_t lgelu__winograd_bytes(size_t in, size_t out)
+static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
 {
-    size_t tiles = lgelu__tiles(in, out), each = lgelu__most(lgelu_multiply_bytes(tiles, out, in), lgelu_multiply_bytes(out, in, tiles));
-    return 64 * lgelu__plus(lgelu__times(in, out), tiles * lgelu__plus(in, out)) + (lgelu__winograd_big(in, out) ? each : 16 * (each + 63)) + 64;
+    size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
+    p->in = in; p->out = out;
+    p->big = in * out >= 65536;
+    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384; ) p->most /= 2;
+    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, p->most, 1));
+    room = 64 * p->most * (in + out);
+    if (p->big) return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
+    return LGELU__PARTS * (kernel + room + p->multiply);
 }
-static void lgelu__winograd_taps(void *user, size_t o)
+/* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
+static void lgelu__winograd_taps(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu__k()->winograd_kernel(p->kernel + o * p->taps_in, p->in * p->out, p->w + o * 9 * p->taps_in, p->taps_in, p->flip);
+    const lgelu__kernels *isa = lgelu__k();
+    size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
+    float taps[9 * 16 * 16];
+    lgelu_matrix w;
+    memset(&w, 0, sizeof w);
+    w.row = 1; w.col = 9 * p->in;
+    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out, p->out, p->out, 1);
+    for (j = 0; !p->flip && j < p->out; j += 16) {
+        size_t n = lgelu__least(p->out - j, 16);
+        for (k = 0; k < 9; k++) {
+            w.x = p->w + k * p->in;
+            isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, j, n);
+        }
+        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
+    }
 }
 static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
 {
@@ -1554,17 +1662,22 @@ static void lgelu__winograd_gather(void *user, size_t task)           /* eight t
         lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
     }
 }
-static void lgelu__winograd_product(void *user, size_t k)
+static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, unsigned char *work)
 {
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
     float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
     lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
     if (p->dw) {
         job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
         job.a.row = 1; job.a.col = p->out;
-        job.accumulate = p->first > 0;
-    } else if (!p->flip) { job.b.row = 1; job.b.col = p->in; }
-    lgelu_multiply(&job, p->work + (p->threads ? 0 : k * p->work_bytes), p->threads);
+        job.accumulate = p->first % p->part != 0;
+    }
+    lgelu_multiply(&job, work, NULL);
+}
+static void lgelu__winograd_products(void *user, size_t strand)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t k;
+    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) lgelu__winograd_product(p, k, p->work + strand * p->multiply);
 }
 static void lgelu__winograd_scatter(void *user, size_t task)
 {
@@ -1584,45 +1697,70 @@ static void lgelu__winograd_scatter(void *user, size_t task)
         else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
     }
 }
+/* rounds of few channels; dW: the rounds of one part */
+static void lgelu__winograd_rounds(void *user, size_t strand)
+{
+    lgelu__winograd p = *(const lgelu__winograd *)user;
+    size_t k;
+    p.u += strand * 16 * p.most * (p.in + p.out);
+    p.m = p.u + 16 * p.most * p.in;
+    p.work += strand * p.multiply;
+    if (p.dw) p.kernel += strand * 16 * p.in * p.out;
+    for (p.first = strand * p.part; ; p.first += p.most) {
+        if (!p.dw) p.first = (size_t)LGELU__ADD(p.next, 1) * p.most;
+        if (p.first >= (p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles)) return;
+        p.count = lgelu__least(p.tiles - p.first, p.most);
+        for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_gather(&p, k);
+        for (k = 0; p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+        for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k, p.work);
+        for (k = 0; !p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+    }
+}
 static void lgelu__winograd_dtaps(void *user, size_t o)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, p->kernel + o * p->in, p->in * p->out, p->add, p->in);
+    size_t size = p->in * p->out, part, k;
+    float *kernel = p->kernel + o * p->in;
+    for (part = 1; part * p->part < p->tiles; part++) for (k = 0; k < 16; k++)
+        lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * part + k) * size, p->in);
+    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
 /* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out), to dx, or to dw */
 static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
 {
     const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
-    size_t tiles, k, eights;
+    const lgelu_threads *threads = &net->threads;
+    size_t eights, parts;
+    int next = 0;
     lgelu__winograd p;
+    lgelu__winograd_size(&p, a->shape[2], b->shape[2]);
     p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
     p.y = dw ? NULL : dx ? dx : lgelu__at(net, node, LGELU__VALUE);
     p.dw = dw; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
     p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
-    p.rows = a->shape[0]; p.columns = a->shape[1]; p.in = a->shape[2];
-    p.to_rows = b->shape[0]; p.to_columns = b->shape[1]; p.out = b->shape[2];
+    p.rows = a->shape[0]; p.columns = a->shape[1];
+    p.to_rows = b->shape[0]; p.to_columns = b->shape[1];
     p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2;
-    p.taps_in = from->shape[2]; p.flip = dx != NULL; p.add = add;
-    p.most = lgelu__tiles(p.in, p.out);
+    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2; p.tiles = net->samples * p.across * p.down;
+    parts = p.big || !dw ? 1 : LGELU__PARTS;
+    p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
+    p.flip = dx != NULL; p.add = add; p.next = &next;
     p.kernel = net->pack;
-    p.u = p.kernel + 16 * p.in * p.out;
+    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
     p.m = p.u + 16 * p.most * p.in;
-    p.work = (unsigned char *)(p.m + 16 * p.most * p.out);
-    p.work_bytes = (lgelu__most(lgelu_multiply_bytes(p.most, p.out, p.in), lgelu_multiply_bytes(p.out, p.in, p.most)) + 63) & ~(size_t)63;
-    p.threads = lgelu__winograd_big(p.in, p.out) ? &net->threads : NULL;
-    if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_taps, &p, node->shape[2]);
-    tiles = net->samples * p.across * p.down;
-    for (p.first = 0; p.first < tiles; p.first += p.count) {
-        p.count = lgelu__least(tiles - p.first, p.most);
+    p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__PARTS));
+    if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
+    if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__PARTS);
+    else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
+        p.count = lgelu__least(p.tiles - p.first, p.most);
         eights = (p.count + 7) / 8;
-        lgelu__parallel(&net->threads, lgelu__winograd_gather, &p, eights);
-        if (dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
-        if (p.threads) for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k);
-        else lgelu__parallel(&net->threads, lgelu__winograd_product, &p, 16);
-        if (!dw) lgelu__parallel(&net->threads, lgelu__winograd_scatter, &p, eights);
+        next = 0;
+        lgelu__parallel(threads, lgelu__winograd_gather, &p, eights);
+        if (dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
+        lgelu__parallel(threads, lgelu__winograd_products, &p, LGELU__STRANDS);
+        if (!dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
     }
-    if (dw) lgelu__parallel(&net->threads, lgelu__winograd_dtaps, &p, node->shape[2]);
+    if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
 }
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
@@ -1634,7 +1772,10 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     use[0] = lgelu_multiply_bytes(rows, out, taps * in);
     use[1] = lgelu_multiply_bytes(out, taps * in, rows);
     use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
-    if (lgelu__fast(net, node)) { use[0] = lgelu__winograd_bytes(in, out); use[2] = lgelu__winograd_bytes(out, in); }
+    if (lgelu__fast(net, node)) {
+        lgelu__winograd p;
+        use[0] = use[1] = lgelu__winograd_size(&p, in, out); use[2] = lgelu__winograd_size(&p, out, in);
+    }
     for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
     return most;
 }
@@ -2090,11 +2231,11 @@ static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float *
 }
 
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
-   leaves log Σ exp of each row, the backward makes the scores again. A few strands of tasks, each with its own place in net->pack:
-   scaled queries, scores, their gradients, room for products. ---- */
-enum { LGELU__STRANDS = 16, LGELU__QUERIES = 64 };
+   leaves each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks, each with its own place in
+   net->pack: scores, their gradients, room for products. ---- */
+enum { LGELU__QUERIES = 64 };
 typedef struct {
-    const lgelu_node *node; const float *x, *dy; float *y, *dx, *log_sum; unsigned char *work;
+    const lgelu_node *node; const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
 } lgelu__attention_job;
 
@@ -2104,100 +2245,81 @@ static size_t lgelu__attention_strand(const lgelu_node *node)
     size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES, most = lgelu_multiply_bytes(n, t, width);
     if (most < lgelu_multiply_bytes(n, width, t)) most = lgelu_multiply_bytes(n, width, t);
     if (most < lgelu_multiply_bytes(t, width, n)) most = lgelu_multiply_bytes(t, width, n);
-    return (most + n * (width + 2 * lgelu__attention_row(node) + 1) * sizeof(float) + 63) & ~(size_t)63;
+    return (most + 2 * n * lgelu__attention_row(node) * sizeof(float) + 63) & ~(size_t)63;
 }
 static size_t lgelu__attention_work(const lgelu_node *node) { return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node)); }
 static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), sizeof(float));
+    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), 2 * sizeof(float));
 }
 static lgelu__attention_job lgelu__attention_make(lgelu_net *net, lgelu_node *node)
 {
     lgelu__attention_job p;
     p.node = node;
     p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
+    p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
     p.row = lgelu__attention_row(node); p.strand = lgelu__attention_strand(node);
     p.from = net->from; p.count = net->tokens ? net->tokens : p.tokens;
     p.x = lgelu__in(net, node, 0) - p.from * 3 * p.channels; p.y = lgelu__at(net, node, LGELU__VALUE) - p.from * p.channels;
-    p.dx = NULL; p.dy = NULL; p.log_sum = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
+    p.dx = NULL; p.dy = NULL; p.stat = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
     p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
     p.tasks = net->samples * p.heads;
     return p;
 }
-/* scores (m, n) = q kᵀ/√width for the queries first .. first + m - 1 of one head */
-static void lgelu__attention_scores(const lgelu__attention_job *p, const float *q, const float *k, float *query, float *score,
-                                    void *pack, size_t first, size_t m, size_t n)
+/* C (m, n) = A Bᵀ over the channels of one head: scores, or the gradient of what they weigh */
+static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b, void *pack, size_t m, size_t n)
 {
-    const lgelu__kernels *isa = lgelu__k();
-    float scale = (float)(1 / sqrt((double)p->width));
-    lgelu_product job = lgelu__linear_make(m, n, p->width, score, query, k);
-    size_t i;
-    for (i = 0; i < m; i++) isa->scale(query + i * p->width, q + (first + i) * 3 * p->channels, scale, p->width);
-    job.c_row = p->row;
-    job.b.row = 1; job.b.col = 3 * p->channels;
+    lgelu_product job = lgelu__linear_make(m, n, p->width, c, a, b);
+    job.a.row = a_row; job.b.row = 1; job.b.col = 3 * p->channels; job.c_row = p->row;
     lgelu_multiply(&job, pack, NULL);
 }
 static void lgelu__attention_forward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
-    void *pack = part + LGELU__QUERIES * (p->row + 1);
+    float *score = (float *)(void *)(p->work + strand * p->strand);
+    void *pack = score + 2 * LGELU__QUERIES * p->row;
     size_t task, i, c = p->channels;
     for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
         size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * p->width;
         size_t first = p->from + task % p->blocks * LGELU__QUERIES, m = lgelu__least(p->from + p->count - first, LGELU__QUERIES);
         size_t n = p->causal ? first + m : p->tokens;
         const float *q = p->x + sample * p->tokens * 3 * c + at;
-        float *y = p->y + (sample * p->tokens + first) * c + at;
+        float *y = p->y + (sample * p->tokens + first) * c + at, *stat = p->stat + 2 * (head * p->tokens + first);
         lgelu_product job = lgelu__linear_make(m, p->width, n, y, score, q + 2 * c);
-        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
-        for (i = 0; i < m; i++) {
-            size_t seen = p->causal ? first + i + 1 : n;
-            float *s = score + i * p->row, most = isa->max(s, seen), sum = isa->sum_exp(s, s, most, seen);
-            memset(s + seen, 0, (n - seen) * sizeof *s);
-            part[i] = 1 / sum;
-            p->log_sum[head * p->tokens + first + i] = most + (float)lgelu__log((double)sum);
-        }
+        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
+        for (i = 0; i < m; i++) isa->exp_row(score + i * p->row, stat + 2 * i, score + i * p->row, p->scale, p->causal ? first + i + 1 : n, n);
         job.a.row = p->row; job.b.row = 3 * c; job.c_row = c;
         lgelu_multiply(&job, pack, NULL);
-        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, part[i], p->width);
+        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
     }
 }
 static void lgelu__attention_backward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *query = (float *)(void *)(p->work + strand * p->strand), *score = query + LGELU__QUERIES * p->width, *part = score + LGELU__QUERIES * p->row;
-    void *pack = part + LGELU__QUERIES * (p->row + 1);
-    float scale = (float)(1 / sqrt((double)p->width));
+    float *score = (float *)(void *)(p->work + strand * p->strand), *d = score + LGELU__QUERIES * p->row;
+    void *pack = d + LGELU__QUERIES * p->row;
     size_t head, block, i, c = p->channels;
     for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {    /* the last sees all keys */
         size_t sample = head / p->heads, at = head % p->heads * p->width;
         size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
         const float *q = p->x + sample * p->tokens * 3 * c + at, *dy = p->dy + (sample * p->tokens + first) * c + at;
         float *dq = p->dx + sample * p->tokens * 3 * c + at;
-        lgelu_product job = lgelu__linear_make(m, n, p->width, part, dy, q + 2 * c);
-        lgelu__attention_scores(p, q, q + c, query, score, pack, first, m, n);
-        job.a.row = c; job.b.row = 1; job.b.col = 3 * c; job.c_row = p->row;
-        lgelu_multiply(&job, pack, NULL);                             /* dP = dO Vᵀ */
-        for (i = 0; i < m; i++) {
-            size_t seen = p->causal ? first + i + 1 : n;
-            float *s = score + i * p->row, *d = part + i * p->row;
-            isa->softmax(s, s, p->log_sum[head * p->tokens + first + i], 1, seen);
-            isa->softmax_backward(d, d, s, scale, seen);
-            memset(s + seen, 0, (n - seen) * sizeof *s);
-            memset(d + seen, 0, (n - seen) * sizeof *d);
-        }
+        lgelu_product job;
+        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
+        lgelu__attention_scores(p, d, dy, c, q + 2 * c, pack, m, n);  /* dP = dO Vᵀ */
+        for (i = 0; i < m; i++)
+            isa->softmax_backward(score + i * p->row, d + i * p->row, p->stat + 2 * (head * p->tokens + first + i), p->scale, p->causal ? first + i + 1 : n, n);
         job = lgelu__linear_make(n, p->width, m, dq + 2 * c, score, dy);
         job.a.row = 1; job.a.col = p->row; job.b.row = c; job.c_row = 3 * c;
         job.accumulate = block + 1 < p->blocks;
         lgelu_multiply(&job, pack, NULL);                             /* dV = Pᵀ dO */
-        job.c = dq + c; job.a.x = part; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
+        job.c = dq + c; job.a.x = d; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
         lgelu_multiply(&job, pack, NULL);                             /* dK = dSᵀ Q */
-        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, part, q + c);
+        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, d, q + c);
         job.a.row = p->row; job.b.row = 3 * c; job.c_row = 3 * c;
         lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
     }
@@ -2306,9 +2428,9 @@ static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
         lgelu__k()->scale(dx[0] + i * n + (node->option[0] + k) * c, dy + i * c, (float)(1 / (double)count), c);
 }
 
-/* ---- losses: mean over samples (and tokens); aux keeps each row's loss and log Σ exp. The logits' gradient may lie where they
+/* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-typedef struct { const float *x; const int32_t *label; double *loss; float *shift, *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
+typedef struct { const float *x; const int32_t *label; double *loss; float *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
 
 static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
 {
@@ -2316,29 +2438,43 @@ static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
     lgelu__loss_job p;
     p.rows = lgelu__rows(net, logits); p.classes = logits->shape[2]; p.piece = lgelu__piece(logits);
     p.x = lgelu__in(net, node, 0); p.label = (const int32_t *)net->nodes[node->input[1]].bound;
-    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.shift = (float *)(void *)(p.loss + p.rows); p.d = NULL;
+    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.d = NULL;
     p.share = (float)(1 / (double)p.rows) * net->share;
     return p;
 }
-static void lgelu__cross_entropy_forward_piece(void *user, size_t task)
+static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; d: (softmax - 1[label])·share, may be x */
 {
     const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->classes;
     for (i = task * p->piece; i < end; i++) {
-        const float *x = p->x + i * p->classes;
-        float most = lgelu__k()->max(x, p->classes);
-        double log_sum = lgelu__log((double)lgelu__k()->sum_exp(NULL, x, most, p->classes));
-        p->shift[i] = (float)((double)most + log_sum);
-        p->loss[i] = ((double)most - (double)x[(size_t)p->label[i]]) + log_sum;
+        const float *x = p->x + i * c;
+        float *d = p->d ? p->d + i * c : NULL, stat[2], of_label;
+        if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
+        of_label = x[(size_t)p->label[i]];
+        lgelu__k()->exp_row(d, stat, x, 1, c, c);
+        p->loss[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        if (!d) continue;
+        lgelu__k()->scale(d, d, p->share / stat[1], c);
+        d[(size_t)p->label[i]] -= p->share;
     }
 }
-static void lgelu__cross_entropy_backward_piece(void *user, size_t task)       /* (softmax - 1[label]) / rows */
+/* Large logits that a loss alone reads are made in pieces of LGELU__PART rows, all in one place: a piece's loss, its gradient where it
+   stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its aux. So the
+   forward does half of the backward, unless g holds something or nothing is learned: then the backward makes the pieces again. */
+enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
+static void lgelu__large_logits(lgelu_net *net, lgelu_node *node, int gradients, int holds)
 {
-    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece);
-    for (i = task * p->piece; i < end; i++) {
-        lgelu__k()->softmax(p->d + i * p->classes, p->x + i * p->classes, p->shift[i], p->share, p->classes);
-        p->d[i * p->classes + (size_t)p->label[i]] -= p->share;
+    const lgelu_node *linear = net->nodes + node->input[0];
+    lgelu__loss_job p = lgelu__loss_make(net, node);
+    size_t in = net->nodes[linear->input[0]].shape[2], left = p.rows;
+    const float *x = lgelu__in(net, linear, 0);
+    float *room = lgelu__at(net, node, LGELU__SCRATCH), *dx = lgelu__at(net, linear, LGELU__AUX);
+    p.x = room; p.d = gradients ? room : NULL;
+    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.loss += p.rows, holds = 3) {
+        p.rows = lgelu__least(left, LGELU__PART);
+        lgelu__linear_rows(net, linear, room, x, p.rows);
+        lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+        if (gradients) lgelu__linear_rows_backward(net, linear, dx, room, x, p.rows, holds & 1, holds >> 1);
     }
 }
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
@@ -2346,10 +2482,12 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *nod
     lgelu__loss_job p = lgelu__loss_make(net, node);
     double sum = 0;
     size_t i;
+    node->ahead = p.label && net->mode == LGELU_TRAIN && !net->evaluate && net->fresh;
     if (!p.label) return LGELU_OK;
     for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
         return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
-    lgelu__parallel(&net->threads, lgelu__cross_entropy_forward_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (net->nodes[node->input[0]].absorbed) lgelu__large_logits(net, node, node->ahead, 0);
+    else lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
     for (i = 0; i < p.rows; i++) sum += p.loss[i];
     net->loss += sum / (double)p.rows;
     return LGELU_OK;
@@ -2357,15 +2495,26 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *nod
 static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu_node *linear = net->nodes + node->input[0];
     p.d = dx[0];
     if (!p.d) return;
-    if (!p.label) memset(p.d, 0, p.rows * p.classes * sizeof *p.d);
-    else lgelu__parallel(&net->threads, lgelu__cross_entropy_backward_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (!linear->absorbed) lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+    else {
+        int holds = lgelu__holds(net, linear) + 2 * !net->fresh;
+        float *dw = net->g + linear->weight, *db = net->g + linear->bias, *aux = lgelu__at(net, linear, LGELU__AUX);
+        size_t in = net->nodes[linear->input[0]].shape[2];
+        if (!node->ahead) lgelu__large_logits(net, node, 1, holds);
+        else if (net->share < 1 || net->share > 1) {
+            lgelu__k()->scale(dw, dw, net->share, p.classes * in);
+            lgelu__k()->scale(db, db, net->share, linear->biases);
+            lgelu__k()->scale(aux, aux, net->share, p.rows * in);
+        }
+    }
 }
 static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     const lgelu_node *logits = net->nodes + node->input[0];
-    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double) + sizeof(float));
+    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double));
 }
 static lgelu_status lgelu__squared_error_forward(lgelu_net *net, lgelu_node *node)
 {
@@ -2393,7 +2542,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "input",              NULL,                         NULL,                          NULL,                     0 },
     { "tokens",             NULL,                         NULL,                          NULL,                     0 },
     { "labels",             NULL,                         NULL,                          NULL,                     0 },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     LGELU__KEEPS },
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        lgelu__linear_aux,        LGELU__KEEPS },
     { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
     { "add",                lgelu__add_forward,           lgelu__pass_backward,          NULL,                     LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
     { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     LGELU__KEEPS | LGELU__ADDS },
@@ -2420,56 +2569,78 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* a node with checked inputs; its shape is that of its first input until the builder says otherwise */
-static int lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+/* what a layer can't take; -1, which is what its builder returns */
+static int lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
 {
-    lgelu_node *node;
-    size_t i;
-    int k, learns = 0;
+    char *end = net->message + sizeof net->message - 1;
+    va_list list;
     if (net->status) return -1;
-    if (net->memory) { lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name); return -1; }
-    if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
-        return -1;
+    net->status = status;
+    va_start(list, format);
+    lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__layers[node->op].name, node->name), end, format, list);
+    va_end(list);
+    return -1;
+}
+/* a node with checked inputs, the last one from now on; its shape is that of its first input until the builder says otherwise */
+static lgelu_node *lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+{
+    lgelu_node *node = net->nodes + net->count;
+    int k;
+    if (net->status) return NULL;
+    if (net->memory || net->count >= net->capacity) {
+        if (net->memory) lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name);
+        else lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
+        return NULL;
     }
-    node = net->nodes + net->count;
     memset(node, 0, sizeof *node);
-    for (i = 0; i + 1 < sizeof node->name && name[i]; i++) node->name[i] = name[i];
+    lgelu__say(node->name, node->name + sizeof node->name - 1, "%s%s", net->prefix, name);
     node->op = op;
     node->init = net->init;
     node->deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node->input[0] = a; node->input[1] = b;
     node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
     for (k = 0; k < node->inputs; k++) {
+        const lgelu_node *from = net->nodes + node->input[k];
         if (node->input[k] < 0 || node->input[k] >= net->count) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': input %z is no earlier layer", lgelu__layers[op].name, name, (size_t)k);
-            return -1;
+            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
+            return NULL;
         }
-        learns |= net->nodes[node->input[k]].learns;
-        if (net->nodes[node->input[k]].op >= LGELU__CROSS_ENTROPY || (net->nodes[node->input[k]].op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
-            || (net->nodes[node->input[k]].op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': '%s' can't be its input %z", lgelu__layers[op].name, name, net->nodes[node->input[k]].name, (size_t)k);
-            return -1;
+        if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
+            || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
+            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
+            return NULL;
         }
+        node->learns |= from->learns;
     }
     if (node->inputs) memcpy(node->shape, net->nodes[a].shape, sizeof node->shape);
-    node->learns = learns;
-    return net->count++;
+    net->count++;
+    return node;
+}
+static int lgelu__last(const lgelu_net *net) { return net->count - 1; }
+static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
+{
+    node->weights = lgelu__times(outputs, inputs);
+    node->learns = 1;
+    if (!node->weights || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
+    return lgelu__last(net);
 }
 static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, size_t columns, size_t channels)
 {
-    int i = lgelu__node(net, op, name, -1, -1);
-    if (i < 0) return i;
-    net->nodes[i].shape[0] = rows; net->nodes[i].shape[1] = columns; net->nodes[i].shape[2] = channels;
-    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': shape %z x %z x %z", lgelu__layers[op].name, name, rows, columns, channels);
-        return -1;
-    }
-    return i;
+    lgelu_node *node = lgelu__node(net, op, name, -1, -1);
+    if (!node) return -1;
+    node->shape[0] = rows; node->shape[1] = columns; node->shape[2] = channels;
+    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
 {
     return lgelu__source(net, LGELU__INPUT, name, rows, columns, channels);
+}
+LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+{
+    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
 }
 LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
 {
@@ -2477,36 +2648,39 @@ LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_
 }
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
-    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    node->weights = lgelu__times(node->shape[2], outputs);
-    if (!outputs || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "linear '%s': %z inputs, %z outputs", name, node->shape[2], outputs);
-        return -1;
-    }
+    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    size_t inputs;
+    if (!node) return -1;
+    inputs = node->shape[2];
     node->biases = node->shape[2] = outputs;
+    return lgelu__with_matrix(net, node, outputs, inputs);
+}
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    const lgelu_node *table = net->nodes + embedding;
+    if (!node) return -1;
+    if (embedding < 0 || table >= node || table->op != LGELU__EMBEDDING)
+        return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
+    if (table->shape[2] != node->shape[2])
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node->shape[2]);
+    node->shape[2] = table->weights / table->shape[2];
+    node->shares = embedding + 1;
     node->learns = 1;
-    return i;
+    return lgelu__last(net);
 }
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
-    int i = lgelu__node(net, LGELU__GATE, name, x, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': unknown kind", name); return -1; }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) {
-        lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ must be at least 1", name);
-        return -1;
-    }
-    if (channels && node->shape[2] > 0xFFFFFF) { lgelu__fail(net, LGELU_E_SHAPE, "gate '%s': %z channels", name, node->shape[2]); return -1; }
+    lgelu_node *node = lgelu__node(net, LGELU__GATE, name, x, -1);
+    if (!node) return -1;
+    if ((unsigned)kind > LGELU_GATE_RELU) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "unknown kind");
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) return lgelu__refuse(net, node, LGELU_E_LAMBDA, "λ must be at least 1");
+    if (channels && node->shape[2] > 0xFFFFFF) return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels", node->shape[2]);
     node->gate = kind;
     node->lambda0 = lambda;
     node->hardnesses = channels ? (int)node->shape[2] : 1;
     node->learns |= kind == LGELU_GATE_LAMBDA;
-    return i;
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
 {
@@ -2516,27 +2690,24 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 {
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
-static int lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
+static lgelu_node *lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
 {
-    int i = lgelu__node(net, op, name, a, b);
-    if (i >= 0 && memcmp(net->nodes[a].shape, net->nodes[b].shape, sizeof net->nodes[a].shape)) {
-        const size_t *p = net->nodes[a].shape, *q = net->nodes[b].shape;
-        lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': '%s' is %z x %z x %z, '%s' is %z x %z x %z", lgelu__layers[op].name, name,
-                    net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
-        return -1;
-    }
-    return i;
+    lgelu_node *node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                /* refused as no earlier layer */
+    const size_t *p = net->nodes[a < 0 ? 0 : a].shape, *q = net->nodes[b < 0 ? 0 : b].shape;
+    if (!node || !memcmp(p, q, sizeof node->shape)) return node;
+    lgelu__refuse(net, node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z", net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
+    return NULL;
 }
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
-    if (b < 0) b = net->count;                                        /* refused as no earlier layer */
-    return lgelu__pair(net, LGELU__ADD, name, a, b);
+    return lgelu__pair(net, LGELU__ADD, name, a, b) ? lgelu__last(net) : -1;
 }
 static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int target)
 {
-    int i = lgelu__pair(net, op, name, x, target < 0 ? net->count : target);
-    if (i >= 0) net->nodes[i].shape[0] = net->nodes[i].shape[1] = net->nodes[i].shape[2] = 0;
-    return i;
+    lgelu_node *node = lgelu__pair(net, op, name, x, target);
+    if (!node) return -1;
+    memset(node->shape, 0, sizeof node->shape);
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
@@ -2546,149 +2717,230 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
 {
     return lgelu__loss(net, LGELU__SQUARED_ERROR, name, x, target);
 }
-/* ---- Transformers ---- */
-static int lgelu__refuse(lgelu_net *net, int i, const char *what, size_t n)      /* a shape that the layer can't take */
+LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
-    lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': %s %z", lgelu__layers[net->nodes[i].op].name, net->nodes[i].name, what, n);
-    return -1;
+    lgelu_node *node;
+    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
+    if (!(node = lgelu__node(net, LGELU__DROPOUT, name, x, -1))) return -1;
+    if (!(rate > 0 && rate < 1)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
+    node->rate = rate;
+    return lgelu__last(net);
 }
-static int lgelu__with_matrix(lgelu_net *net, int i, size_t rows, size_t columns)
+
+/* ---- pictures ---- */
+/* a node with a square window (NULL: the whole picture), whose shape is what comes out */
+static lgelu_node *lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
 {
-    if (i < 0) return i;
-    net->nodes[i].weights = lgelu__times(rows, columns);
-    net->nodes[i].learns = 1;
-    return !columns || net->nodes[i].weights > (size_t)-1 / 64 ? lgelu__refuse(net, i, "channels", columns) : i;
+    lgelu_node *node = lgelu__node(net, op, name, x, -1);
+    size_t window[2], d;
+    if (!node) return NULL;
+    window[0] = kernel ? kernel[0] : node->shape[0]; window[1] = kernel ? kernel[0] : node->shape[1];
+    node->stride = stride; node->padding = padding; node->groups = 1;
+    for (d = 0; d < 2; d++) {
+        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
+            lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window[d], stride, padding, node->shape[d]);
+            return NULL;
+        }
+        node->window[d] = window[d];
+        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
+    }
+    return node;
 }
-LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
 {
-    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
+    lgelu_node *node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
+    size_t in;
+    if (!node) return -1;
+    in = node->shape[2];
+    if (!groups || !outputs || in % groups || outputs % groups)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
+    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
+    node->groups = groups;
+    node->shape[2] = outputs;
+    node->biases = bias ? outputs : 0;
+    return lgelu__with_matrix(net, node, outputs, lgelu__times(kernel * kernel, in / groups));
 }
+LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
+    if (!node) return -1;
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
+    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
+    node->momentum = momentum;
+    node->eps = eps;
+    node->learns = 1;
+    return lgelu__last(net);
+}
+LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    lgelu_node *node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
+    if (node && (kernel > 15 || 2 * padding > kernel))
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
+    return node ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+{
+    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding) ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
+{
+    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0) ? lgelu__last(net) : -1;
+}
+LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node *node = lgelu__node(net, LGELU__VIEW, name, x, -1);
+    if (!node) return -1;
+    node->shape[2] *= node->shape[0] * node->shape[1];
+    node->shape[0] = node->shape[1] = 1;
+    return lgelu__last(net);
+}
+
+/* ---- tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
-    int i = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
-    if (i < 0) return i;
-    net->nodes[i].shape[2] = channels;
-    return lgelu__with_matrix(net, i, net->nodes[tokens].shape[2], channels);
+    lgelu_node *node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    size_t words;
+    if (!node) return -1;
+    words = node->shape[2];
+    node->shape[2] = channels;
+    return lgelu__with_matrix(net, node, words, channels);
 }
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__POSITION, name, x, -1);
-    return i < 0 ? i : lgelu__with_matrix(net, i, net->nodes[i].shape[0] * net->nodes[i].shape[1], net->nodes[i].shape[2]);
+    lgelu_node *node = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    return node ? lgelu__with_matrix(net, node, node->shape[0] * node->shape[1], node->shape[2]) : -1;
 }
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
-    if (i < 0) return i;
-    net->nodes[i].biases = 2 * net->nodes[i].shape[2];                /* gains, then shifts: neither decays */
-    net->nodes[i].learns = 1;
-    return i;
+    lgelu_node *node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    if (!node) return -1;
+    node->biases = 2 * node->shape[2];                                /* gains, then shifts: neither decays */
+    node->learns = 1;
+    return lgelu__last(net);
+}
+static int lgelu__one_row(lgelu_net *net, const lgelu_node *node)
+{
+    return node->shape[0] == 1 ? lgelu__last(net) : lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
 }
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
-    int i = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
-    lgelu_node *node;
-    if (i < 0) return i;
-    node = net->nodes + i;
-    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads) return lgelu__refuse(net, i, "its input must be 3·heads times a whole number of channels, not", node->shape[2]);
-    if (node->shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", node->shape[0]);
+    lgelu_node *node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    if (!node) return -1;
+    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node->shape[2]);
     node->shape[2] /= 3;
     node->option[0] = heads; node->option[1] = causal != 0;
-    return i;
-}
-LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
-{
-    int i;
-    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
-    i = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
-    if (i < 0) return i;
-    if (!(rate > 0 && rate < 1)) { lgelu__fail(net, LGELU_E_ARGUMENT, "dropout '%s': the rate must be at least 0 and less than 1", name); return -1; }
-    net->nodes[i].rate = rate;
-    return i;
-}
-LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
-{
-    int i = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    if (i < 0) return i;
-    if (embedding < 0 || embedding >= i || net->nodes[embedding].op != LGELU__EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "linear '%s': only an embedding's matrix can be shared", name);
-        return -1;
-    }
-    if (net->nodes[embedding].shape[2] != net->nodes[i].shape[2]) return lgelu__refuse(net, i, "the embedding has another number of channels than", net->nodes[i].shape[2]);
-    net->nodes[i].shape[2] = net->nodes[embedding].weights / net->nodes[embedding].shape[2];
-    net->nodes[i].shares = embedding + 1;
-    net->nodes[i].learns = 1;
-    return i;
+    return lgelu__one_row(net, node);
 }
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
-    int i = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    lgelu_node *node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
     size_t *s;
-    if (i < 0) return i;
-    s = net->nodes[i].shape;
-    if (!side || s[0] % side || s[1] % side) return lgelu__refuse(net, i, "the picture can't be cut into squares of side", side);
+    if (!node) return -1;
+    s = node->shape;
+    if (!side || s[0] % side || s[1] % side)
+        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
     s[2] *= side * side;
     s[1] = s[0] / side * (s[1] / side);
     s[0] = 1;
-    net->nodes[i].option[0] = side;
-    return i;
+    node->option[0] = side;
+    return lgelu__last(net);
 }
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
-    int i = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
-    if (i < 0) return i;
-    if (net->nodes[i].shape[0] != 1) return lgelu__refuse(net, i, "tokens lie in one row, not in", net->nodes[i].shape[0]);
-    net->nodes[i].shape[1]++;
-    net->nodes[i].biases = net->nodes[i].shape[2];
-    net->nodes[i].learns = 1;
-    return i;
+    lgelu_node *node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    if (!node) return -1;
+    node->shape[1]++;
+    node->biases = node->shape[2];
+    node->learns = 1;
+    return lgelu__one_row(net, node);
 }
 LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
-    int i = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    lgelu_node *node = lgelu__node(net, LGELU__TAKE, name, x, -1);
     size_t tokens;
-    if (i < 0) return i;
-    tokens = net->nodes[i].shape[0] * net->nodes[i].shape[1];
-    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, i, "there are no such tokens, only", tokens);
-    net->nodes[i].option[0] = first; net->nodes[i].option[1] = count;
-    net->nodes[i].shape[0] = net->nodes[i].shape[1] = 1;
-    return i;
+    if (!node) return -1;
+    tokens = node->shape[0] * node->shape[1];
+    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
+    node->option[0] = first; node->option[1] = count;
+    node->shape[0] = node->shape[1] = 1;
+    return lgelu__last(net);
 }
-static const char *lgelu__in_block(char text[32], size_t block, const char *name)     /* h.BLOCK.NAME */
+
+/* ---- whole networks ---- */
+LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
 {
-    char digit[24], *d = digit + sizeof digit, *t = text;
-    *--d = 0;
-    do { *--d = (char)('0' + block % 10); block /= 10; } while (block);
-    *t++ = 'h'; *t++ = '.';
-    while (*d) *t++ = *d++;
-    *t++ = '.';
-    while (*name && t < text + 31) *t++ = *name++;
-    *t = 0;
-    return text;
+    char name[16];
+    int k;
+    for (k = 0; k < count; k++) {
+        lgelu__say(name, name + 15, "fc%z", (size_t)k + 1);
+        x = lgelu_linear(net, name, x, outputs[k]);
+        lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
+        if (k + 1 < count) x = lgelu_gate(net, name, x, kind, lambda);
+    }
+    return x;
+}
+LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
+    x = lgelu_max_pool(net, "pool1", lgelu_gate(net, "gate1", x, kind, lambda), 2, 2, 0);
+    x = lgelu_conv(net, "conv2", x, 16, 5, 1, 0, 1, 1);
+    x = lgelu_max_pool(net, "pool2", lgelu_gate(net, "gate2", x, kind, lambda), 2, 2, 0);
+    x = lgelu_linear(net, "fc1", lgelu_flatten(net, "flatten", x), 120);
+    x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
+    return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
+}
+static int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
+{
+    return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
+}
+LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    char *room = net->prefix + strlen(net->prefix);                   /* names as torchvision's: layer1.0.conv1 */
+    int stage, block;
+    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind, lambda);
+    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
+        size_t stride = stage && !block ? 2 : 1;
+        int y;
+        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
+        y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
+        y = lgelu_gate(net, "gate1", y, kind, lambda);
+        y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
+        if (stride > 1) x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
+        x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+    }
+    *room = 0;
+    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t, int causal)
 {
-    size_t b, hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    float deviation = net->deviation > 0 ? net->deviation : 0.02f, narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
-    char s[32];
+    char *room = net->prefix + strlen(net->prefix);                   /* names as GPT-2's: h.0.attn.c_attn */
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    const float deviation = net->deviation > 0 ? net->deviation : 0.02f;
+    const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    size_t b;
     int y;
     for (b = 0; b < t->layers && !net->status; b++) {
-        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_1"), x);
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_attn"), y, lgelu__times(3, t->width));
-        y = lgelu_attention (net, lgelu__in_block(s, b, "attn"), y, t->heads, causal);
+        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
+        y = lgelu_layer_norm(net, "ln_1", x);
+        y = lgelu_linear    (net, "attn.c_attn", y, lgelu__times(3, t->width));
+        y = lgelu_attention (net, "attn", y, t->heads, causal);
         net->deviation = narrow;
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "attn.c_proj"), y, t->width);
+        y = lgelu_linear    (net, "attn.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, lgelu__in_block(s, b, "attn.drop"), y, t->dropout);
-        x = lgelu_add       (net, lgelu__in_block(s, b, "attn.add"), y, x);
-        y = lgelu_layer_norm(net, lgelu__in_block(s, b, "ln_2"), x);
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_fc"), y, hidden);
-        y = lgelu_gate      (net, lgelu__in_block(s, b, "mlp.gate"), y, t->gate, t->lambda);
+        y = lgelu_dropout   (net, "attn.drop", y, t->dropout);
+        x = lgelu_add       (net, "attn.add", y, x);
+        y = lgelu_layer_norm(net, "ln_2", x);
+        y = lgelu_linear    (net, "mlp.c_fc", y, hidden);
+        y = lgelu_gate      (net, "mlp.gate", y, t->gate, t->lambda);
         net->deviation = narrow;
-        y = lgelu_linear    (net, lgelu__in_block(s, b, "mlp.c_proj"), y, t->width);
+        y = lgelu_linear    (net, "mlp.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, lgelu__in_block(s, b, "mlp.drop"), y, t->dropout);
-        x = lgelu_add       (net, lgelu__in_block(s, b, "mlp.add"), y, x);
+        y = lgelu_dropout   (net, "mlp.drop", y, t->dropout);
+        x = lgelu_add       (net, "mlp.add", y, x);
     }
+    *room = 0;
     return lgelu_layer_norm(net, "ln_f", x);
 }
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
@@ -2716,156 +2968,6 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
     return x;
-}
-LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
-{
-    int k;
-    for (k = 0; k < count; k++) {
-        char fc[] = "fc00", gate[] = "gate00";
-        int digits = k < 9 ? 1 : 2;
-        fc[2 + digits] = gate[4 + digits] = 0;
-        fc[1 + digits] = gate[3 + digits] = (char)('0' + (k + 1) % 10);
-        if (digits > 1) fc[2] = gate[4] = (char)('0' + (k + 1) / 10 % 10);
-        x = lgelu_linear(net, fc, x, outputs[k]);
-        if (k + 1 < count) x = lgelu_gate(net, gate, x, kind, lambda);
-    }
-    return x;
-}
-
-/* ---- builders of pictures ---- */
-/* the window's shape and what comes out; 0 after an error */
-static int lgelu__window(lgelu_net *net, int i, size_t rows, size_t columns, size_t stride, size_t padding)
-{
-    lgelu_node *node = net->nodes + i;
-    size_t window[2], d;
-    window[0] = rows; window[1] = columns;
-    node->stride = stride; node->padding = padding; node->groups = 1;
-    for (d = 0; d < 2; d++) {
-        const char *kind = lgelu__layers[node->op].name;
-        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
-            lgelu__fail(net, LGELU_E_SHAPE, "%s '%s': window of %z, stride %z, padding %z on %z pixels", kind, node->name, window[d], stride, padding, node->shape[d]);
-            return 0;
-        }
-        node->window[d] = window[d];
-        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
-    }
-    return 1;
-}
-LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
-{
-    int i = lgelu__node(net, LGELU__CONV, name, x, -1);
-    lgelu_node *node = net->nodes + i;
-    size_t in;
-    if (i < 0) return i;
-    in = node->shape[2];
-    if (!lgelu__window(net, i, kernel, kernel, stride, padding)) return -1;
-    if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels to %z in %z groups", name, in, outputs, groups);
-        return -1;
-    }
-    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': a depthwise kernel of %z, the largest is 15", name, kernel);
-        return -1;
-    }
-    node->weights = lgelu__times(lgelu__times(kernel * kernel, in / groups), outputs);
-    if (node->weights > (size_t)-1 / 64 || lgelu__times(lgelu__times(node->shape[0], node->shape[1]), outputs) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "convolution '%s': %z channels, %z outputs", name, in, outputs);
-        return -1;
-    }
-    node->groups = groups;
-    node->shape[2] = outputs;
-    node->biases = bias ? outputs : 0;
-    node->learns = 1;
-    return i;
-}
-LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
-{
-    int i = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
-    lgelu_node *node = net->nodes + i;
-    if (i < 0) return i;
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) { lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': momentum must lie in 0 to 1, eps above 0", name); return -1; }
-    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
-    node->momentum = momentum;
-    node->eps = eps;
-    node->learns = 1;
-    return i;
-}
-LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
-{
-    int i = lgelu__node(net, LGELU__MAX_POOL, name, x, -1);
-    if (i >= 0 && (kernel > 15 || 2 * padding > kernel)) {
-        lgelu__fail(net, LGELU_E_SHAPE, "max pool '%s': window of %z, padding %z: at most 15, and half of it", name, kernel, padding);
-        return -1;
-    }
-    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
-}
-LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
-{
-    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
-    return i < 0 || lgelu__window(net, i, kernel, kernel, stride, padding) ? i : -1;
-}
-LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
-{
-    int i = lgelu__node(net, LGELU__AVERAGE_POOL, name, x, -1);
-    return i < 0 || lgelu__window(net, i, net->nodes[i].shape[0], net->nodes[i].shape[1], 1, 0) ? i : -1;
-}
-LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
-{
-    int i = lgelu__node(net, LGELU__VIEW, name, x, -1);
-    size_t *shape = net->nodes[i < 0 ? 0 : i].shape;
-    if (i < 0) return i;
-    shape[2] *= shape[0] * shape[1];
-    shape[0] = shape[1] = 1;
-    return i;
-}
-LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
-{
-    x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
-    x = lgelu_max_pool(net, "pool1", lgelu_gate(net, "gate1", x, kind, lambda), 2, 2, 0);
-    x = lgelu_conv(net, "conv2", x, 16, 5, 1, 0, 1, 1);
-    x = lgelu_max_pool(net, "pool2", lgelu_gate(net, "gate2", x, kind, lambda), 2, 2, 0);
-    x = lgelu_linear(net, "fc1", lgelu_flatten(net, "flatten", x), 120);
-    x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
-    return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
-}
-static const char *lgelu__block_name(char room[32], int stage, int block, const char *part)    /* torchvision's: layer1.0.conv1 */
-{
-    size_t n = 0;
-    const char *p;
-    int number[2], k;
-    number[0] = stage + 1; number[1] = block;
-    for (p = "layer"; *p; p++) room[n++] = *p;
-    for (k = 0; k < 2; k++) {
-        if (number[k] > 9) room[n++] = (char)('0' + number[k] / 10 % 10);
-        room[n++] = (char)('0' + number[k] % 10);
-        room[n++] = '.';
-    }
-    for (p = part; *p && n < 31; p++) room[n++] = *p;
-    room[n] = 0;
-    return room;
-}
-static int lgelu__conv_norm(lgelu_net *net, int stage, int block, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
-{
-    char name[32];
-    x = lgelu_conv(net, lgelu__block_name(name, stage, block, conv), x, width, kernel, stride, kernel / 2, 1, 0);
-    return lgelu_batch_norm(net, lgelu__block_name(name, stage, block, norm), x, 0.1f, 1e-5f);
-}
-LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
-{
-    char name[32];
-    int stage, block;
-    x = lgelu_batch_norm(net, "bn1", lgelu_conv(net, "conv1", x, width, 3, 1, 1, 1, 0), 0.1f, 1e-5f);
-    x = lgelu_gate(net, "gate1", x, kind, lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
-        size_t stride = stage && !block ? 2 : 1;
-        int y = lgelu__conv_norm(net, stage, block, "conv1", "bn1", x, width, 3, stride);
-        y = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate1"), y, kind, lambda);
-        y = lgelu__conv_norm(net, stage, block, "conv2", "bn2", y, width, 3, 1);
-        if (stride > 1) x = lgelu__conv_norm(net, stage, block, "downsample.0", "downsample.1", x, width, 1, stride);
-        y = lgelu_add(net, lgelu__block_name(name, stage, block, "add"), y, x);
-        x = lgelu_gate(net, lgelu__block_name(name, stage, block, "gate2"), y, kind, lambda);
-    }
-    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
 /* ---- the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write to
@@ -2927,13 +3029,19 @@ static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_m
         if (b->to < node->buffer[LGELU__VALUE].to) b->to = node->buffer[LGELU__VALUE].to;
         lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
     }
+    for (j = i + 1; node->shares && j < n; j++) if (net->nodes[j].shares == node->shares) readers++;      /* whoever writes a gradient first must be the last */
+    if (node->op == LGELU__LINEAR && train && writers == 1 && !readers && loss == LGELU__CROSS_ENTROPY && bytes > LGELU__LARGE) {
+        node->absorbed = 1;
+        writers = 0;
+        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
+    }
     lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train && node->learns ? end - 1 - i : last < end ? last : i);
     train = train && node->learns;
     if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
-    node->overwrites = train && writers == 1 && !readers && node->op > LGELU__LABELS && node->host == i && loss == LGELU__CROSS_ENTROPY;
-    if (node->overwrites) { node->buffer[LGELU__VALUE].to = end - 1 - i; writers = 0; }         /* softmax - 1[label], where the logits stood */
     lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
     lgelu__live(&node->buffer[LGELU__SCRATCH], train && scratch ? bytes : 0, writes, written);
+    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[x = node->input[0]].absorbed)
+        lgelu__live(&node->buffer[LGELU__SCRATCH], LGELU__PART * net->nodes[x].shape[2] * sizeof(float), i, end - 1 - i);
 }
 static void lgelu__lend(lgelu_net *net)                               /* gradients that need no buffer of their own, from the last node up */
 {
@@ -3088,8 +3196,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     int i;
     if (!need) return net->status;
     if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, memory ? bytes : (size_t)0);
-    memset(memory, 0, need);
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
+    memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
+    memset(net->arena, 0, net->arena_bytes);                          /* not the room for products: what no thread needs takes no memory */
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
@@ -3147,10 +3256,37 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- running ---- */
-static lgelu_status lgelu__run(lgelu_net *net)
+typedef struct { lgelu_net *net; void (*run)(lgelu_net *net); } lgelu__net_work;
+
+static void lgelu__net_crew(void *with, const lgelu_threads *crew)
+{
+    const lgelu__net_work *p = (const lgelu__net_work *)with;
+    lgelu_threads own = p->net->threads;
+    p->net->threads = *crew;
+    p->run(p->net);
+    p->net->threads = own;
+}
+/* run(net) with a crew, where there is work enough for one: 2^20 fma or so */
+static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
+{
+    lgelu_threads own = net->threads;
+    lgelu__net_work with;
+    double work = 0;
+    int i;
+    with.net = net; with.run = run;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (node->op >= LGELU__LINEAR) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
+    }
+    if (work < 1e6) run(net);
+    else lgelu__with_crew(&own, lgelu__net_crew, &with);
+    return net->status;
+}
+static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
     net->loss = 0;
+    net->share = 1;
     net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
@@ -3158,13 +3294,12 @@ static lgelu_status lgelu__run(lgelu_net *net)
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
             if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
-                return lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name);
+                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name); return; }
         }
-        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return net->status;
+        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return;
     }
-    if (!(net->loss - net->loss <= 0)) return lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
-    net->pending = 1;
-    return LGELU_OK;
+    if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    else net->pending = 1;
 }
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
 {
@@ -3173,7 +3308,7 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
     net->samples = samples;
     net->from = net->tokens = 0;
-    return lgelu__run(net);
+    return lgelu__share(net, lgelu__run_forward);
 }
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
 {
@@ -3192,16 +3327,11 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
         return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
     net->samples = 1;
     net->from = from; net->tokens = count;
-    return lgelu__run(net);
+    return lgelu__share(net, lgelu__run_forward);
 }
-LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+static void lgelu__run_backward(lgelu_net *net)
 {
     int i, k;
-    if (net->status) return net->status;
-    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
-    net->pending = 0;                                                 /* its buffers are used up */
-    net->share = share;
-    net->gradient_scale = 1;
     for (i = 0; i < net->count; i++) net->nodes[i].written = net->nodes[i].begun = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
@@ -3222,7 +3352,15 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
         }
     }
     net->fresh = 0;
-    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+{
+    if (net->status) return net->status;
+    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
+    net->pending = 0;                                                 /* its buffers are used up */
+    net->share = share;
+    net->gradient_scale = 1;
+    return lgelu__share(net, lgelu__run_backward);
 }
 /* what runs over all the parameters, in pieces of LGELU__PIECE: the sum of squares, the update */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
@@ -3296,23 +3434,37 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
     if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
     net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
 }
-/* λ of the step to come: learned up to hardening.begin, then driven, the last step running at the target */
-static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
+static lgelu_node *lgelu__gate_of(lgelu_net *net, int k)              /* NULL: its λ is not learned */
+{
+    int i;
+    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= k; i++) {}
+    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+}
+LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_hardening hardening = plan->hardening;
-    long begin = hardening.begin, next = net->step + 1, every = plan->harden_every;
-    if (net->lambda[k] > FLT_MAX) return;                             /* ReLU already */
-    if (!(hardening.target > 0) || net->step <= begin) lgelu__update_hardness(net, plan, o, k);
-    if (!(hardening.target > 0) || net->step < begin) return;
-    if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+    const long begin = hardening.begin, every = plan->harden_every;
+    long next = net->step + 1;
+    int k;
+    if (net->status) return net->status;
+    if (!net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
     if (every > 1) next = begin + (next - begin + every - 1) / every * every;
     hardening.h = net->hardness;                                      /* linear in the s that was learned */
-    net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+    for (k = 0; k < net->hardnesses; k++) {
+        const lgelu_node *node = lgelu__gate_of(net, k);
+        if (!node) continue;
+        if (hardening.target > 0 && net->step >= begin && !(net->lambda[k] > FLT_MAX)) {      /* beyond: ReLU already */
+            if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
+            net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+        }
+        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
+    }
+    return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
-    int i, k;
+    int k;
     if (net->status) return net->status;
     if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
@@ -3322,14 +3474,10 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     lgelu__update(net, plan, &o, 0, net->matrices);
     o.weight_decay = 0;                                               /* none for biases */
     lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA)
-            for (k = node->hardness; k < node->hardness + node->hardnesses; k++) {
-                lgelu__update_lambda(net, plan, &o, k);
-                if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
-            }
-    }
+    for (k = 0; k < net->hardnesses; k++)                             /* learned up to hardening.begin, then driven */
+        if (lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!(plan->hardening.target > 0) || net->step <= plan->hardening.begin))
+            lgelu__update_hardness(net, plan, &o, k);
+    if (lgelu_net_harden(net, plan)) return net->status;
     if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
         memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
                (size_t)net->hardnesses * sizeof *net->lambda);
@@ -3370,11 +3518,9 @@ LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
     float s = lgelu__free(&net->hardness, lambda);
-    int i;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
     if (!(lambda >= 1) || s != s) return LGELU_E_LAMBDA;
-    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= hardness; i++) {}
-    if (net->nodes[i].gate != LGELU_GATE_LAMBDA) return LGELU_E_ARGUMENT;
+    if (!lgelu__gate_of(net, hardness)) return LGELU_E_ARGUMENT;
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
     return LGELU_OK;
@@ -3943,56 +4089,56 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 /* ==== [K] KERNELS ================================================================================================== */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
 static const float lgelu__middle[8][16] = {  /* minus the centre; Φ(z) in powers of the distance from it */
-    { 0, -0.430001587f, -0.881499827f, -1.33301008f, -1.7715987f, -2.20139527f, -2.59755373f, -2.99965763f,
-      0, 2.99965763f, 2.59755373f, 2.20139527f, 1.7715987f, 1.33301008f, 0.881499827f, 0.430001587f },
-    { 0.5f, 0.666402757f, 0.810976326f, 0.908735752f, 0.961769402f, 0.986145973f, 0.995305479f, 0.998648584f,
-      0.5f, 0.00135141611f, 0.00469452143f, 0.0138540268f, 0.038230598f, 0.0912642479f, 0.189023674f, 0.333597243f },
-    { 0.398942262f, 0.363713354f, 0.270506412f, 0.164080769f, 0.0830577165f, 0.0353658311f, 0.0136695923f, 0.00443640165f,
-      0.398942262f, 0.00443640165f, 0.0136695923f, 0.0353658311f, 0.0830577165f, 0.164080769f, 0.270506412f, 0.363713354f },
-    { 0, -0.0781988576f, -0.119225748f, -0.109360792f, -0.0735724941f, -0.038927041f, -0.0177537631f, -0.0066538509f,
-      0, 0.0066538509f, 0.0177537631f, 0.038927041f, 0.0735724941f, 0.109360792f, 0.119225748f, 0.0781988576f },
-    { -0.0664877817f, -0.0494100712f, -0.0100530833f, 0.0212457925f, 0.0296040941f, 0.0226705503f, 0.0130943693f, 0.00591382338f,
-      -0.0664877817f, 0.00591382338f, 0.0130943693f, 0.0226705503f, 0.0296040941f, 0.0212457925f, -0.0100530833f, -0.0494100712f },
-    { 0, 0.0183543172f, 0.0220905002f, 0.01115683f, -0.000846708135f, -0.00599211967f, -0.00554414606f, -0.00332545f,
-      0, 0.00332545f, 0.00554414606f, 0.00599211967f, 0.000846708135f, -0.01115683f, -0.0220905002f, -0.0183543172f },
-    { 0.00987197366f, 0.00580372848f, -0.00233819569f, -0.00612362195f, -0.00413724361f, -0.000776303641f, 0.000895483536f, 0.00110185635f,
-      0.00987197366f, 0.00110185635f, 0.000895483536f, -0.000776303641f, -0.00413724361f, -0.00612362195f, -0.00233819569f, 0.00580372848f },
-    { 0, -0.00297257397f, -0.00265611848f, -0.000333744945f, 0.00125699711f, 0.00114283536f, 0.00035202998f, -0.000113515023f,
-      0, 0.000113515023f, -0.00035202998f, -0.00114283536f, -0.00125699711f, 0.000333744945f, 0.00265611848f, 0.00297257397f }
+    { 0, -0.449999839f, -0.922495008f, -1.39499366f, -1.84499788f, -2.30421972f, -2.75370336f, -3.20005655f,
+      0, 3.20005655f, 2.75370336f, 2.30421972f, 1.84499788f, 1.39499366f, 0.922495008f, 0.449999839f },
+    { 0.5f, 0.673644722f, 0.821864784f, 0.918491125f, 0.967481077f, 0.989394844f, 0.997053742f, 0.999312997f,
+      0.5f, 0.000687003136f, 0.00294625759f, 0.0106051564f, 0.0325189233f, 0.0815088749f, 0.178135216f, 0.326355278f },
+    { 0.398942262f, 0.360526979f, 0.260686427f, 0.150778681f, 0.0727339387f, 0.0280531924f, 0.00900135934f, 0.00238365657f,
+      0.398942262f, 0.00238365657f, 0.00900135934f, 0.0280531924f, 0.0727339387f, 0.150778681f, 0.260686427f, 0.360526979f },
+    { 0, -0.0811185017f, -0.120241053f, -0.105167784f, -0.0670970082f, -0.0323203057f, -0.0123934988f, -0.00381391123f,
+      0, 0.00381391123f, 0.0123934988f, 0.0323203057f, 0.0670970082f, 0.105167784f, 0.120241053f, 0.0811185017f },
+    { -0.0664876178f, -0.0479188189f, -0.00647515198f, 0.0237726253f, 0.0291425381f, 0.0201490726f, 0.00987592246f, 0.00367100188f,
+      -0.0664876178f, 0.00367100188f, 0.00987592246f, 0.0201490726f, 0.0291425381f, 0.0237726253f, -0.00647515198f, -0.0479188189f },
+    { 0, 0.0189083684f, 0.0215384699f, 0.00924765412f, -0.00225665513f, -0.00622435892f, -0.00473627495f, -0.0023017358f,
+      0, 0.0023017358f, 0.00473627495f, 0.00622435892f, 0.00225665513f, -0.00924765412f, -0.0215384699f, -0.0189083684f },
+    { 0.00986724533f, 0.00544218905f, -0.00294725015f, -0.00611070916f, -0.00354135805f, -0.000168525759f, 0.0011176297f, 0.000920844963f,
+      0.00986724533f, 0.000920844963f, 0.0011176297f, -0.000168525759f, -0.00354135805f, -0.00611070916f, -0.00294725015f, 0.00544218905f },
+    { 0, -0.00288314442f, -0.00248362357f, -1.65640395e-05f, 0.00133185205f, 0.000971705129f, 0.000178361166f, -0.000173090782f,
+      0, 0.000173090782f, -0.000178361166f, -0.000971705129f, -0.00133185205f, 1.65640395e-05f, 0.00248362357f, 0.00288314442f }
 };
 static const float lgelu__slope[8][16] = {  /* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
-    { 0, -0.580490947f, -0.751791596f, -1.28999412f, -1.73717761f, -2.16700673f, -2.59790206f, -2.94941211f,
-      0, 2.94941211f, 2.59790206f, 2.16700673f, 1.73717761f, 1.28999412f, 0.751791596f, 0.580490947f },
+    { 0, -0.580490947f, -0.751791537f, -1.28999412f, -1.73717761f, -2.16700673f, -2.59790206f, -2.94941211f,
+      0, 2.94941211f, 2.59790206f, 2.16700673f, 1.73717761f, 1.28999412f, 0.751791537f, 0.580490947f },
     { 0.5f, 0.914882362f, 1, 1.12542129f, 1.11208963f, 1.06749892f, 1.03079033f, 1.01360226f,
-      0.5f, -0.0136021972f, -0.0307903886f, -0.0674989223f, -0.112089694f, -0.125421226f, -3.09463566e-08f, 0.0851176381f },
-    { 0.797884405f, 0.56058073f, 0.431493938f, 0.0583161339f, -0.0897971764f, -0.10278061f, -0.0648595095f, -0.0345105082f,
-      0.797884405f, -0.0345105082f, -0.0648595095f, -0.10278061f, -0.0897971764f, 0.0583161339f, 0.431493938f, 0.56058073f },
+      0.5f, -0.0136021972f, -0.0307903886f, -0.0674989223f, -0.112089694f, -0.125421226f, -5.22731192e-09f, 0.0851176381f },
+    { 0.797884405f, 0.56058073f, 0.431493998f, 0.0583161339f, -0.0897971764f, -0.10278061f, -0.0648595095f, -0.0345105082f,
+      0.797884405f, -0.0345105082f, -0.0648595095f, -0.10278061f, -0.0897971764f, 0.0583161339f, 0.431493998f, 0.56058073f },
     { 0, -0.358381093f, -0.388284981f, -0.261561185f, -0.0752707943f, 0.0287471619f, 0.0487692058f, 0.0356987789f,
       0, -0.0356987789f, -0.0487692058f, -0.0287471619f, 0.0752707943f, 0.261561185f, 0.388284981f, 0.358381093f },
-    { -0.265939683f, -0.0985840112f, -0.0181926992f, 0.141170129f, 0.117895581f, 0.04333812f, -0.00524800457f, -0.0161244068f,
-      -0.265939683f, -0.0161244068f, -0.00524800457f, 0.04333812f, 0.117895581f, 0.141170129f, -0.0181926992f, -0.0985840112f },
-    { 0, 0.117576778f, 0.113987111f, 0.0229939036f, -0.0388825089f, -0.0399562642f, -0.0158077478f, -0.0012780379f,
-      0, 0.0012780379f, 0.0158077478f, 0.0399562642f, 0.0388825089f, -0.0229939036f, -0.113987111f, -0.117576778f },
-    { 0.0590088144f, 0.00804333761f, -0.0153417755f, -0.0388630517f, -0.0130638089f, 0.00860928651f, 0.0107412338f, 0.00545387622f,
-      0.0590088144f, 0.00545387622f, 0.0107412338f, 0.00860928651f, -0.0130638089f, -0.0388630517f, -0.0153417755f, 0.00804333761f },
-    { 0, -0.0213799868f, -0.015994072f, 0.00458610151f, 0.0114729945f, 0.00467792992f, -0.00178226898f, -0.00261270371f,
-      0, 0.00261270371f, 0.00178226898f, -0.00467792992f, -0.0114729945f, -0.00458610151f, 0.015994072f, 0.0213799868f }
+    { -0.265939683f, -0.0985840112f, -0.0181945506f, 0.141170129f, 0.117895581f, 0.04333812f, -0.00524800457f, -0.0161244068f,
+      -0.265939683f, -0.0161244068f, -0.00524800457f, 0.04333812f, 0.117895581f, 0.141170129f, -0.0181945506f, -0.0985840112f },
+    { 0, 0.117576778f, 0.113990359f, 0.0229939036f, -0.0388825089f, -0.0399562642f, -0.0158077478f, -0.0012780379f,
+      0, 0.0012780379f, 0.0158077478f, 0.0399562642f, 0.0388825089f, -0.0229939036f, -0.113990359f, -0.117576778f },
+    { 0.0590088144f, 0.00804333761f, -0.0153029356f, -0.0388630517f, -0.0130638089f, 0.00860928651f, 0.0107412338f, 0.00545387622f,
+      0.0590088144f, 0.00545387622f, 0.0107412338f, 0.00860928651f, -0.0130638089f, -0.0388630517f, -0.0153029356f, 0.00804333761f },
+    { 0, -0.0213799868f, -0.0160958022f, 0.00458610151f, 0.0114729945f, 0.00467792992f, -0.00178226898f, -0.00261270371f,
+      0, 0.00261270371f, 0.00178226898f, -0.00467792992f, -0.0114729945f, -0.00458610151f, 0.0160958022f, 0.0213799868f }
 };
 static const float lgelu__bell[7][16] = {  /* φ(z) in powers of the same distance */
     { 0.398942292f, 0.337083906f, 0.300732583f, 0.173603565f, 0.0882279426f, 0.0381245203f, 0.0136572318f, 0.00515156658f,
       0.398942292f, 0.00515156658f, 0.0136572318f, 0.0381245203f, 0.0882279426f, 0.173603565f, 0.300732583f, 0.337083906f },
-    { 0, -0.195674151f, -0.226088256f, -0.223947585f, -0.153267622f, -0.0826160908f, -0.0354801491f, -0.0151940929f,
-      0, 0.0151940929f, 0.0354801491f, 0.0826160908f, 0.153267622f, 0.223947585f, 0.226088256f, 0.195674151f },
-    { -0.199473068f, -0.111748055f, -0.0653805956f, 0.0576434098f, 0.089012593f, 0.0704525858f, 0.0392583683f, 0.0198310371f,
-      -0.199473068f, 0.0198310371f, 0.0392583683f, 0.0704525858f, 0.089012593f, 0.0576434098f, -0.0653805956f, -0.111748055f },
-    { 0, 0.0868460536f, 0.0917521268f, 0.049863629f, -0.000451672502f, -0.023351308f, -0.0221702084f, -0.0144320289f,
-      0, 0.0144320289f, 0.0221702084f, 0.023351308f, 0.000451672502f, -0.049863629f, -0.0917521268f, -0.0868460536f },
-    { 0.0499491878f, 0.0152197881f, -0.000913890603f, -0.0304725394f, -0.0220607072f, -0.00496483827f, 0.00458434457f, 0.00568336807f,
-      0.0499491878f, 0.00568336807f, 0.00458434457f, -0.00496483827f, -0.0220607072f, -0.0304725394f, -0.000913890603f, 0.0152197881f },
-    { 0, -0.0200585928f, -0.018454561f, -0.00215766416f, 0.00763860811f, 0.00679122889f, 0.00207544072f, -0.00045376597f,
-      0, 0.00045376597f, -0.00207544072f, -0.00679122889f, -0.00763860811f, 0.00215766416f, 0.018454561f, 0.0200585928f },
-    { -0.00925328396f, -0.00341247069f, 0.00386542664f, 0.00524455123f, 0.00154186238f, -0.00157073815f, -0.00165917445f, -0.000706324005f,
-      -0.00925328396f, -0.000706324005f, -0.00165917445f, -0.00157073815f, 0.00154186238f, 0.00524455123f, 0.00386542664f, -0.00341247069f }
+    { 0, -0.195674151f, -0.226088271f, -0.223947585f, -0.153267622f, -0.0826160908f, -0.0354801491f, -0.0151940929f,
+      0, 0.0151940929f, 0.0354801491f, 0.0826160908f, 0.153267622f, 0.223947585f, 0.226088271f, 0.195674151f },
+    { -0.199473068f, -0.111748055f, -0.0653775409f, 0.0576434098f, 0.089012593f, 0.0704525858f, 0.0392583683f, 0.0198310371f,
+      -0.199473068f, 0.0198310371f, 0.0392583683f, 0.0704525858f, 0.089012593f, 0.0576434098f, -0.0653775409f, -0.111748055f },
+    { 0, 0.0868460536f, 0.0917460173f, 0.049863629f, -0.000451672502f, -0.023351308f, -0.0221702084f, -0.0144320289f,
+      0, 0.0144320289f, 0.0221702084f, 0.023351308f, 0.000451672502f, -0.049863629f, -0.0917460173f, -0.0868460536f },
+    { 0.0499491878f, 0.0152197881f, -0.00106722536f, -0.0304725394f, -0.0220607072f, -0.00496483827f, 0.00458434457f, 0.00568336807f,
+      0.0499491878f, 0.00568336807f, 0.00458434457f, -0.00496483827f, -0.0220607072f, -0.0304725394f, -0.00106722536f, 0.0152197881f },
+    { 0, -0.0200585928f, -0.0176318623f, -0.00215766416f, 0.00763860811f, 0.00679122889f, 0.00207544072f, -0.00045376597f,
+      0, 0.00045376597f, -0.00207544072f, -0.00679122889f, -0.00763860811f, 0.00215766416f, 0.0176318623f, 0.0200585928f },
+    { -0.00925328396f, -0.00341247069f, 0.0027042157f, 0.00524455123f, 0.00154186238f, -0.00157073815f, -0.00165917445f, -0.000706324005f,
+      -0.00925328396f, -0.000706324005f, -0.00165917445f, -0.00157073815f, 0.00154186238f, 0.00524455123f, 0.0027042157f, -0.00341247069f }
 };
 static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
@@ -4000,8 +4146,19 @@ static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first
 static const float lgelu__tail[7] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
     0.999988556f, -2.99683022f, 14.6954298f, -90.3431168f, 524.334595f, -2131.43286f, 4112.5791f
 };
-static const float lgelu__tanh[4] = {  /* -2√(2/π)·log2(e)·(1, 0.044715), each in two floats */
-    -2.30220819f, -1.29484024e-08f, -0.102943242f, 2.01619854e-09f
+static const float lgelu__tanh[8] = {  /* -√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats */
+    -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f, 1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
+};
+static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
+    { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
+    { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f, -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
+    { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f, 0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
+    { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f, -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
+    { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f, -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
+    { -0.102419518f, -0.113940671f, -0.0283484068f, 0.0405373238f, 0.0295845531f, 0.00585780432f, -0.00404813886f, -0.00329314033f },
+    { -0.0305969641f, 0.0166673791f, 0.0394853018f, 0.00708724558f, -0.0102800829f, -0.00724567333f, -0.00121024565f, 0.00106230017f },
+    { 0.0234531406f, 0.0194804873f, -0.00426212465f, -0.00970749464f, -0.00107377418f, 0.00226373691f, 0.00151448802f, 9.11510288e-05f },
+    { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f, 0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
 /* byte j: the j-th lane that is set; the place of lane j among those set */
 static const uint32_t lgelu__pack4[16] = {
@@ -4013,12 +4170,12 @@ static const uint32_t lgelu__unpack4[16] = {
 
 /* what one λ comes to. The tail's constants, which take longer, are made when a number needs them */
 typedef struct {
-    float lambda, step, last, left, right;   /* λ; λ/0.43; the middle ends at 3.195/λ; f is -0 up to left and x from right on */
+    float lambda, step, last, left, right;   /* λ; λ/0.45; the middle ends at 3.365/λ; f is -0 up to left and x from right on */
     float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)); below deep results may be tiny */
 } lgelu__gate;
 
 /* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
-enum { LGELU__LARGE = 8 << 20 };            /* floats: in no cache */
+enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
 
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
 
@@ -4034,8 +4191,8 @@ static lgelu__gate lgelu__prepare(float lambda)
     lgelu__gate g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     const float r = 1 / lambda;
     g.lambda = lambda;
-    g.step = lambda * 2.3255814f;
-    g.last = 3.195f * r;
+    g.step = lambda * 2.22222233f;
+    g.last = 3.365f * r;
     g.left = (lambda < 1 ? -16.5f : -14.44f) * r;   /* f = -2^-150 */
     g.right = 5.6f * r;
     return g;
@@ -4524,13 +4681,8 @@ LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
     for (j = 0; j < 4; j++) { t[j] = p[n]; n += m >> j & 1; }
     return v_select(k, v_load(t), a);
 }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)
-{
-    uint8x16x2_t r;
-    r.val[0] = vreinterpretq_u8_f32(vld1q_f32(t));
-    r.val[1] = vreinterpretq_u8_f32(vld1q_f32(t + 4));
-    return vreinterpretq_f32_u8(vqtbl2q_u8(r, i));
-}
+/* one load: a pair put together of two goes through the stack with gcc 12 */
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
 LGELU__WORD int  m_all    (m_t a)                         { return vminvq_u32(a) != 0; }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return vbicq_u32(a, b); }
 LGELU__WORD v_t  v_fold   (v_t x)                         { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
@@ -4664,12 +4816,12 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 
 /* ---- the gate ---- */
 /* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
-     middle   abs(z) < 3.195: Φ on 15 intervals of 0.43 around the multiples of it, so that rounding to the nearest gives the number and
-              both signs are alike; d = λx - centre by one fma; Φ = c + d·r(d), r of degree 5; y = xΦ. The centre is such that c is all
-              but a float for z < 0 and 1 - c is one for z > 0 (Gal), and the fit is close where the roundings are bad: under 2 ulp.
+     middle   abs(z) < 3.365: Φ on 15 intervals of 0.45 around the multiples of it, so that rounding to the nearest gives the number and
+              both signs are alike; d = λx - centre by one fma; Φ = c + d·r(d), r of degree 5; y = xΦ, and the rounding of Φ
+              made good. The centre is such that c is all but a float for z < 0 and 1 - c is one for z > 0 (Gal).
      beyond   y = max(x, 0) - aQ, aQ = 2^(k1 x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, k1 in two floats, w = 1/z², P of
               degree 6, 2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole numbers.
-     f'       abs(z) < 3.1: like Φ, one centre on the root -0.7517915, so that the value stays relatively exact there.
+     f'       abs(z) < 3.1: like Φ, intervals of 0.43, one centre on the root -0.7517915, so that the value stays relatively exact there.
               Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
      x²φ      φ on the intervals of f' and with their d; beyond, from the same exponential.
    Which lanes are beyond does not depend on their neighbours: they are packed and done together, a branch only skips what no lane
@@ -4751,6 +4903,18 @@ LGELU__WORD v_t LGELU__FN(half)(v_t a)
     return v_float(n_select(n_gt(n_set(0x01000000), b), s, n_sub(b, n_set(0x00800000))));
 }
 
+/* c(1 + e)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
+LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e)
+{
+    const v_t big = v_set(1.490116119384765625e-8f);
+    v_t t[2], f[2];
+    v_each(r[u] = v_fma(c[u], e[u], c[u]);)
+    v_each(t[u] = v_add(c[u], big);)
+    v_each(f[u] = v_fma(c[u], e[u], v_sub(c[u], v_sub(t[u], big)));)
+    v_each(t[u] = v_float(n_sub(v_bits(v_add(t[u], f[u])), v_bits(big)));)
+    v_each(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
+}
+
 /* beyond the middle: aQ = 2^(k1 x²)·(1 - w·P(w))/(λ√(2π)), w = 1/z² */
 LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g)
 {
@@ -4762,22 +4926,21 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g)
     v_each(w[u] = v_div(g->w, s[u]);)
     v_each(l[u] = v_fms(x[u], x[u], s[u]);)
     v_each(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_each(f[u] = v_fma(s[u], g->k2, f[u]);)
-    v_each(f[u] = v_fma(l[u], g->k1, f[u]);)
+    v_each(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
+    v_each(f[u] = v_add(f[u], l[u]);)
     LGELU__FN(exp2m1)(s, f);
     LGELU__FN(tail)(p, w);
     v_each(s[u] = v_fma(f[u], s[u], v_set(lgelu__exp2[0]));)
     v_each(s[u] = v_fma(f[u], s[u], v_set(0));)
     v_each(p[u] = v_fms(w[u], p[u], g->cl);)
-    v_each(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
-    v_each(r[u] = v_fma(r[u], g->c, g->c);)
+    v_each(p[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
+    v_each(r[u] = v_fma(p[u], g->c, g->c);)
     v_each(s[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
     v_each(s[u] = v_sub(v_max(v_set(-0.0f), x[u]), s[u]);)
     v_each(deep[u] = v_lt(t[u], g->deep);)
     if (m_any(m_or(deep[0], deep[1]))) {
-        n_t n[2];
-        v_each(n[u] = n_sub(v_bits(t[u]), v_bits(magic));)
-        LGELU__FN(assemble)(r, n);
+        v_each(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
+        LGELU__FN(lowered)(r, t, p);
         v_each(s[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), s[u]);)
     }
     v_each(x[u] = s[u];)
@@ -4786,7 +4949,7 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g)
 /* xΦ(λx) in the middle, two vectors in place */
 LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
 {
-    v_t a[2], t[2], d[2], q[2];
+    v_t a[2], c[2], d[2], e[2], q[2], t[2];
     i_t i[2];
     v_each(a[u] = v_fold(x[u]);)
     v_each(t[u] = v_fma(a[u], g->step, v_set(12582912.0f));)
@@ -4797,8 +4960,10 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
     v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[4], i[u]));)
     v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[3], i[u]));)
     v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[2], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
-    v_each(x[u] = v_mul(a[u], q[u]);)
+    v_each(c[u] = v_base(v_signed(lgelu__middle[1], i[u]), x[u]);)
+    v_each(e[u] = v_fma(d[u], q[u], c[u]);)
+    v_each(q[u] = v_fma(d[u], q[u], v_sub(c[u], e[u]));)                     /* what the rounding of Φ lost */
+    v_each(x[u] = v_fma(a[u], e[u], v_mul(a[u], q[u]));)
 }
 
 /* the ReLU of what is not within the middle, x/2 where it is tiny; near: the lanes that are neither and belong to `beyond` */
@@ -4892,7 +5057,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
         return;
     }
     g = lgelu__prepare(lambda);
-    if (y != x && n >= LGELU__LARGE) {                    /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
+    if (y != x && n >= LGELU__STREAM) {                   /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
         float t[512];
         size_t j, m;
         for (i = 0; i < n; i += m) {
@@ -4957,8 +5122,8 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(w[u] = v_div(g->w, s[u]);)
     v_each(l[u] = v_fms(x[u], x[u], s[u]);)
     v_each(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_each(f[u] = v_fma(s[u], g->k2, f[u]);)
-    v_each(f[u] = v_fma(l[u], g->k1, f[u]);)
+    v_each(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
+    v_each(f[u] = v_add(f[u], l[u]);)
     LGELU__FN(exp2m1)(l, f);
     LGELU__FN(tail)(p, w);
     v_each(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
@@ -5260,88 +5425,144 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 }
 
 /* ---- the tanh approximation ---- */
-/* 2u·log2(e) = abs(x)·(A + B x²), A and B in two floats, x² with its residue: 2^-that = E = (1 + e)·2^n by three exact reductions
-   of one term each (1e-7). x σ(2u) is x/(1 + E) for x > 0 and x E/(1 + E) for x < 0, without cancellation: under 3 ulp.
-   f' = (1 + wDE/(1 + E))/(1 + E) at w = x > 0 and (1 - wD/(1 + E))·E/(1 + E) at -w, D = 2u'. */
-LGELU__WORD void LGELU__FN(sigmoid)(v_t *w, v_t *e, n_t *n, v_t *E)
+/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one division.
+   x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in
+   between tiny: -abs(x)·2^-t, added up unrounded to half a unit.
+   f' is a table of its values like the gate's for abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
+LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* -log2(e)·v = n + f; t holds n */
 {
-    const v_t magic = v_set(12582912.0f), one = v_set(1);
-    const n_t bias = v_bits(magic);
-    v_t s[2], l[2], h[2], t[2], f[2];
-    v_each(w[u] = v_max(v_set(7.888609e-31f), v_min(v_set(11), w[u]));)
-    v_each(s[u] = v_mul(w[u], w[u]);)
-    v_each(l[u] = v_fms(w[u], w[u], s[u]);)
-    v_each(h[u] = v_mul(s[u], v_set(lgelu__tanh[2]));)
-    v_each(l[u] = v_fma(l[u], v_set(lgelu__tanh[2]), v_fma(s[u], v_set(lgelu__tanh[3]), v_fms(s[u], v_set(lgelu__tanh[2]), h[u])));)
-    v_each(l[u] = v_add(l[u], v_set(lgelu__tanh[1]));)
-    v_each(t[u] = v_fma(w[u], v_set(lgelu__tanh[0]), magic);)
-    v_each(n[u] = n_sub(v_bits(t[u]), bias);)
-    v_each(f[u] = v_fma(w[u], v_set(lgelu__tanh[0]), v_sub(magic, t[u]));)
-    v_each(t[u] = v_fma(w[u], h[u], magic);)
-    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    v_each(f[u] = v_add(f[u], v_fma(w[u], l[u], v_fma(w[u], h[u], v_sub(magic, t[u]))));)
-    v_each(t[u] = v_add(f[u], magic);)
-    v_each(n[u] = n_add(n[u], n_sub(v_bits(t[u]), bias));)
-    v_each(f[u] = v_add(f[u], v_sub(magic, t[u]));)
-    LGELU__FN(exp2m1)(e, f);
-    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
-    v_each(e[u] = v_fma(f[u], e[u], one);)
-    v_each(E[u] = v_select(v_lt(v_set(-100), v_whole(n[u])), v_float(n_add(v_bits(e[u]), n_up(n[u], 23))), v_set(0));)
+    const v_t magic = v_set(12582912.0f), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
+    v_t s[2], l[2], g[2], h[2];
+    v_each(s[u] = v_mul(x[u], x[u]);)
+    v_each(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_each(g[u] = v_fma(s[u], B, A);)
+    v_each(h[u] = v_fma(s[u], v_set(lgelu__tanh[3]), v_set(lgelu__tanh[1]));)
+    v_each(t[u] = v_fma(x[u], g[u], magic);)
+    v_each(s[u] = v_fma(s[u], B, v_sub(A, g[u]));)
+    v_each(h[u] = v_fma(l[u], B, h[u]);)
+    v_each(f[u] = v_fma(x[u], g[u], v_sub(magic, t[u]));)
+    v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]);)
 }
-
+/* abs(x) below 2^-30 or beyond 9.75 */
+LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
+{
+    const n_t minus = n_set(INT32_MIN);
+    v_t c[2], t[2], f[2], e[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]);)
+    v_each(tiny[u] = n_gt(n_set(0x30800000), v_bits(v_abs(x[u])));)
+    if (m_any(m_or(tiny[0], tiny[1])))
+        v_each(y[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), minus))), y[u]);)
+    v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u]));)
+    if (!m_any(m_or(deep[0], deep[1]))) return;
+    v_each(c[u] = v_select(deep[u], x[u], v_set(-10));)
+    LGELU__FN(tanh_exponent)(t, f, c);
+    v_each(f[u] = v_sub(v_set(0), f[u]);)
+    LGELU__FN(exp2m1)(e, f);
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0));)
+    v_each(c[u] = v_float(n_add(v_bits(v_abs(c[u])), n_up(n_sub(n_set(0x4B400000 + 100), v_bits(t[u])), 23)));)
+    LGELU__FN(lowered)(r, c, e);
+    v_each(y[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), minus)), y[u]);)
+}
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
-    const v_t one = v_set(1), zero = v_set(0);
+    const v_t one = v_set(1);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        v_t a[2], w[2], e[2], E[2], r[2];
-        n_t k[2];
+        v_t a[2], c[2], t[2], f[2], e[2];
+        m_t out[2];
+        int any;
         a[0] = v_load_n(x + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
-        v_each(w[u] = v_abs(a[u]);)
-        LGELU__FN(sigmoid)(w, e, k, E);
-        v_each(r[u] = v_div(v_select(v_lt(a[u], zero), v_mul(w[u], e[u]), a[u]), v_add(one, E[u]));)
-        v_each(e[u] = v_select(v_lt(a[u], zero), r[u], one);)
-        LGELU__FN(assemble)(e, k);
-        v_each(e[u] = v_select(n_gt(n_set(0x0D800000), v_bits(v_abs(a[u]))), LGELU__FN(half)(v_abs(a[u])), e[u]);)
-        v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(a[u]), n_set(INT32_MIN))));)
-        v_each(r[u] = v_select(v_lt(v_set(7.888609e-31f), a[u]), r[u], e[u]);)
-        v_each(r[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], r[u]);)
-        v_store_n(y + i, r[0], rest);
-        if (more) v_store_n(y + i + v_lanes, r[1], more);
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)), n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
+        any = m_any(m_or(out[0], out[1]));
+        v_each(c[u] = a[u];)
+        if (any) { v_each(c[u] = v_select(out[u], one, a[u]);) }
+        LGELU__FN(tanh_exponent)(t, f, c);
+        LGELU__FN(exp2m1)(e, f);
+        v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
+        v_each(e[u] = v_fma(f[u], e[u], one);)
+        v_each(e[u] = v_float(n_add(v_bits(e[u]), n_up(v_bits(t[u]), 23)));)
+        v_each(c[u] = v_div(c[u], v_add(one, e[u]));)
+        if (any) LGELU__FN(tanh_rest)(c, a, out);
+        v_store_n(y + i, c[0], rest);
+        if (more) v_store_n(y + i + v_lanes, c[1], more);
     }
+}
+
+/* abs(x) beyond the table, or 0 < abs(dy) < 2^-80: dx = dy·s·2^n, put together in whole numbers */
+LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
+{
+    const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
+    const n_t minus = n_set(INT32_MIN), least = n_set(0x0D800000), none = n_set(0);
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    n_t n[2], b[2];
+    m_t far[2], left[2], thin[2];
+    v_each(b[u] = v_bits(v_abs(x[u]));)
+    v_each(left[u] = n_gt(none, v_bits(x[u]));)
+    v_each(far[u] = n_gt(b[u], n_set(0x407F5C28));)
+    v_each(w[u] = v_float(n_max(n_set(0x407F5C28), n_min(n_set(0x41300000), b[u])));)      /* 3.99 to 11 */
+    LGELU__FN(tanh_exponent)(t, f, w);
+    LGELU__FN(exp2m1)(e, f);
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero);)
+    v_each(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
+    v_each(t[u] = v_mul(w[u], w[u]);)
+    v_each(h[u] = v_fma(t[u], D, C);)
+    v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])), v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5])));)
+    v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one));)
+    v_each(h[u] = v_float(n_add(v_bits(v_add(e[u], one)), n_up(n_max(n[u], n_set(-100)), 23)));)          /* E */
+    v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]);)
+    v_each(s[u] = v_fma(e[u], p[u], p[u]);)                                  /* f'(-w) = s·2^n */
+    v_each(p[u] = v_sub(one, v_float(n_add(v_bits(s[u]), n_up(n_max(n[u], n_set(-100)), 23))));)          /* f'(w) */
+    v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10)));)
+    v_each(s[u] = v_select(left[u], v_float(n_sub(v_bits(s[u]), n_set(10 << 23))), p[u]);)     /* for dy·s must not overflow */
+    v_each(s[u] = v_select(far[u], s[u], slope[u]);)
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none);)
+    v_each(d[u] = dy[u];)
+    v_each(b[u] = n_and(v_bits(dy[u]), n_set(INT32_MAX));)
+    v_each(thin[u] = n_gt(least, b[u]);)
+    if (m_any(m_or(thin[0], thin[1]))) {                                     /* dy below 2^-100: times 2^100 */
+        v_each(w[u] = v_mul(v_whole(b[u]), v_set(1.7763568394002505e-15f));)
+        v_each(w[u] = v_select(n_gt(n_set(0x00800000), b[u]), w[u], v_float(n_add(b[u], n_set(100 << 23))));)
+        v_each(d[u] = v_select(thin[u], v_float(n_or(v_bits(w[u]), n_and(v_bits(dy[u]), minus))), dy[u]);)
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]);)
+    }
+    v_each(p[u] = v_mul(d[u], s[u]);)
+    v_each(d[u] = v_abs(p[u]);)
+    LGELU__FN(assemble)(d, n);
+    v_each(d[u] = v_float(n_or(v_bits(d[u]), n_and(v_bits(p[u]), minus)));)
+    v_each(dx[u] = v_select(n_gt(n_set(0x7F800000), v_bits(v_abs(p[u]))), d[u], p[u]);)
+    v_each(dx[u] = v_select(n_gt(v_bits(v_abs(x[u])), n_set(0x7F800000)), x[u], dx[u]);)
 }
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x, size_t n)
 {
-    const v_t one = v_set(1), zero = v_set(0), c = v_set(1.59576917f), c3 = v_set(0.214064449f);
+    const v_t one = v_set(1);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        v_t a[2], b[2], w[2], e[2], E[2], q[2], d[2], r[2];
-        n_t k[2];
-        m_t minus[2], deep[2];
+        v_t a[2], b[2], w[2], d[2], q[2];
+        i_t j[2];
+        m_t out[2];
         a[0] = v_load_n(x + i, rest);
         b[0] = v_load_n(dy + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : zero;
-        b[1] = more ? v_load_n(dy + i + v_lanes, more) : zero;
-        v_each(w[u] = v_abs(a[u]);)
-        LGELU__FN(sigmoid)(w, e, k, E);
-        v_each(minus[u] = v_lt(a[u], zero);)
-        v_each(q[u] = v_div(one, v_add(one, E[u]));)
-        v_each(d[u] = v_mul(w[u], v_fma(v_mul(w[u], w[u]), c3, c));)
-        v_each(d[u] = v_select(minus[u], v_sub(zero, d[u]), v_mul(d[u], E[u]));)
-        v_each(r[u] = v_mul(q[u], v_fma(d[u], q[u], one));)                   /* without E for x < 0 */
-        v_each(d[u] = v_mul(b[u], v_select(minus[u], v_mul(r[u], E[u]), r[u]));)
-        v_each(deep[u] = m_and(minus[u], m_and(n_gt(n_set(-99), k[u]), v_lt(w[u], v_set(11))));)
-        if (m_any(m_or(deep[0], deep[1]))) {
-            v_each(r[u] = v_mul(b[u], v_mul(r[u], e[u]));)
-            v_each(e[u] = v_max(v_abs(r[u]), v_set(1e-37f));)
-            LGELU__FN(assemble)(e, k);
-            v_each(e[u] = v_float(n_or(v_bits(e[u]), n_and(v_bits(r[u]), n_set(INT32_MIN))));)
-            v_each(d[u] = v_select(deep[u], e[u], d[u]);)
-        }
-        v_each(d[u] = v_select(n_gt(v_bits(v_abs(a[u])), n_set(0x7F800000)), a[u], d[u]);)
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
+        b[1] = more ? v_load_n(dy + i + v_lanes, more) : one;
+        v_each(w[u] = v_float(n_max(n_set(0x2B800000), v_bits(v_abs(a[u]))));)
+        v_each(j[u] = v_index(n_down(v_bits(v_fma(w[u], v_set(2), v_set(8))), 20));)
+        v_each(d[u] = v_add(w[u], v_table(lgelu__tanh_slope[0], j[u]));)
+        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[8], j[u]), v_table(lgelu__tanh_slope[7], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[6], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[5], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[4], j[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[3], j[u]));)
+        v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__tanh_slope[1], j[u]));)
+        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[2], j[u]), q[u]);)
+        v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u]));)
+        v_each(out[u] = m_or(n_gt(v_bits(w[u]), n_set(0x407F5C28)),          /* 0 < abs(dy) < 2^-80, seen as whole numbers */
+                             n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(b[u]), 1), n_set(INT32_MAX))));)
+        if (m_any(m_or(out[0], out[1]))) LGELU__FN(tanh_slope_rest)(d, b, a, q);
+        else { v_each(d[u] = v_mul(b[u], q[u]);) }
         v_store_n(dx + i, d[0], rest);
         if (more) v_store_n(dx + i + v_lanes, d[1], more);
     }
@@ -5524,66 +5745,6 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
     return sum[0];
 }
 
-/* ---- softmax ---- */
-/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
-LGELU__WORD v_t LGELU__FN(exp)(v_t x)
-{
-    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
-    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
-    r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
-    p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
-    p = v_fma(r, p, v_set(8.33333333e-3f));
-    p = v_fma(r, p, v_set(4.16666667e-2f));
-    p = v_fma(r, p, v_set(1.66666667e-1f));
-    p = v_fma(r, p, v_set(0.5f));
-    p = v_fma(r, p, v_set(1));
-    p = v_fma(r, p, v_set(1));
-    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
-}
-static LGELU__TARGET float LGELU__FN(max)(const float *x, size_t n)
-{
-    float most = -HUGE_VALF, s[16];
-    size_t i, j;
-    v_t a = v_set(most);
-    for (i = 0; i + v_lanes <= n; i += v_lanes) a = v_max(v_load(x + i), a);
-    v_store(s, a);
-    for (j = 0; j < v_lanes; j++) most = s[j] > most ? s[j] : most;
-    for (; i < n; i++) most = x[i] > most ? x[i] : most;
-    return most;
-}
-LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
-{
-    float t[v_lanes];
-    if (n >= v_lanes) return a;
-    v_store(t, v_set(0));
-    v_store_n(t, a, n);
-    return v_load(t);
-}
-static LGELU__TARGET float LGELU__FN(sum_exp)(float *p, const float *x, float shift, size_t n)
-{
-    const v_t s = v_set(shift);
-    float sum[16];
-    size_t i, j;
-    v_t a[16 / v_lanes];
-    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
-    for (i = 0; i < n; i += 16)
-        for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-            size_t k = i + j * v_lanes;
-            v_t e = LGELU__FN(exp)(v_sub(v_load_n(x + k, n - k), s));
-            if (p) v_store_n(p + k, e, n - k);
-            a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
-        }
-    for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
-    return lgelu__fold(sum);
-}
-static LGELU__TARGET void LGELU__FN(softmax)(float *p, const float *x, float shift, float scale, size_t n)
-{
-    const v_t s = v_set(shift), c = v_set(scale);
-    size_t i;
-    for (i = 0; i < n; i += v_lanes)
-        v_store_n(p + i, v_mul(c, LGELU__FN(exp)(v_sub(v_load_n(x + i, n - i), s))), n - i);
-}
-
 /* ---- sums and products ---- */
 static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *b, size_t n)
 {
@@ -5599,20 +5760,71 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 
 #ifdef LGELU_TRAINER
 /* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing ---- */
-static LGELU__TARGET void LGELU__FN(softmax_backward)(float *dx, const float *dp, const float *p, float scale, size_t n)
+/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
+LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
-    v_t a[16 / v_lanes], s = v_set(scale), mean;
+    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
+    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
+    r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
+    p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
+    p = v_fma(r, p, v_set(8.33333333e-3f));
+    p = v_fma(r, p, v_set(4.16666667e-2f));
+    p = v_fma(r, p, v_set(1.66666667e-1f));
+    p = v_fma(r, p, v_set(0.5f));
+    p = v_fma(r, p, v_set(1));
+    p = v_fma(r, p, v_set(1));
+    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
+}
+LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
+{
+    float t[v_lanes];
+    if (n >= v_lanes) return a;
+    v_store(t, v_set(0));
+    v_store_n(t, a, n);
+    return v_load(t);
+}
+static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale, size_t n, size_t room)
+{
+    const v_t c = v_set(scale);
+    v_t a[16 / v_lanes], shift;
+    float lane[16];
+    size_t i, j;
+    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(-HUGE_VALF);
+    for (i = 0; i < n && n >= 16; i += 16) for (j = 0; j < 16 / v_lanes; j++)         /* the last 16 may meet those before */
+        a[j] = v_max(v_load(x + (i < n - 16 ? i : n - 16) + j * v_lanes), a[j]);
+    for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
+    for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
+    shift = v_set(stat[0] = lane[0]);
+    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
+        size_t k = i + j * v_lanes;
+        v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c));
+        if (p) v_store_n(p + k, e, n - k);
+        a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
+    }
+    if (p) memset(p + n, 0, (room - n) * sizeof *p);
+    for (j = 0; j < 16 / v_lanes; j++) v_store(lane + j * v_lanes, a[j]);
+    stat[1] = lgelu__fold(lane);
+}
+static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room)
+{
+    const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
+    v_t a[16 / v_lanes], mean;
     float sum[16];
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
     for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
         size_t k = i + j * v_lanes;
-        a[j] = v_fma(v_load_n(dp + k, n - k), v_load_n(p + k, n - k), a[j]);
+        v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c)), over);
+        v_store_n(x + k, p, n - k);
+        a[j] = v_fma(v_load_n(d + k, n - k), LGELU__FN(head)(p, n - k), a[j]);
     }
     for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
     mean = v_set(lgelu__fold(sum));
     for (i = 0; i < n; i += v_lanes)
-        v_store_n(dx + i, v_mul(v_mul(v_load_n(p + i, n - i), s), v_sub(v_load_n(dp + i, n - i), mean)), n - i);
+        v_store_n(d + i, v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)), n - i);
+    memset(x + n, 0, (room - n) * sizeof *x);
+    memset(d + n, 0, (room - n) * sizeof *d);
 }
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
 {
@@ -5662,37 +5874,18 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
     }
 }
-/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; 16 Philox blocks at a time, which
-   the compiler makes vectors of */
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
 static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)
 {
-    const uint32_t limit = (uint32_t)(rate * 16777216.0f);
-    const float scale = 1 / (1 - rate);
+    const n_t minus = n_set(INT32_MIN), limit = n_set((int32_t)((uint32_t)(rate * 16777216.0f) << 8 ^ 0x80000000u));
+    float r[4 * v_lanes];
     size_t i, j;
-    for (i = 0; i < n; i += 64) {
-        uint32_t c0[16], c1[16], c2[16], c3[16], k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-        float t[64];
-        int l, round;
-        for (l = 0; l < 16; l++) {
-            uint64_t block = ((uint64_t)first + i) / 4 + (uint64_t)l;
-            c0[l] = (uint32_t)block; c1[l] = (uint32_t)(block >> 32); c2[l] = (uint32_t)stream; c3[l] = (uint32_t)(stream >> 32);
+    for (i = 0; i < n; i += 4 * v_lanes) {
+        LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
+        for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
+            m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));            /* signed order for unsigned */
+            v_store_n(y + i + j, v_mul(v_load_n(x + i + j, n - i - j), v_select(drop, v_set(0), v_set(1 / (1 - rate)))), n - i - j);
         }
-        for (round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-            for (l = 0; l < 16; l++) {
-                uint64_t p = (uint64_t)0xD2511F53u * c0[l], q = (uint64_t)0xCD9E8D57u * c2[l];
-                c0[l] = (uint32_t)(q >> 32) ^ c1[l] ^ k0;
-                c1[l] = (uint32_t)q;
-                c2[l] = (uint32_t)(p >> 32) ^ c3[l] ^ k1;
-                c3[l] = (uint32_t)p;
-            }
-        for (l = 0; l < 16; l++) {
-            t[4 * l]     = c0[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 1] = c1[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 2] = c2[l] >> 8 >= limit ? scale : 0;
-            t[4 * l + 3] = c3[l] >> 8 >= limit ? scale : 0;
-        }
-        for (j = 0; j < 64 && i + j < n; j += v_lanes)
-            v_store_n(y + i + j, v_mul(v_load(t + j), v_load_n(x + i + j, n - i - j)), n - i - j);
     }
 }
 #endif
@@ -5776,58 +5969,65 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
 }
 
-/* a step of one panel of B, packed just before its only use, while the next panel is called into the second-level cache */
-static LGELU__TARGET void LGELU__FN(turn)(float *out, const lgelu__block *p, size_t l, size_t depth, size_t col, size_t cols)
-{
-    const lgelu_matrix *b = &p->job->b;
-    size_t i, q, next = col + 2 * v_lanes;
-    if (b->row == 1 && !b->read && p->k) for (i = cols * l / p->k; i < cols * (l + depth) / p->k && next + i < p->job->n; i++)
-        for (q = 0; q < p->k; q += 16) LGELU__FETCH(b->x + p->k0 + q + (next + i) * b->col);
-    LGELU__FN(copy)(out, 2 * v_lanes, 2 * v_lanes, b, p->k0 + l, depth, col, cols);
-}
-static LGELU__TARGET void LGELU__FN(tiles)(const lgelu__block *p, size_t s, size_t s_end, size_t p_first, size_t p_end)
+/* one block of C, from its first to its last k */
+static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
-    float edge[v_rows * 2 * v_lanes], turned[LGELU__TURN * 2 * v_lanes];
-    size_t each = p->m / p->slivers, more = p->m % p->slivers, whole = p->n / (2 * v_lanes), run, i, q, l;
-    for (; s < s_end; s++) {
-        size_t from = each * s + more * s / p->slivers, rows = each * (s + 1) + more * (s + 1) / p->slivers - from, row = p->i + from;
-        const float *a = p->a_pack ? p->a_pack + from * p->a_row : job->a.x + row * job->a.row + p->k0 * job->a.col;
-        for (l = 0; l < p->k || !l; l += p->step) for (q = p_first; q < p_end; q += run) {
-            size_t depth = p->k - l < p->step ? p->k - l : p->step, cols = p->n - q * 2 * v_lanes, col = p->j + q * 2 * v_lanes;
-            size_t b_row = 2 * v_lanes, b_next = p->b_panel, s_row = 0, c_row = job->c_row, w = cols > v_lanes ? cols - v_lanes : 0;
-            int cut = cols < 2 * v_lanes && cols != v_lanes;
-            const float *b = turned, *start = NULL;
-            float *c = job->c + row * c_row + col, *to = c;
-            if (p->turn) LGELU__FN(turn)(turned, p, l, depth, col, cols < 2 * v_lanes ? cols : 2 * v_lanes);
-            else if (q >= p->packed_from) b = p->b_pack + (q - p->packed_from) * p->b_panel + l * 2 * v_lanes;
-            else { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + (p->k0 + l) * b_row + col; }
-            if (p->k0 || l || job->accumulate) { start = c; s_row = c_row; }
-            else if (job->bias) start = job->bias + col;
-            if (cut) {
-                if (start) {
-                    for (i = 0; i < rows; i++) {
-                        v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                        v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+    float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + 16 * (p->depth + 32);
+    size_t slivers = (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers, panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
+    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, k0, depth, run, s, q, i;
+    for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
+        size_t b_panel, row = i0, rows;
+        depth = job->k - k0 < p->depth ? job->k - k0 : p->depth;
+        b_panel = (depth + 1) * 2 * v_lanes;
+        if (packed_from < panels)             /* a last, narrow panel is copied in any case */
+            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, depth, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
+        for (s = 0; s < slivers; s++, row += rows) {
+            const float *a = a_pack;
+            size_t a_row = job->a.row, a_col = job->a.col;
+            rows = each + (s < more);
+            if (!p->pack_a) a = job->a.x + row * a_row + k0 * a_col;
+            else if (p->across) {
+                lgelu_matrix turned = job->a;
+                turned.row = a_col; turned.col = a_row = 1; a_col = 16;
+                LGELU__FN(copy)(a_pack, 16, 2 * v_lanes, &turned, k0, depth, row, rows);
+            } else {
+                a_row = ((depth + 15) / 16 | 1) * 16; a_col = 1;      /* spreads the rows over the cache's sets */
+                LGELU__FN(copy)(a_pack, a_row, 2 * v_lanes, &job->a, row, rows, k0, depth);
+            }
+            for (q = 0; q < panels; q += run) {
+                size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, b_row = 2 * v_lanes, b_next = b_panel, s_row = 0, c_row = job->c_row;
+                size_t w = cols > v_lanes ? cols - v_lanes : 0;
+                int cut = cols < 2 * v_lanes && cols != v_lanes;
+                const float *b = b_pack + (q - packed_from) * b_panel, *start = NULL;
+                float *c = job->c + row * c_row + col, *to = c;
+                if (q < packed_from) { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + k0 * b_row + col; }
+                if (k0 || job->accumulate) { start = c; s_row = c_row; }
+                else if (job->bias) start = job->bias + col;
+                if (cut) {
+                    if (start) {
+                        for (i = 0; i < rows; i++) {
+                            v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
+                            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                        }
+                        start = edge;
+                        s_row = 2 * v_lanes;
                     }
-                    start = edge;
-                    s_row = 2 * v_lanes;
+                    to = edge;
+                    c_row = 2 * v_lanes;
                 }
-                to = edge;
-                c_row = 2 * v_lanes;
+                run = q < whole ? whole - q : 1;
+                LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a, a_row, a_col, b, b_row, b_next, depth);
+                if (cut) for (i = 0; i < rows; i++) {
+                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+                }
             }
-            run = p->turn || cols < 2 * v_lanes ? 1 : (p_end < whole ? p_end : whole) - q;
-            LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a + l * p->a_col, p->a_row, p->a_col, b, b_row, b_next, depth);
-            if (cut) for (i = 0; i < rows; i++) {
-                v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+            if (k0 + depth == job->k) {       /* these rows are final, and still in the cache */
+                if (job->y) for (i = row; i < row + rows; i++)
+                    LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, n);
+                if (job->finish) job->finish(job->with, row, rows, j0, n);
             }
-        }
-        if (p->k0 + p->k == job->k) {        /* these rows are final, and still in the cache */
-            size_t col = p->j + p_first * 2 * v_lanes, end = p->j + (p_end * 2 * v_lanes < p->n ? p_end * 2 * v_lanes : p->n);
-            if (job->y) for (i = row; i < row + rows; i++)
-                LGELU__FN(forward)(job->y + i * job->y_row + col, job->c + i * job->c_row + col, job->lambda, end - col);
-            if (job->finish) job->finish(job->with, row, rows, col, end - col);
         }
     }
 }
@@ -5857,37 +6057,44 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
    memory sets the pace; each number is the same chain of fma as in a tile */
 LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, size_t end)
 {
-    const size_t k = job->k, a_row = job->a.row, b_col = job->b.col;
+    const size_t k = job->k, a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
     for (; j < end; j += v_lanes) {
         const size_t n = end - j < v_lanes ? end - j : v_lanes;
-        const float *b = job->b.x + j * b_col;
-        v_t sum[4], t[4];
+        const float *b = job->b.x + j * b_col, *a = job->a.x;
+        v_t sum[8], t[4];
         float column[4 * v_lanes];
-        size_t i, l, q;
-        LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = job->bias ? v_load_n(job->bias + j, n) : v_set(0);
-        for (l = 0; l + 4 <= k && n == v_lanes; l += 4) {
-            v_turn(t, b + l, b_col);
-            LGELU__UNROLL for (i = 0; i < m; i++)
-                LGELU__UNROLL for (q = 0; q < 4; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
-        }
-        for (; l < k; l += 4) {                                       /* an edge */
-            size_t depth = k - l < 4 ? k - l : 4;
-            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
-            for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
-            LGELU__UNROLL for (i = 0; i < m; i++)
-                for (q = 0; q < depth; q++) sum[i] = v_fma(v_set(job->a.x[i * a_row + l + q]), t[q], sum[i]);
+        size_t i, l, q, depth;
+        LGELU__UNROLL for (i = 0; i < m; i++)
+            sum[i] = job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0);
+        for (l = 0; l < k; l += 4, a += 4 * a_col) {
+            depth = k - l < 4 ? k - l : 4;
+            if (m > 2 && l % 16 == 0 && end - j > 2 * v_lanes) for (i = 0; i < v_lanes; i++) LGELU__FETCH(b + (v_lanes + i) * b_col + l);      /* of the next columns */
+            if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
+            else {                                                    /* an edge: zeros, which fma leaves the sums as they are */
+                for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
+                for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
+            }
+            for (q = 0; q < depth; q++)
+                LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_fma(v_set(a[i * a_row + q * a_col]), t[q], sum[i]);
         }
         LGELU__UNROLL for (i = 0; i < m; i++) v_store_n(job->c + i * job->c_row + j, sum[i], n);
     }
 }
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t j, size_t end)
 {
+    size_t i;
     switch (job->m) {
     case 1:  LGELU__FN(few)(1, job, j, end); break;
     case 2:  LGELU__FN(few)(2, job, j, end); break;
     case 3:  LGELU__FN(few)(3, job, j, end); break;
-    default: LGELU__FN(few)(4, job, j, end); break;
+    case 4:  LGELU__FN(few)(4, job, j, end); break;
+    case 5:  LGELU__FN(few)(5, job, j, end); break;
+    case 6:  LGELU__FN(few)(6, job, j, end); break;
+    case 7:  LGELU__FN(few)(7, job, j, end); break;
+    default: LGELU__FN(few)(8, job, j, end); break;
     }
+    for (i = 0; job->y && i < job->m; i++) LGELU__FN(forward)(job->y + i * job->y_row + j, job->c + i * job->c_row + j, job->lambda, end - j);
+    if (job->finish) job->finish(job->with, 0, job->m, j, end - j);
 }
 /* ---- pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
    a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
@@ -5964,13 +6171,13 @@ LGELU__WORD void LGELU__FN(winograd_taps)(v_t *y, v_t a, v_t b, v_t c)
     v_t s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
     y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
 }
-static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t n, int flip)
+static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t tap, size_t n, int flip)
 {
     size_t j, k, l;
     for (j = 0; j < n; j += v_lanes) {
         v_t t[12], y[4];
         LGELU__UNROLL for (k = 0; k < 3; k++)
-            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * n + j, n - j), v_load_n(w + (3 * k + 1) * n + j, n - j), v_load_n(w + (3 * k + 2) * n + j, n - j));
+            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * tap + j, n - j), v_load_n(w + (3 * k + 1) * tap + j, n - j), v_load_n(w + (3 * k + 2) * tap + j, n - j));
         LGELU__UNROLL for (k = 0; k < 4; k++) {
             LGELU__FN(winograd_taps)(y, t[k], t[4 + k], t[8 + k]);
             LGELU__UNROLL for (l = 0; l < 4; l++) {
@@ -6091,11 +6298,11 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
 static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
     LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
-    LGELU__FN(max), LGELU__FN(sum_exp), LGELU__FN(softmax), LGELU__FN(add), LGELU__FN(scale),
+    LGELU__FN(add), LGELU__FN(scale),
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
-    LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(tiles), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
+    LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
+    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
     LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif

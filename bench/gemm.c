@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   Matrix products beside OpenBLAS and the machine's own limit, one thread and all of them: GFLOP/s, minima of interleaved runs.
+   Matrix products beside OpenBLAS and the machine's own limit, one thread and all of them: GFLOP/s, minima.
    cc -O2 -fopenmp gemm.c -lm -ldl && LGELU_ISA=avx2 OPENBLAS_CORETYPE=Haswell ./a.out
    OpenBLAS picks slow kernels on processors newer than itself: set OPENBLAS_CORETYPE to the best it has (SkylakeX, Zen, Haswell).
    On a busy machine set OMP_WAIT_POLICY=passive, or threads that spin for work take it from those that have some. */
@@ -91,7 +91,7 @@ static result measure(shape s, int mode, int threads, double seconds)
     static const lgelu_threads openmp = { NULL, NULL };
     result best = { 1e9, 1e9, 1e9 };
     lgelu_product p;
-    double end = now() + seconds, flop = 2e-9 * (double)s.m * (double)s.k * (double)s.n, t;
+    double end, flop = 2e-9 * (double)s.m * (double)s.k * (double)s.n, t;
     size_t i, repeats = 1 + (size_t)(0.002 / flop);
     memset(&p, 0, sizeof p);
     p.m = s.m; p.n = p.c_row = s.n; p.k = s.k;
@@ -100,22 +100,26 @@ static result measure(shape s, int mode, int threads, double seconds)
     p.b.x = b; p.b.row = mode == 1 ? 1 : s.n; p.b.col = mode == 1 ? s.k : 1;
     p.y_row = s.n; p.lambda = 1;
     use_threads(threads);
-    do {
+    for (i = 0; i < 2; i++) for (end = now() + seconds / 2; now() < end; ) {      /* not in turn: OpenBLAS's threads spin for a while when done */
+        size_t r;
+        if (i) {
+            if (!blas) break;
+            for (t = now(), r = 0; r < repeats; r++)
+                blas(101, mode == 2 ? 112 : 111, mode == 1 ? 112 : 111, (int)s.m, (int)s.n, (int)s.k, 1, a, (int)(mode == 2 ? s.m : s.k),
+                     b, (int)(mode == 1 ? s.k : s.n), 0, c, (int)s.n);
+            t = (now() - t) / (double)repeats;
+            if (t < best.theirs) best.theirs = t;
+            continue;
+        }
         p.y = NULL;
-        for (t = now(), i = 0; i < repeats; i++) lgelu_multiply(&p, work, threads > 1 ? &openmp : NULL);
+        for (t = now(), r = 0; r < repeats; r++) lgelu_multiply(&p, work, threads > 1 ? &openmp : NULL);
         t = (now() - t) / (double)repeats;
         if (t < best.ours) best.ours = t;
         p.y = y;
-        for (t = now(), i = 0; i < repeats; i++) lgelu_multiply(&p, work, threads > 1 ? &openmp : NULL);
+        for (t = now(), r = 0; r < repeats; r++) lgelu_multiply(&p, work, threads > 1 ? &openmp : NULL);
         t = (now() - t) / (double)repeats;
         if (t < best.gated) best.gated = t;
-        if (!blas) continue;
-        for (t = now(), i = 0; i < repeats; i++)
-            blas(101, mode == 2 ? 112 : 111, mode == 1 ? 112 : 111, (int)s.m, (int)s.n, (int)s.k, 1, a, (int)(mode == 2 ? s.m : s.k),
-                 b, (int)(mode == 1 ? s.k : s.n), 0, c, (int)s.n);
-        t = (now() - t) / (double)repeats;
-        if (t < best.theirs) best.theirs = t;
-    } while (now() < end);
+    }
     best.ours = flop / best.ours; best.theirs = blas ? flop / best.theirs : 0; best.gated = flop / best.gated;
     return best;
 }

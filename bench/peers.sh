@@ -50,6 +50,8 @@ function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",
     if (!(key in step)) { order[++n] = key; step[key] = forward[key] = 1e9; peak[key] = 0 }
     if (field("step_ms") + 0 < step[key])       step[key] = field("step_ms") + 0
     if (field("forward_ms") + 0 < forward[key]) forward[key] = field("forward_ms") + 0
+    if (/reading_ms/) { if (!(key in token) || field("token_ms") + 0 < token[key]) token[key] = field("token_ms") + 0
+                        if (!(key in reading) || field("reading_ms") + 0 < reading[key]) reading[key] = field("reading_ms") + 0 }
     if (field("peak_mb") + 0 > peak[key])       peak[key] = field("peak_mb") + 0
     if (peer == "lgelu.h") ours[field("threads")] = key
 }
@@ -60,6 +62,7 @@ END {
         printf "%-22s %7s %9.3f %11.3f %9.1f", part[1], part[2], step[key], forward[key], peak[key]
         o = ours[part[2]]
         if (o != key) printf "   %.2f  %.2f  %.3f", step[o] / step[key], forward[o] / forward[key], peak[o] / peak[key]
+        if (key in token) printf "   a token %.2f ms, %.2f times reading the weights", token[key], token[key] / reading[key]
         printf "\n"
     }
 }' "$lines"

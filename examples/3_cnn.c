@@ -11,7 +11,7 @@
 #define LGELU_IMPLEMENTATION
 #include "job.h"
 
-enum { RESNET8, LENET, RESNET18 };                          /* the first is the default */
+enum { RESNET8, LENET, RESNET18, VIT };                     /* the first is the default */
 static int arch, augment;
 static long width = 16;
 
@@ -23,7 +23,10 @@ static int build(lgelu_net *net, const job *j, lgelu_gate_kind gate, float lambd
     int y = lgelu_labels(net, "classes", 1, d->classes), logits;
     if (arch == LENET)        logits = lgelu_lenet (net, x, d->classes, gate, lambda);
     else if (arch == RESNET8) logits = lgelu_resnet(net, x, (size_t)width, 3, 1, d->classes, gate, lambda);
-    else                      logits = lgelu_resnet(net, x, 64, 4, 2, d->classes, gate, lambda);
+    else if (arch == VIT) {                                 /* squares of 4 x 4 as tokens; learns well from --lr 1e-3 on down */
+        const lgelu_transformer t = { 4, 4, 4 * (size_t)width, 0, gate, lambda, 0, 0 };
+        logits = lgelu_vit(net, x, &t, 4, 1, d->classes);
+    } else                    logits = lgelu_resnet(net, x, 64, 4, 2, d->classes, gate, lambda);
     lgelu_cross_entropy(net, "loss", logits, y);
     return logits;
 }
@@ -43,8 +46,9 @@ static void train(lgelu_net *net, job *j, const lgelu_training *plan, long last)
 
 static const char *check(job *j)
 {
-    static const char *const name[3] = { "ResNet-8", "LeNet", "ResNet-18" };
+    static const char *const name[4] = { "ResNet-8", "LeNet", "ResNet-18", "ViT" };
     if (arch == RESNET8) snprintf(j->network, sizeof j->network, "%s, %ld to %ld channels", name[arch], width, 4 * width);
+    else if (arch == VIT) snprintf(j->network, sizeof j->network, "%s of 4 blocks, %ld channels, squares of 4", name[arch], 4 * width);
     else snprintf(j->network, sizeof j->network, "%s", name[arch]);
     j->padding = augment ? 4 : 0;
     j->mirror = augment == 2;
@@ -62,8 +66,8 @@ static void defaults(job_config *c)                         /* two minutes on tw
 int main(int argc, char **argv)
 {
     static job_option own[] = {
-        { "arch",    "NET",   "the network", JOB_CHOICE, &arch, 0, 0, 0, "resnet8|lenet|resnet18" },
-        { "width",   "N",     "channels of the first stage of resnet8", JOB_WHOLE, &width, 1, 1024, 0, NULL },
+        { "arch",    "NET",   "the network", JOB_CHOICE, &arch, 0, 0, 0, "resnet8|lenet|resnet18|vit" },
+        { "width",   "N",     "channels of the first stage of resnet8; a quarter of vit's", JOB_WHOLE, &width, 1, 1024, 0, NULL },
         { "augment", "HOW",   "of training pictures: moved by up to 4 pixels, and mirrored", JOB_CHOICE, &augment, 0, 0, 0, "none|crop|crop-flip" } };
     static const job_program program = { "3_cnn", "a convolutional network on pictures: GELU, learned λ-GELU, hardened, ReLU, switched",
                                          own, 3, check, build, train, defaults };

@@ -1,57 +1,69 @@
 /* SPDX-License-Identifier: MIT-0
 
-   4_transformer: a GPT on text. `train` trains one, `sample` lets it write, `study` asks how high a rate each gate survives
-   (the table of the stability study: ReLU, GELU, learned λ-GELU, λ-GELU hardened to an exact ReLU, at three learning rates).
+   4_transformer: a GPT on text. `train` trains one, `sample` lets it write, `study` asks how high a rate each gate survives, and what
+   an exact ReLU in its place costs: ReLU, GELU, learned λ-GELU, λ-GELU hardened to ReLU, and GELU that becomes ReLU on the way.
 
        cc -O2 -fopenmp 4_transformer.c text.c -lm -o 4_transformer
        ./4_transformer train --save gpt.safetensors && ./4_transformer sample --load gpt.safetensors
-       ./4_transformer study
+       ./4_transformer study --csv study.csv                             --resume study.csv goes on with what is missing
+       ./4_transformer study --size small --rates 1e-3 --seeds 3         the table of swaps at one rate
 
-   Without --text it reads this repository's own sources. A token is a character, or with --bpe FOLDER one of GPT-2's. */
+   Without --text it reads this repository's own sources. A token is a character, or with --bpe FOLDER one of GPT-2's. train saves at
+   each validation, every --save-every steps and on Ctrl-C; --resume FILE goes on from there and ends with the same bits. */
 #define _POSIX_C_SOURCE 200809L
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
 #include "svg.h"
 #include "text.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LAYERS = 48, JUDGED = 8, ARMS = 4, RATES = 3, POINTS = 512 };
-static const char *const arm_name[ARMS] = { "ReLU", "GELU", "λ-GELU", "hardened" }, *const arm_colour[ARMS] = { "#D55E00", "#0072B2", "#009E73", "#AA4499" };
-enum { RELU, GELU, LAMBDA, HARDENED };
+enum { LAYERS = 48, JUDGED = 8, ARMS = 5, RATES = 8, POINTS = 512 };
+static const char *const arm_name[ARMS] = { "ReLU", "GELU", "λ-GELU", "hardened", "switched" };
+static const char *const arm_option[ARMS] = { "relu", "gelu", "lambda", "hardened", "switched" };
+static const char *const arm_colour[ARMS] = { "#D55E00", "#0072B2", "#009E73", "#AA4499", "#E69F00" };
+enum { RELU, GELU, LAMBDA, HARDENED, SWITCHED };
+static volatile sig_atomic_t interrupted;
+static void interrupt(int number) { (void)number; interrupted = 1; }
 
 /* ---- what can be asked for ---- */
 static struct {
-    const char *text, *bpe, *size, *gate, *save, *load, *csv, *log, *svg, *prompt;
-    double layers, heads, width, context, batch, steps, dropout, lr, c, lambda0, switch_at, every, seed, seeds, tokens, temperature, top_k;
-} set = { NULL, NULL, "small", "lambda", NULL, NULL, NULL, NULL, NULL, "\n", 0, 0, 0, 0, 0, 0, -1, 1e-3, 1, 1.05, 0.75, 0, 1337, 1, 500, 0.8, 40 };
+    const char *text, *bpe, *size, *gate, *rates, *save, *resume, *load, *csv, *log, *svg, *prompt;
+    double layers, heads, width, context, batch, steps, dropout, lr, c, lambda0, switch_at, every, seed, marks, save_every, seeds, tokens, temperature, top_k;
+} set = { NULL, NULL, "small", "lambda", "1e-4,1e-3,3e-3", NULL, NULL, NULL, NULL, NULL, NULL, "\n", 0, 0, 0, 0, 0, 0, -1, 1e-3, 1, 1.05, 0.75, 0, 1337, 0, 0, 1, 500, 0.8, 40 };
 
 static const struct { const char *name; double layers, heads, width, context, batch, steps, dropout; } sizes[] = {
     { "tiny", 2, 4, 64, 32, 16, 1000, 0 }, { "small", 3, 4, 128, 64, 16, 1500, 0 }, { "medium", 4, 4, 256, 128, 16, 3000, 0.1 },
     { "full", 6, 6, 384, 128, 32, 5000, 0.2 } };                      /* full: that of the published study */
 
+enum { KEPT = 13, KEYS = KEPT + 4 };         /* the first options are those that a checkpoint's bits hang on */
 static const struct { const char *name, **text; double *number, least, most; const char *help; } options[] = {
-    { "text", &set.text, NULL, 0, 0, "FILE     UTF-8 text; the last tenth is for validation" },
-    { "bpe", &set.bpe, NULL, 0, 0, "FOLDER   GPT-2's tokens: vocab.bpe and encoder.json lie there" },
-    { "size", &set.size, NULL, 0, 0, "NAME     tiny, small, medium or full: 2x64, 3x128, 4x256, 6x384 (small; study: tiny)" },
-    { "layers", NULL, &set.layers, 1, LAYERS, "N        and each of these sets one number of the size" },
+    { "layers", NULL, &set.layers, 1, LAYERS, "N        each of these seven sets one number of the size" },
     { "heads", NULL, &set.heads, 1, 1024, "N" },
     { "width", NULL, &set.width, 1, 65536, "N" },
     { "context", NULL, &set.context, 1, 1 << 20, "N" },
     { "batch", NULL, &set.batch, 1, 65536, "N" },
     { "steps", NULL, &set.steps, 1, 1e9, "N" },
     { "dropout", NULL, &set.dropout, 0, 0.95, "P" },
-    { "gate", &set.gate, NULL, 0, 0, "NAME     relu, gelu, lambda or hardened (lambda)" },
     { "lr", NULL, &set.lr, 1e-9, 10, "X        peak of the cosine rate (1e-3)" },
     { "c", NULL, &set.c, 0, 1e6, "X        learning-rate multiplier of s (1)" },
     { "lambda0", NULL, &set.lambda0, 1, 1e6, "X        λ at the start (1.05)" },
-    { "switch", NULL, &set.switch_at, 0, 1, "P        hardened: from this share of the steps on (0.75)" },
+    { "switch", NULL, &set.switch_at, 0, 1, "P        hardened, switched: from this share of the steps on (0.75)" },
     { "every", NULL, &set.every, 1, 1e9, "N        steps between two validations (a twentieth of all)" },
     { "seed", NULL, &set.seed, 0, 1e9, "N        (1337)" },
-    { "seeds", NULL, &set.seeds, 1, 100, "N        study: as many runs of each cell (1)" },
-    { "save", &set.save, NULL, 0, 0, "FILE     the trained network as safetensors" },
+    { "text", &set.text, NULL, 0, 0, "FILE     UTF-8 text; the last tenth is for validation" },
+    { "bpe", &set.bpe, NULL, 0, 0, "FOLDER   GPT-2's tokens: vocab.bpe and encoder.json lie there" },
+    { "marks", NULL, &set.marks, 0, 1, "N        bpe: 1 takes <|endoftext|> in the text for the token of that name (0)" },
+    { "size", &set.size, NULL, 0, 0, "NAME     tiny, small, medium or full: 2x64, 3x128, 4x256, 6x384 (small; study: tiny)" },
+    { "gate", &set.gate, NULL, 0, 0, "NAME     relu, gelu, lambda, hardened or switched (lambda)" },
+    { "rates", &set.rates, NULL, 0, 0, "LIST     study: learning rates (1e-4,1e-3,3e-3)" },
+    { "seeds", NULL, &set.seeds, 1, 100, "N        study: so many runs of each cell (1)" },
+    { "save", &set.save, NULL, 0, 0, "FILE     train: the network and all it takes to go on, as safetensors" },
+    { "save-every", NULL, &set.save_every, 0, 1e9, "N        train: steps between two of them, beside those at validations (0)" },
+    { "resume", &set.resume, NULL, 0, 0, "FILE     goes on from what train saved, or with the CSV of a study" },
     { "load", &set.load, NULL, 0, 0, "FILE     sample: what train saved, with the same --text and size" },
     { "prompt", &set.prompt, NULL, 0, 0, "TEXT     sample: what it goes on from" },
     { "tokens", NULL, &set.tokens, 1, 1e9, "N        sample: how many (500)" },
@@ -72,6 +84,7 @@ static int complain(const char *program, const char *format, ...)
     va_end(list);
     return -1;
 }
+static int given[64];                        /* options by their place in the table */
 static int parse(int argc, char **argv)
 {
     for (int i = 2; i < argc; i += 2) {
@@ -80,6 +93,7 @@ static int parse(int argc, char **argv)
         while (k < OPTIONS && (strncmp(argv[i], "--", 2) || strcmp(argv[i] + 2, options[k].name))) k++;
         if (k == OPTIONS) return complain(argv[0], "%s is no option (--help)", argv[i]);
         if (i + 1 >= argc) return complain(argv[0], "%s needs a value", argv[i]);
+        given[k] = 1;
         if (options[k].text) { *options[k].text = argv[i + 1]; continue; }
         *options[k].number = strtod(argv[i + 1], &end);
         if (end == argv[i + 1] || *end || !(*options[k].number >= options[k].least && *options[k].number <= options[k].most))
@@ -106,7 +120,7 @@ typedef struct { lgelu_net net; lgelu_node nodes[LGELU_TRANSFORMER_NODES(LAYERS)
 
 static int make(gpt *g, const text *t, int arm, size_t batch, lgelu_mode mode, uint64_t seed, const char *program)
 {
-    static const lgelu_gate_kind kind[ARMS] = { LGELU_GATE_RELU, LGELU_GATE_GELU, LGELU_GATE_LAMBDA, LGELU_GATE_LAMBDA };
+    static const lgelu_gate_kind kind[ARMS] = { LGELU_GATE_RELU, LGELU_GATE_GELU, LGELU_GATE_LAMBDA, LGELU_GATE_LAMBDA, LGELU_GATE_GELU };
     lgelu_transformer shape;
     memset(&shape, 0, sizeof shape);
     shape.layers = (size_t)set.layers; shape.heads = (size_t)set.heads; shape.width = (size_t)set.width;
@@ -126,9 +140,11 @@ static int make(gpt *g, const text *t, int arm, size_t batch, lgelu_mode mode, u
 
 /* ---- one run ---- */
 typedef struct {
-    double step[POINTS], loss[POINTS], valid[POINTS], lambda[POINTS][LAYERS];
+    double step[POINTS], loss[POINTS], valid[POINTS], gradient[POINTS], lambda[POINTS][LAYERS];
     int points;
-    double final, as_relu, dead, mean, norm;         /* validation loss, the same with ReLU for its gates; of all gates; of the last steps */
+    double final, as_relu, flips, moved;             /* validation loss, the same with ReLU for its gates; tokens whose likeliest follower changes by that, largest change of a logit */
+    double dead, mean, norm;                         /* of all gates; of the last steps */
+    double sums[4];                                  /* the losses since the last point and their number; norms and theirs */
     int failed;
 } run;
 
@@ -152,6 +168,7 @@ static void draw(int32_t *x, int32_t *y, const int32_t *from, size_t n, uint64_t
 static double judge(gpt *g, int32_t *x, int32_t *y, const int32_t *from, size_t n, run *r)
 {
     double sum = 0;
+    const uint64_t pass = g->net.pass;
     g->net.evaluate = 1;
     if (r) r->dead = r->mean = 0;
     for (uint64_t k = 0; k < JUDGED; k++) {
@@ -166,6 +183,7 @@ static double judge(gpt *g, int32_t *x, int32_t *y, const int32_t *from, size_t 
         }
     }
     g->net.evaluate = 0;
+    g->net.pass = pass;                                               /* dropout draws on as if nobody had looked */
     return sum;
 }
 static void show(const gpt *g, const run *r, const char *what, double loss, double norm, double per_second, double left, int last)
@@ -190,15 +208,118 @@ static void json_numbers(FILE *f, const double *v, int n)
     fprintf(f, "]");
 }
 
-/* trains g to its end; what: before each line; csv, log: NULL or open */
-static int train(gpt *g, const text *t, int arm, double lr, uint64_t seed, run *r, const char *what, FILE *csv, FILE *log, const char *program)
+/* ---- a checkpoint: the network in training; as metadata the options that its bits hang on, the text's fingerprint and the curve so far,
+   every number exactly. No clock goes in: the same run leaves the same bytes, however often it was stopped ---- */
+static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
+static unsigned char *whole_file(const char *path, size_t *bytes)
+{
+    FILE *f = fopen(path, "rb");
+    long n = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
+    unsigned char *p = n > 0 ? (unsigned char *)malloc((size_t)n) : NULL;
+    if (p) { rewind(f); *bytes = fread(p, 1, (size_t)n, f); }
+    if (p && *bytes != (size_t)n) { free(p); p = NULL; }
+    if (f) fclose(f);
+    return p;
+}
+static uint64_t fingerprint(const text *t)
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < t->tokens; i++) h = (h ^ (uint64_t)t->token[i]) * 1099511628211u;
+    return h;
+}
+/* each number of a run in turn, with what it is for */
+static double *curve_at(run *r, int gates, int i)
+{
+    int row = 4 + gates, p = (i - 4) / row, k = (i - 4) % row;
+    return i < 4 ? r->sums + i : k == 0 ? r->step + p : k == 1 ? r->loss + p : k == 2 ? r->valid + p : k == 3 ? r->gradient + p : r->lambda[p] + k - 4;
+}
+static int save(gpt *g, const text *t, int arm, run *r, const char *program)
+{
+    static char number[KEPT][32], print[24];
+    const char *metadata[KEYS][2];
+    int n = 4 + r->points * (4 + g->gates), k, bad;
+    char *curve = (char *)malloc(32 * (size_t)n + 1), *at = curve;
+    out_file out;
+    if (!curve) return complain(program, "out of memory");
+    for (k = 0; k < n; k++) at += sprintf(at, "%a ", *curve_at(r, g->gates, k));
+    for (k = 0; k < KEPT; k++) {
+        snprintf(number[k], sizeof number[k], "%.17g", *options[k].number);
+        metadata[k][0] = options[k].name; metadata[k][1] = number[k];
+    }
+    snprintf(print, sizeof print, "%016llx", (unsigned long long)fingerprint(t));
+    metadata[k][0] = "program"; metadata[k++][1] = "4_transformer";
+    metadata[k][0] = "gate";    metadata[k++][1] = arm_option[arm];
+    metadata[k][0] = "text";    metadata[k++][1] = print;
+    metadata[k][0] = "curve";   metadata[k++][1] = curve;
+    bad = out_begin(&out, set.save) != 0;
+    if (!bad && lgelu_net_save(&g->net, (const char *const (*)[2])metadata, k, put, out.f)) { out_drop(&out); bad = 1; }
+    else if (!bad) bad = out_end(&out) != 0;
+    free(curve);
+    return bad ? complain(program, "--save: %s: can't be written%s%s", set.save, g->net.status && g->net.status != LGELU_E_FILE ? ": " : "", g->net.message) : 0;
+}
+/* the options of a file of train; those given must agree */
+static int options_from(const unsigned char *file, size_t bytes, const char *path, int count, const char *program)
+{
+    static char gate[16];
+    char value[40];
+    if (!lgelu_metadata(file, bytes, "program", value, sizeof value) || strcmp(value, "4_transformer")) return complain(program, "%s: not saved by train", path);
+    for (int k = 0; k < count; k++) {
+        double v;
+        if (!lgelu_metadata(file, bytes, options[k].name, value, sizeof value)) return complain(program, "%s: has no --%s", path, options[k].name);
+        v = strtod(value, NULL);
+        if (!(v >= options[k].least && v <= options[k].most)) return complain(program, "%s: --%s %s: out of range", path, options[k].name, value);
+        if (given[k] && fabs(v - *options[k].number) > 0) return complain(program, "--%s: %s was made with %s", options[k].name, path, value);
+        *options[k].number = v;
+    }
+    if (count < KEPT || !lgelu_metadata(file, bytes, "gate", gate, sizeof gate)) return 0;
+    for (int k = KEPT; k < OPTIONS; k++) if (given[k] && options[k].text == &set.gate && strcmp(set.gate, gate)) return complain(program, "--gate: %s was made with %s", path, gate);
+    set.gate = gate;
+    return 0;
+}
+static int load(gpt *g, const text *t, run *r, const unsigned char *file, size_t bytes, const char *program)
+{
+    size_t room = 32 * (4 + (size_t)POINTS * (4 + LAYERS)) + 1;
+    char *curve = (char *)malloc(room), *at = curve, *end, print[24], mine[24];
+    snprintf(mine, sizeof mine, "%016llx", (unsigned long long)fingerprint(t));
+    if (!curve) return complain(program, "out of memory");
+    int bad = !lgelu_metadata(file, bytes, "text", print, sizeof print) || strcmp(print, mine);
+    if (bad) complain(program, "--resume: %s was trained on another text", set.resume);
+    else if (!lgelu_metadata(file, bytes, "curve", curve, room) || lgelu_net_load(&g->net, file, bytes)) bad = complain(program, "--resume: %s: %s", set.resume, g->net.status ? g->net.message : "has no curve");
+    for (int i = 0; !bad; i++, at = end) {
+        double v = strtod(at, &end);
+        if (end == at) { bad = i < 4 || (i - 4) % (4 + g->gates) || *(at + strspn(at, " ")); r->points = (i - 4) / (4 + g->gates); if (bad) complain(program, "--resume: %s: its curve can't be read", set.resume); break; }
+        if (i >= 4 + POINTS * (4 + g->gates)) { bad = complain(program, "--resume: %s: its curve is too long", set.resume); break; }
+        *curve_at(r, g->gates, i) = v;
+    }
+    free(curve);
+    return bad ? -1 : 0;
+}
+
+static void write_point(const run *r, int p, int gates, int arm, double lr, uint64_t seed, FILE *csv, FILE *log)
+{
+    if (csv) {
+        fprintf(csv, "%.0f,%.6f,%.6f,%.6f", r->step[p], r->loss[p], r->valid[p], r->gradient[p]);
+        for (int i = 0; i < gates; i++) fprintf(csv, ",%.6g", r->lambda[p][i]);
+        fprintf(csv, "\n");
+        fflush(csv);
+    }
+    if (log) {
+        fprintf(log, "{\"gate\": \"%s\", \"lr\": %g, \"seed\": %lu, \"step\": %.0f, \"loss\": %.6f, \"validation\": %.6f, \"gradient_norm\": %.6f, \"lambda\": ",
+                arm_name[arm], lr, (unsigned long)seed, r->step[p], r->loss[p], r->valid[p], r->gradient[p]);
+        json_numbers(log, r->lambda[p], gates);
+        fprintf(log, "}\n");
+        fflush(log);
+    }
+}
+/* trains g to its end, from `file` on where that is not NULL; what: before each line; csv, log: NULL or open. 1: interrupted */
+static int train(gpt *g, const text *t, int arm, double lr, uint64_t seed, run *r, const char *what, FILE *csv, FILE *log, const unsigned char *file, size_t bytes, const char *program)
 {
     size_t count = (size_t)(set.batch * set.context), split = t->tokens - t->tokens / 10;
     int32_t *x = (int32_t *)malloc(2 * count * sizeof *x), *y = x + count;
     lgelu_training plan = lgelu_training_defaults((float)lr, (long)set.steps);
-    double started = now(), shown = started, loss = 0, losses = 0, norm = 0, norms = 0;
+    double started = now(), shown = started, from;
     memset(r, 0, sizeof *r);
-    if (!x || make(g, t, arm, (size_t)set.batch, LGELU_TRAIN, seed, program)) { free(x); return -1; }
+    if (!x || make(g, t, arm, (size_t)set.batch, LGELU_TRAIN, seed, program) || (file && load(g, t, r, file, bytes, program))) { free(x); return -1; }
     plan.clip = 1;
     plan.c = (float)set.c;
     if (arm == HARDENED) {
@@ -208,79 +329,84 @@ static int train(gpt *g, const text *t, int arm, double lr, uint64_t seed, run *
     }
     lgelu_net_bind(&g->net, g->tokens, x);
     lgelu_net_bind(&g->net, g->labels, y);
-    while (g->net.step < plan.steps) {
+    for (int p = 0; p < r->points; p++) write_point(r, p, g->gates, arm, lr, seed, csv, log);
+    from = (double)g->net.step;
+    while (g->net.step < plan.steps && !interrupted) {
+        if (arm == SWITCHED && g->net.step == (long)(set.switch_at * set.steps)) lgelu_net_relu(&g->net);
         draw(x, y, t->token, split, seed, (uint64_t)g->net.step);
         lgelu_net_forward (&g->net, (size_t)set.batch);
         lgelu_net_backward(&g->net, 1);
         lgelu_net_step    (&g->net, &plan);
         if (g->net.status) break;
-        loss += g->net.loss; losses++;
-        if ((double)g->net.step > 0.9 * set.steps || g->net.step == plan.steps) { norm += g->net.gradient_norm; norms++; }
-        if (g->net.step % (long)set.every == 0 || g->net.step == plan.steps) {
+        double time = now(), done = (double)g->net.step;
+        int last = g->net.step == plan.steps, look = last || g->net.step % (long)set.every == 0;
+        r->sums[0] += g->net.loss; r->sums[1]++;
+        if (done > 0.9 * set.steps || last) { r->sums[2] += g->net.gradient_norm; r->sums[3]++; }
+        if (look) {
             int p = r->points < POINTS - 1 ? r->points : POINTS - 1;
-            r->step[p] = (double)g->net.step; r->loss[p] = loss / losses;
-            r->valid[p] = judge(g, x, y, t->token + split, t->tokens - split, g->net.step == plan.steps ? r : NULL);
+            r->step[p] = done; r->gradient[p] = g->net.gradient_norm; r->loss[p] = r->sums[0] / r->sums[1];
+            r->valid[p] = judge(g, x, y, t->token + split, t->tokens - split, last ? r : NULL);
             if (g->net.status) break;
             for (int i = 0; i < g->gates; i++) r->lambda[p][i] = (double)g->net.lambda[g->nodes[g->gate[i]].hardness];
             r->points = p + 1;
-            loss = losses = 0;
-            if (csv) {
-                fprintf(csv, "%ld,%.6f,%.6f,%.6f", g->net.step, r->loss[p], r->valid[p], g->net.gradient_norm);
-                for (int i = 0; i < g->gates; i++) fprintf(csv, ",%.6g", r->lambda[p][i]);
-                fprintf(csv, "\n");
-            }
-            if (log) {
-                fprintf(log, "{\"gate\": \"%s\", \"lr\": %g, \"seed\": %lu, \"step\": %ld, \"loss\": %.6f, \"validation\": %.6f, \"gradient_norm\": %.6f, \"lambda\": ",
-                        arm_name[arm], lr, (unsigned long)seed, g->net.step, r->loss[p], r->valid[p], g->net.gradient_norm);
-                json_numbers(log, r->lambda[p], g->gates);
-                fprintf(log, "}\n");
-                fflush(log);
-            }
+            r->sums[0] = r->sums[1] = 0;
+            write_point(r, p, g->gates, arm, lr, seed, csv, log);
         }
-        double time = now(), done = (double)g->net.step;
-        int last = g->net.step == plan.steps;
         if (last || time - shown > (isatty(1) ? 0.2 : 10)) {
             shown = time;
-            show(g, r, what, losses > 0 ? loss / losses : r->loss[r->points - 1], g->net.gradient_norm, done * (double)count / (time - started),
-                 last ? time - started : (time - started) * (set.steps / done - 1), last);
+            show(g, r, what, r->sums[1] > 0 ? r->sums[0] / r->sums[1] : r->loss[r->points - 1], g->net.gradient_norm, (done - from) * (double)count / (time - started),
+                 last ? time - started : (time - started) / (done - from) * (set.steps - done), last);
         }
+        if (set.save && (look || interrupted || (set.save_every > 0 && g->net.step % (long)set.save_every == 0)) && save(g, t, arm, r, program)) { free(x); return -1; }
     }
+    if (file && g->net.step == plan.steps && r->points) judge(g, x, y, t->token + split, t->tokens - split, r);      /* resumed at its end: the look at the gates is not kept */
+    free(x);
     if (g->net.status == LGELU_E_NONFINITE) {
         r->failed = 1;
-        r->final = r->as_relu = r->dead = r->mean = r->norm = (double)NAN;
-        free(x);
+        r->final = r->as_relu = r->flips = r->moved = r->dead = r->mean = r->norm = (double)NAN;
         return 0;
     }
-    r->norm = norm / (norms > 0 ? norms : 1);
+    r->norm = r->sums[2] / (r->sums[3] > 0 ? r->sums[3] : 1);
     r->final = r->as_relu = r->points ? r->valid[r->points - 1] : (double)NAN;
-    free(x);
-    return g->net.status ? complain(program, "%s", g->net.message) : 0;
+    return g->net.status ? complain(program, "%s", g->net.message) : interrupted && g->net.step < plan.steps;
 }
-/* the validation loss with an exact ReLU for every gate; the network stays that way */
-static void swap(gpt *g, const text *t, run *r)
+static size_t likeliest(const float *logit, size_t n)
 {
-    size_t count = (size_t)(set.batch * set.context), split = t->tokens - t->tokens / 10;
+    size_t best = 0;
+    for (size_t j = 1; j < n; j++) if (logit[j] > logit[best]) best = j;
+    return best;
+}
+/* what an exact ReLU for every gate does to the validation contexts; the network stays as it is */
+static int swap(gpt *g, const text *t, run *r, const char *program)
+{
+    size_t count = (size_t)(set.batch * set.context), split = t->tokens - t->tokens / 10, v = t->vocabulary;
     int32_t *x = (int32_t *)malloc(2 * count * sizeof *x);
-    if (!x || r->failed) { free(x); return; }
+    float *before = (float *)malloc(count * v * sizeof *before), lambda[LAYERS];
+    lgelu_gate_kind kind = g->nodes[g->gate[0]].gate;
+    if (!x || !before) { free(x); free(before); return complain(program, "out of memory"); }
+    r->as_relu = r->flips = r->moved = 0;
     lgelu_net_bind(&g->net, g->tokens, x);
     lgelu_net_bind(&g->net, g->labels, x + count);
-    lgelu_net_relu(&g->net);
-    r->as_relu = judge(g, x, x + count, t->token + split, t->tokens - split, NULL);
+    g->net.evaluate = 1;
+    for (uint64_t k = 0; k < JUDGED && !r->failed; k++) {
+        const float *logit;
+        draw(x, x + count, t->token + split, t->tokens - split, 7, ((uint64_t)1 << 40) + k);
+        lgelu_net_forward(&g->net, (size_t)set.batch);
+        if ((logit = lgelu_net_value(&g->net, g->logits)) != NULL) memcpy(before, logit, count * v * sizeof *before);
+        memcpy(lambda, g->net.lambda, (size_t)g->gates * sizeof *lambda);
+        lgelu_net_relu(&g->net);
+        lgelu_net_forward(&g->net, (size_t)set.batch);
+        r->as_relu += g->net.loss / JUDGED;
+        if (!logit) r->flips = r->moved = (double)NAN;                /* so many that they were made in pieces */
+        for (size_t i = 0; logit && i < count; i++) r->flips += likeliest(before + i * v, v) != likeliest(logit + i * v, v);
+        if (logit) r->moved = fmax(r->moved, lgelu_max_change(before, logit, count * v));
+        lgelu_net_set_gates(&g->net, kind);
+        memcpy(g->net.lambda, lambda, (size_t)g->gates * sizeof *lambda);
+    }
+    g->net.evaluate = 0;
     free(x);
-}
-
-/* ---- files ---- */
-static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
-static int save(gpt *g, const char *program)
-{
-    out_file out;
-    char number[5][24];
-    const double what[5] = { set.layers, set.heads, set.width, set.context, set.batch };
-    const char *metadata[5][2] = { { "layers", number[0] }, { "heads", number[1] }, { "width", number[2] }, { "context", number[3] }, { "batch", number[4] } };
-    for (int i = 0; i < 5; i++) snprintf(number[i], sizeof number[i], "%.0f", what[i]);
-    if (out_begin(&out, set.save)) return complain(program, "%s: can't be written", set.save);
-    if (lgelu_net_save(&g->net, (const char *const (*)[2])metadata, 5, put, out.f)) { out_drop(&out); return complain(program, "%s: %s", set.save, g->net.message); }
-    return out_end(&out) ? complain(program, "%s: can't be written", set.save) : 0;
+    free(before);
+    return g->net.status && !r->failed ? complain(program, "%s", g->net.message) : 0;
 }
 static int figure(const gpt *g, const run *r, const char *title, const char *program)
 {
@@ -319,28 +445,34 @@ static int figure(const gpt *g, const run *r, const char *title, const char *pro
 }
 
 /* ---- train ---- */
-static int main_train(const text *t, const char *program)
+static FILE *to_write(const char *path, int *bad, const char *program)
+{
+    FILE *f = path ? fopen(path, "w") : NULL;
+    if (path && !f) *bad = complain(program, "%s: can't be written", path);
+    return f;
+}
+static int main_train(const text *t, const unsigned char *file, size_t bytes, const char *program)
 {
     static gpt g;
     static run r;
-    static const char *const gate[ARMS] = { "relu", "gelu", "lambda", "hardened" };
-    FILE *csv = set.csv ? fopen(set.csv, "w") : NULL, *log = set.log ? fopen(set.log, "w") : NULL;
     char title[160];
-    int arm = 0, bad;
-    while (arm < ARMS && strcmp(set.gate, gate[arm])) arm++;
-    if (arm == ARMS) return complain(program, "--gate %s: expected relu, gelu, lambda or hardened", set.gate);
-    if (set.csv && !csv) return complain(program, "%s: can't be written", set.csv);
-    if (set.log && !log) return complain(program, "%s: can't be written", set.log);
+    int arm = 0, bad = 0;
+    while (arm < ARMS && strcmp(set.gate, arm_option[arm])) arm++;
+    if (arm == ARMS) return complain(program, "--gate %s: expected relu, gelu, lambda, hardened or switched", set.gate);
+    FILE *csv = to_write(set.csv, &bad, program), *log = to_write(set.log, &bad, program);
     if (csv) { fprintf(csv, "step,loss,validation,gradient_norm"); for (int i = 0; i < (int)set.layers; i++) fprintf(csv, ",lambda_%d", i); fprintf(csv, "\n"); }
-    bad = train(&g, t, arm, set.lr, (uint64_t)set.seed, &r, "", csv, log, program);
+    if (!bad) bad = train(&g, t, arm, set.lr, (uint64_t)set.seed, &r, "", csv, log, file, bytes, program);
     if (csv && fclose(csv)) bad = complain(program, "%s: can't be written", set.csv);
     if (log && fclose(log)) bad = complain(program, "%s: can't be written", set.log);
+    if (bad > 0) {
+        complain(program, "stopped after step %ld; %s%s", g.net.step, set.save ? "goes on with --resume " : "nothing was saved", set.save ? set.save : "");
+        return 130;
+    }
     if (bad) return bad;
     if (r.failed) return complain(program, "the loss is not finite after %ld steps; a smaller --lr may help", g.net.step);
     snprintf(title, sizeof title, "%s, GPT of %.0f x %.0f, %s", t->name, set.layers, set.width, arm_name[arm]);
     if (set.svg && figure(&g, &r, title, program)) return -1;
-    if (set.save && save(&g, program)) return -1;
-    swap(&g, t, &r);
+    if (swap(&g, t, &r, program)) return -1;
     printf("%.2f M parameters, %s: validation loss %.4f", (double)g.net.parameters * 1e-6, arm_name[arm], r.final);
     if (t->character) printf(" (%.3f bits a character)", r.final * 1.4426950408889634);
     printf(", with ReLU for its gates %.4f; gates %.1f %% <= 0, mean %.3f\n", r.as_relu, 100 * r.dead, r.mean);
@@ -375,33 +507,15 @@ static int32_t choose(const float *logit, size_t n, uint64_t i, float *sorted)
     }
     return (int32_t)best;
 }
-static int main_sample(text *t, const char *program)
+static int main_sample(text *t, const unsigned char *file, size_t bytes, const char *program)
 {
     static gpt g;
-    text_bytes file = { NULL, 0, 0 };
     size_t context, used, known = 0;
     int32_t *token, *prompt;
     float *sorted;
     double started;
-    FILE *f;
-    if (!set.load) return complain(program, "sample needs --load FILE");
-    if (!(f = fopen(set.load, "rb"))) return complain(program, "%s: can't be opened", set.load);
-    fseek(f, 0, SEEK_END);
-    long bytes = ftell(f);
-    rewind(f);
-    file.p = (unsigned char *)malloc((size_t)(bytes > 0 ? bytes : 1));
-    if (!file.p || bytes < 1 || fread(file.p, 1, (size_t)bytes, f) != (size_t)bytes) { fclose(f); return complain(program, "%s: can't be read", set.load); }
-    fclose(f);
-    double *const shape[4] = { &set.layers, &set.heads, &set.width, &set.context };
-    static const char *const key[4] = { "layers", "heads", "width", "context" };
-    for (int i = 0; i < 4; i++) {                                     /* the file knows its size */
-        char value[24];
-        if (lgelu_metadata(file.p, (size_t)bytes, key[i], value, sizeof value)) *shape[i] = strtod(value, NULL);
-    }
-    if (!(set.layers >= 1 && set.layers <= LAYERS && set.heads >= 1 && set.width >= 1 && set.context >= 1)) return complain(program, "%s: not saved by train", set.load);
     if (make(&g, t, LAMBDA, 1, LGELU_GENERATE, 1, program)) return -1;
-    if (lgelu_net_load(&g.net, file.p, (size_t)bytes)) return complain(program, "%s: %s (is --text the one it was trained on?)", set.load, g.net.message);
-    free(file.p);
+    if (lgelu_net_load(&g.net, file, bytes)) return complain(program, "%s: %s (is --text the one it was trained on?)", set.load, g.net.message);
     context = (size_t)set.context;
     if (text_encode(t, set.prompt, strlen(set.prompt), &prompt, &used)) return complain(program, "--prompt: %s", t->error);
     token = (int32_t *)malloc((context + 1) * sizeof *token);
@@ -434,35 +548,77 @@ static int main_sample(text *t, const char *program)
     return 0;
 }
 
-/* ---- study ---- */
+/* ---- study: each rate and gate, so many seeds; a row of the CSV as soon as its run is done ---- */
 static int main_study(const text *t, const char *program)
 {
-    static const double rate[RATES] = { 1e-4, 1e-3, 3e-3 };
     static gpt g;
     static run r;
     static run cell[RATES][ARMS];                                     /* means over the seeds; failed counts them */
-    FILE *csv = set.csv ? fopen(set.csv, "w") : NULL, *log = set.log ? fopen(set.log, "w") : NULL;
-    double started = now();
-    if (set.csv && !csv) return complain(program, "%s: can't be written", set.csv);
-    if (set.log && !log) return complain(program, "%s: can't be written", set.log);
-    if (csv) fprintf(csv, "lr,gate,seed,validation,as_relu,dead,act_mean,grad_norm\n");
-    for (int a = 0; a < RATES; a++) for (int b = 0; b < ARMS; b++) {
+    double rate[RATES], started = now();
+    int rates = 0, bad = 0, old_rows = 0;
+    char about[256], line[512], *end;
+    struct { double lr, seed, number[7]; char gate[16]; } *old = NULL;
+    const char *list = set.rates;
+    for (; *list && rates < RATES; rates++, list = *end ? end + 1 : end) {
+        rate[rates] = strtod(list, &end);
+        if (end == list || (*end && *end != ',') || !(rate[rates] > 0 && rate[rates] <= 10)) return complain(program, "--rates %s: expected up to %d learning rates, such as 1e-4,1e-3", set.rates, RATES);
+    }
+    if (!rates || *list) return complain(program, "--rates %s: expected up to %d learning rates, such as 1e-4,1e-3", set.rates, RATES);
+    snprintf(about, sizeof about, "# text %016llx; GPT %.0f x %.0f; %.0f heads; context %.0f; batch %.0f; %.0f steps; dropout %g; c %g; lambda0 %g; switch %g", (unsigned long long)fingerprint(t),
+             set.layers, set.width, set.heads, set.context, set.batch, set.steps, set.dropout, set.c, set.lambda0, set.switch_at);
+    if (set.resume) {                                                 /* rows of the same experiment are taken over */
+        FILE *f = fopen(set.resume, "r");
+        if (!f) return complain(program, "--resume: %s: can't be opened", set.resume);
+        if (!fgets(line, sizeof line, f) || strcspn(line, "\n") != strlen(about) || strncmp(line, about, strlen(about))) { fclose(f); return complain(program, "--resume: %s is not of this study; its first line must be %s", set.resume, about); }
+        while (fgets(line, sizeof line, f)) {
+            void *more = realloc(old, ((size_t)old_rows + 1) * sizeof *old);
+            if (!more) { fclose(f); free(old); return complain(program, "out of memory"); }
+            *(void **)&old = more;
+            double *n = old[old_rows].number;
+            old_rows += sscanf(line, "%lf,%15[^,],%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &old[old_rows].lr, old[old_rows].gate, &old[old_rows].seed,
+                               n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6) == 10 && line[strlen(line) - 1] == '\n';
+        }
+        fclose(f);
+        if (!set.csv) set.csv = set.resume;
+    }
+    FILE *csv = to_write(set.csv, &bad, program), *log = to_write(set.log, &bad, program);
+    if (csv) fprintf(csv, "%s\nlr,gate,seed,validation,as_relu,flips,max_dlogit,dead,act_mean,grad_norm\n", about);
+    for (int a = 0; a < rates && !bad; a++) for (int b = 0; b < ARMS && !bad; b++) {
         run *m = &cell[a][b];
-        for (int s = 0; s < (int)set.seeds; s++) {
-            char what[96];
-            snprintf(what, sizeof what, "lr %g  %-*s  ", rate[a], 8 + (b == LAMBDA), arm_name[b]);
-            if (train(&g, t, b, rate[a], (uint64_t)set.seed + (uint64_t)s, &r, what, NULL, log, program)) return -1;
-            swap(&g, t, &r);
-            free(g.memory);
-            if (csv) { fprintf(csv, "%g,%s,%.0f,%.6f,%.6f,%.6f,%.6f,%.6f\n", rate[a], arm_name[b], set.seed + s, r.final, r.as_relu, r.dead, r.mean, r.norm); fflush(csv); }
-            m->final += r.final / set.seeds; m->as_relu += r.as_relu / set.seeds; m->dead += r.dead / set.seeds;
-            m->mean += r.mean / set.seeds; m->norm += r.norm / set.seeds; m->failed += r.failed;
+        for (int s = 0; s < (int)set.seeds && !bad; s++) {
+            double *const number[7] = { &r.final, &r.as_relu, &r.flips, &r.moved, &r.dead, &r.mean, &r.norm }, *const sum[7] = { &m->final, &m->as_relu, &m->flips, &m->moved, &m->dead, &m->mean, &m->norm };
+            int k = 0;
+            while (k < old_rows && (fabs(old[k].lr - rate[a]) > 1e-6 * rate[a] || strcmp(old[k].gate, arm_option[b]) || fabs(old[k].seed - set.seed - s) > 0.5)) k++;
+            if (k < old_rows) {
+                for (int i = 0; i < 7; i++) *number[i] = old[k].number[i];
+                r.failed = !(fabs(r.final) < HUGE_VAL);
+            } else {
+                snprintf(line, sizeof line, "lr %g  %-*s  ", rate[a], 8 + (b == LAMBDA), arm_name[b]);
+                if ((bad = train(&g, t, b, rate[a], (uint64_t)set.seed + (uint64_t)s, &r, line, NULL, log, NULL, 0, program)) == 0) bad = swap(&g, t, &r, program);
+                free(g.memory);
+                if (bad) break;
+                if (r.failed) for (int i = 0; i < 7; i++) *number[i] = (double)NAN;
+            }
+            if (csv) {
+                fprintf(csv, "%g,%s,%.0f", rate[a], arm_option[b], set.seed + s);
+                for (int i = 0; i < 7; i++) fprintf(csv, ",%.6f", *number[i]);
+                fprintf(csv, "\n");
+                fflush(csv);
+            }
+            for (int i = 0; i < 7; i++) *sum[i] += *number[i] / set.seeds;
+            m->failed += r.failed;
         }
     }
-    printf("\n%s, %zu tokens of %zu; GPT %.0f x %.0f, %.0f heads, context %.0f, batch %.0f, %.0f steps, dropout %g, %.0f seed%s; %.0f s\n\n", t->name, t->tokens, t->vocabulary,
+    free(old);
+    if (csv && fclose(csv)) bad = complain(program, "%s: can't be written", set.csv);
+    if (log && fclose(log)) bad = complain(program, "%s: can't be written", set.log);
+    if (bad > 0) { complain(program, "stopped; %s%s", set.csv ? "goes on with --resume " : "no --csv, so nothing is kept", set.csv ? set.csv : ""); return 130; }
+    if (bad) return bad;
+    printf("\n%s, %zu tokens of %zu; GPT %.0f x %.0f, %.0f heads, context %.0f, batch %.0f, %.0f steps, dropout %g, %.0f seed%s; %.0f s\n", t->name, t->tokens, t->vocabulary,
            set.layers, set.width, set.heads, set.context, set.batch, set.steps, set.dropout, set.seeds, set.seeds > 1 ? "s" : "", now() - started);
-    printf("lr      gate      val loss  as ReLU  Dead %%  Act Mean  Grad Norm  against GELU\n");
-    for (int a = 0; a < RATES; a++) for (int b = 0; b < ARMS; b++) {
+    printf("flips and Δlogit: of %.0f validation tokens, when every gate becomes an exact ReLU\n\n", JUDGED * set.batch * set.context);
+    printf("lr      gate      val loss  as ReLU    drop    flips  max Δlogit  Dead %%  Act Mean  Grad Norm  against GELU\n");
+    for (int a = 0; a < rates; a++) for (int b = 0; b < ARMS; b++) {
         const run *m = &cell[a][b];
         double d = m->final - cell[a][GELU].final;
         char verdict[64];
@@ -470,24 +626,23 @@ static int main_study(const text *t, const char *program)
         else if (b == GELU) snprintf(verdict, sizeof verdict, "-");
         else if (!(fabs(d) <= HUGE_VAL)) snprintf(verdict, sizeof verdict, "GELU diverged");
         else snprintf(verdict, sizeof verdict, "%s (%+.3f)", fabs(d) < 0.02 ? "even" : d > 0.3 ? "breaks down" : d > 0 ? "worse" : "better", d);
-        printf("%-6g  %-*s  %8.4f  %7.4f  %6.1f  %8.3f  %9.3f  %s\n", rate[a], 8 + (b == LAMBDA), arm_name[b], m->final, m->as_relu, 100 * m->dead, m->mean, m->norm, verdict);
+        printf("%-6g  %-*s  %8.4f  %7.4f  %6.4f  %7.1f  %10.4g  %6.1f  %8.3f  %9.3f  %s\n", rate[a], 8 + (b == LAMBDA), arm_name[b], m->final, m->as_relu, m->as_relu - m->final,
+               m->flips, m->moved, 100 * m->dead, m->mean, m->norm, verdict);
     }
-    if (csv && fclose(csv)) return complain(program, "%s: can't be written", set.csv);
-    if (log && fclose(log)) return complain(program, "%s: can't be written", set.log);
     if (set.svg) {
         svg s;
-        svg_panel p = { 70, 60, 420, 300, rate[0] * 0.9, rate[RATES - 1] * 1.1, 1e9, 0, 1, 0 };
+        svg_panel p = { 70, 60, 420, 300, rate[0] * 0.9, rate[rates - 1] * 1.1, 1e9, 0, 1, 0 };
         svg_label label[ARMS];
         int n = 0;
         if (svg_begin(&s, set.svg, 620, 430, "Validation loss by learning rate and gate")) return complain(program, "%s: can't be written", set.svg);
-        for (int a = 0; a < RATES; a++) for (int b = 0; b < ARMS; b++) if (!cell[a][b].failed) { p.y0 = fmin(p.y0, cell[a][b].final); p.y1 = fmax(p.y1, cell[a][b].final); }
+        for (int a = 0; a < rates; a++) for (int b = 0; b < ARMS; b++) if (!cell[a][b].failed) { p.y0 = fmin(p.y0, cell[a][b].final); p.y1 = fmax(p.y1, cell[a][b].final); }
         if (!(p.y1 > p.y0)) p.y1 = p.y0 + 1;
         svg_text(&s, 70, 26, 's', -15, SVG_INK, "%s, GPT of %.0f x %.0f, %.0f steps", t->name, set.layers, set.width, set.steps);
         svg_axes(&s, &p, "learning rate", "validation loss (nats a token)", 5, 6);
         for (int b = 0; b < ARMS; b++) {
             double x[RATES], y[RATES];
             int k = 0;
-            for (int a = 0; a < RATES; a++) if (!cell[a][b].failed) { x[k] = rate[a]; y[k++] = cell[a][b].final; }
+            for (int a = 0; a < rates; a++) if (!cell[a][b].failed) { x[k] = rate[a]; y[k++] = cell[a][b].final; }
             if (!k) continue;
             svg_line(&s, &p, x, y, k, arm_colour[b], 2, NULL);
             for (int i = 0; i < k; i++) svg_dot(&s, svg_x(&p, x[i]), svg_y(&p, y[i]), 4, arm_colour[b], "#FFFFFF");
@@ -513,12 +668,25 @@ int main(int argc, char **argv)
     }
     if (!strcmp(what, "study")) set.size = "tiny";
     if (parse(argc, argv)) return 2;
-    if (text_read(&t, set.text) || (set.bpe ? text_byte_pairs(&t, set.bpe) : text_characters(&t))) return complain(argv[0], "%s", t.error), 1;
+    const char *path = !strcmp(what, "train") ? set.resume : !strcmp(what, "sample") ? set.load : NULL;
+    unsigned char *file = NULL;
+    size_t bytes = 0;
+    if (!strcmp(what, "sample") && !path) return complain(argv[0], "sample needs --load FILE"), 1;
+    if (path) {                                                       /* the file knows its size, and what it was trained with */
+        if (!(file = whole_file(path, &bytes))) return complain(argv[0], "%s: can't be read", path), 1;
+        if (options_from(file, bytes, path, set.load == path ? 4 : KEPT, argv[0])) return 1;
+        if (set.resume == path && !set.save) set.save = path;
+    }
+    if (set.save || set.csv) { signal(SIGINT, interrupt); signal(SIGTERM, interrupt); }
+    if (text_read(&t, set.text)) return complain(argv[0], "%s", t.error), 1;
+    t.marked = set.marks > 0;
+    if ((set.bpe ? text_byte_pairs(&t, set.bpe) : text_characters(&t)) != 0) return complain(argv[0], "%s", t.error), 1;
     if (strcmp(what, "sample") && t.tokens / 10 <= (size_t)set.context) {
         complain(argv[0], "%s: %zu tokens are too few: a tenth of them must be more than the context of %.0f", t.name, t.tokens, set.context);
         return 1;
     }
-    status = !strcmp(what, "train") ? main_train(&t, argv[0]) : !strcmp(what, "sample") ? main_sample(&t, argv[0]) : main_study(&t, argv[0]);
+    status = !strcmp(what, "train") ? main_train(&t, file, bytes, argv[0]) : !strcmp(what, "sample") ? main_sample(&t, file, bytes, argv[0]) : main_study(&t, argv[0]);
     text_free(&t);
-    return status ? 1 : 0;
+    free(file);
+    return status < 0 ? 1 : status;
 }

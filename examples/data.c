@@ -464,30 +464,37 @@ static void resize(unsigned char *to, const unsigned char *from, size_t rows, si
     }
 }
 /* One picture into x. 1: it is broken, and stands in d->note now. */
-static int picture_read(data_set *d, const char *path, unsigned char *x)
+static int picture_cut(data_set *d, const data_file *f, int status, unsigned char *x)       /* status: of reading the file */
 {
-    data_file f;
-    int width, height, channels, status;
+    int width, height, channels;
     unsigned char *pixels = NULL;
     const char *why = d->error;
-    snprintf(f.path, sizeof f.path, "%s", path);
-    status = slurp(d, &f, MAX_FILE / 4);
     most_alloc = MAX_PICTURE;
-    if (status == 0 && !(pixels = stbi_load_from_memory(f.bytes, (int)f.size, &width, &height, &channels, 3))) {
+    if (status == 0 && !(pixels = stbi_load_from_memory(f->bytes, (int)f->size, &width, &height, &channels, 3))) {
         status = -1;
         why = stbi_failure_reason();
+    } else if (status == 0 && (width < 1 || height < 1)) {    /* stb_image lets such a PNM pass */
+        status = -1;
+        why = "no pixels";
     }
     if (status == 0) resize(x, pixels, (size_t)height, (size_t)width);
     else {
         size_t at = strlen(d->note);
         const char *format = why == d->error ? "%s%s" : "%s%s (%s)";
-        if (at + strlen(path) + 64 < sizeof d->note) snprintf(d->note + at, sizeof d->note - at, format, at ? ", " : "", why == d->error ? why : path, why);
+        if (at + strlen(f->path) + 64 < sizeof d->note) snprintf(d->note + at, sizeof d->note - at, format, at ? ", " : "", why == d->error ? why : f->path, why);
         d->skipped++;
     }
     most_alloc = MAX_SHEET;
     stbi_image_free(pixels);
-    free(f.bytes);
     return status != 0;
+}
+static int picture_read(data_set *d, const char *path, unsigned char *x)
+{
+    data_file f;
+    snprintf(f.path, sizeof f.path, "%s", path);
+    int broken = picture_cut(d, &f, slurp(d, &f, MAX_FILE / 4), x);
+    free(f.bytes);
+    return broken;
 }
 /* The pictures of one class; half: 0 training, 1 test, 2 every fifth to the test */
 static int class_read(data_set *d, const char *folder, int half, size_t label)

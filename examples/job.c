@@ -77,7 +77,7 @@ static void on_interrupt(int number)
 }
 
 /* ==== options ====================================================================================================== */
-enum { COMMON = 25 };
+enum { COMMON = 26 };
 static void common_options(job_option o[COMMON], job_config *c)
 {
     const job_option all[COMMON] = {
@@ -104,6 +104,7 @@ static void common_options(job_option o[COMMON], job_config *c)
         { "save-every",  "N",     "steps between two checkpoints within an epoch; 0: none", JOB_WHOLE, &c->save_every, 0, 1e9, 0, NULL },
         { "resume",      "FILE",  "goes on from this checkpoint with its options, and saves there unless --save says where", JOB_TEXT, &c->resume, 0, 0, 0, NULL },
         { "threads",     "N",     "of OpenMP; the results don't depend on it", JOB_WHOLE, &c->threads, 1, 1024, 0, NULL },
+        { "profiles",    NULL,    "the learned arm alone, from each of the three first λ's: which gates turn hard, and do the runs agree?", JOB_FLAG, &c->profiles, 0, 0, 0, NULL },
         { "quick",       NULL,    "one seed, four epochs, at most 2,000 pictures: a few seconds, to try things", JOB_FLAG, &c->quick, 0, 0, 0, NULL },
         { "help",        NULL,    "this text", JOB_FLAG, NULL, 0, 0, 0, NULL },
         { NULL, NULL, NULL, JOB_FLAG, NULL, 0, 0, 0, NULL }
@@ -295,16 +296,16 @@ static int read_options(job *j, int argc, char **argv)
 }
 
 /* what depends on more than one option */
+static const struct { const char *name; float lambda; } init[3] = { { "soft", 1.05f }, { "neutral", 1.6931472f }, { "hard", 3 } };
+
 static int check_options(job *j)
 {
-    static const char *const name[] = { "soft", "neutral", "hard" };
-    static const float value[] = { 1.05f, 1.6931472f, 3 };
     job_config *c = &j->config;
     lgelu_hardness h;
     size_t i;
     h.map = (lgelu_map)c->map; h.t = (float)c->t; h.lambda_max = 256;
-    for (i = 0; i < COUNT(name) && strcmp(c->init, name[i]); i++) {}
-    if (i < COUNT(name)) j->lambda0 = value[i];
+    for (i = 0; i < COUNT(init) && strcmp(c->init, init[i].name); i++) {}
+    if (i < COUNT(init)) j->lambda0 = init[i].lambda;
     else {
         char *end;
         double x = strtod(c->init, &end), most = h.map == LGELU_SIGMOID ? 255 : 1e4;
@@ -314,6 +315,10 @@ static int check_options(job *j)
         if (h.map != LGELU_DIRECT && !(lgelu_lambda_inverse(&h, j->lambda0) > -1e4f))
             return job_fail(j, "--init: '%s', expected more than 1: there the map has no slope, and λ would never move", c->init);
     }
+    j->runs = c->profiles ? c->seeds * (long)COUNT(init) : c->seeds;
+    if (c->profiles && (c->csv || c->json || c->svg || c->save || c->resume))
+        return job_fail(j, "--profiles: prints its table and keeps --log, but no --%s",
+                        c->csv ? "csv" : c->json ? "json" : c->svg ? "svg" : c->save ? "save" : "resume");
     j->target = lgelu_lambda_for_tolerance((float)c->tau);
     if (h.map == LGELU_SIGMOID && (lgelu_shape)c->shape == LGELU_LINEAR_S && j->target >= h.lambda_max)
         return job_fail(j, "--shape: linear-s ends at λ = 256 with --map sigmoid, but --tau %g asks for λ = %g", c->tau, (double)j->target);
@@ -402,6 +407,9 @@ static double gate_lambda(const lgelu_net *net, int node)
     for (int i = 0; i < n; i++) sum += log((double)lambda[i]);
     return exp(sum / n);
 }
+/* the runs: every seed; for the profiles every seed from one first λ, then from the next */
+static long seed_of(const job *j) { return j->config.seed + j->run % j->config.seeds; }
+static const char *init_of(const job *j, long run) { return j->config.profiles ? init[run / j->config.seeds].name : j->config.init; }
 static job_result *result(const job *j) { return &j->result[j->run][j->arm]; }
 
 static void note_lambda(const job *j, const lgelu_net *net, long epoch)
@@ -431,14 +439,14 @@ static int prepare(job *j)
     for (int i = 0; i < j->net.count && j->gates < JOB_GATES; i++) if (j->net.nodes[i].hardnesses) j->gate_node[j->gates++] = i;
 
     size_t classes = j->data.classes, size = data_size(&j->data), batch = (size_t)c->batch > JUDGED ? (size_t)c->batch : JUDGED;
-    size_t curve = (size_t)c->epochs, doubles = curve * 3 + (curve + 1) * (size_t)j->gates, arms = (size_t)c->seeds * JOB_ARMS;
+    size_t curve = (size_t)c->epochs, doubles = curve * 3 + (curve + 1) * (size_t)j->gates, arms = (size_t)j->runs * JOB_ARMS;
     j->x       = (float *)malloc(batch * size * sizeof *j->x);
     j->y       = (int32_t *)malloc(batch * sizeof *j->y);
     j->order   = (uint32_t *)malloc(j->train * sizeof *j->order);
     j->test_y  = (int32_t *)malloc(j->test * sizeof *j->test_y);
     j->logit[0] = (float *)malloc(j->test * classes * sizeof(float));
     j->logit[1] = (float *)malloc(j->test * classes * sizeof(float));
-    j->result  = (job_result (*)[JOB_ARMS])calloc((size_t)c->seeds, sizeof *j->result);
+    j->result  = (job_result (*)[JOB_ARMS])calloc((size_t)j->runs, sizeof *j->result);
     double *history = (double *)calloc(arms * doubles, sizeof *history);
     if (j->result) j->result[0][0].accuracy = history;      /* owns it */
     if (!j->x || !j->y || !j->order || !j->test_y || !j->logit[0] || !j->logit[1] || !j->result || !history) return job_fail(j, "out of memory");
@@ -457,7 +465,7 @@ static int prepare(job *j)
 static int network_failed(job *j, const lgelu_net *net, const char *when)
 {
     const char *arm = job_arm_name[j->arm];
-    long seed = j->config.seed + j->run;
+    long seed = seed_of(j);
     if (net->status == LGELU_E_NONFINITE)
         return job_fail(j, "%s, seed %ld, step %ld: the loss%s is not finite; a smaller --lr may help%s%s", arm, seed, net->step + 1, when,
                         j->saved ? "; the last good checkpoint is " : "", j->saved ? j->config.save : "");
@@ -552,12 +560,14 @@ static void show(job *j, const lgelu_net *net, int last)
     char line[512] = "";
     long epoch = (net->step + j->epoch_steps - 1) / j->epoch_steps, whole = net->step / j->epoch_steps;
     const job_result *r = result(j);
-    double all = (double)j->config.seeds * (3.0 * (double)j->steps + 2.0 * (double)(j->steps - j->switch_step)), time = now();
+    double each = j->config.profiles ? (double)j->steps : 3.0 * (double)j->steps + 2.0 * (double)(j->steps - j->switch_step);
+    double all = (double)j->runs * each, time = now();
     double here = (double)(j->done - j->done_before);
     double least = HUGE_VAL, most = 0;
     if (!last && time - j->shown < (j->terminal ? 0.2 : 10)) return;
     j->shown = time;
-    add(line, sizeof line, "seed %ld/%ld  %-8s  epoch %*ld/%ld", j->run + 1, j->config.seeds, job_arm_name[j->arm],
+    add(line, sizeof line, "seed %ld/%ld  %-8s  epoch %*ld/%ld", j->run % j->config.seeds + 1, j->config.seeds,
+        j->config.profiles ? init_of(j, j->run) : job_arm_name[j->arm],
         j->config.epochs > 9 ? 2 : 1, epoch ? epoch : 1, j->config.epochs);
     if (j->loss_steps) add(line, sizeof line, "  loss %.4f", j->loss_sum / (double)j->loss_steps);
     else if (whole) add(line, sizeof line, "  loss %.4f", r->loss[whole - 1]);
@@ -587,14 +597,14 @@ size_t job_batch(job *j, long step)
     size_t batch = (size_t)j->config.batch, size = data_size(&j->data), first = (size_t)(step % j->epoch_steps) * batch;
     long epoch = step / j->epoch_steps;
     if (epoch != j->order_epoch) {                          /* the order hangs on seed and epoch alone: equal in every arm */
-        lgelu_shuffle(j->order, j->train, (uint64_t)(j->config.seed + j->run), (uint64_t)(SHUFFLE + epoch));
+        lgelu_shuffle(j->order, j->train, (uint64_t)seed_of(j), (uint64_t)(SHUFFLE + epoch));
         j->order_epoch = epoch;
     }
     for (size_t i = 0; i < batch; i++) {
         size_t k = j->order[first + i];
         if (j->padding || j->mirror)                        /* by seed, epoch and picture: equal in every arm, too */
             data_augment(j->x + i * size, j->data.train_x + k * size, &j->data, j->padding, j->mirror,
-                         lgelu_random((uint64_t)(j->config.seed + j->run), (uint64_t)(AUGMENT + epoch), k));
+                         lgelu_random((uint64_t)seed_of(j), (uint64_t)(AUGMENT + epoch), k));
         else data_floats(j->x + i * size, j->data.train_x + k * size, &j->data, 1);
         j->y[i] = j->data.train_y[k];
     }
@@ -625,8 +635,10 @@ static void end_epoch(job *j, lgelu_net *net)
     j->log_lines++;
     if (j->log_file) {
         FILE *f = j->log_file;
-        fprintf(f, "{\"arm\": \"%s\", \"seed\": %ld, \"epoch\": %ld, \"step\": %ld, \"loss\": ",
-                job_arm_name[j->arm], j->config.seed + j->run, epoch + 1, net->step);
+        fprintf(f, "{\"arm\": \"%s\", ", job_arm_name[j->arm]);
+        if (j->config.profiles) fprintf(f, "\"init\": \"%s\", ", init_of(j, j->run));
+        fprintf(f, "\"seed\": %ld, \"epoch\": %ld, \"step\": %ld, \"loss\": ",
+                seed_of(j), epoch + 1, net->step);
         json_number(f, r->loss[epoch]);
         fprintf(f, ", \"test_loss\": ");
         json_number(f, r->test_loss[epoch]);
@@ -838,11 +850,7 @@ static int train(job *j, lgelu_net *net, float target, int fresh, long last)
     plan.hardening.end    = j->steps;
     plan.hardening.shape  = (lgelu_shape)j->config.shape;
     plan.hardening.h      = net->hardness;
-    if (fresh && target > 0 && net->step)
-        for (int k = 0; k < net->hardnesses; k++) {         /* a branch: the first driven λ, as lgelu_net_step would have left it */
-            net->lambda0[k] = net->lambda[k];
-            net->lambda[k] = lgelu_harden(net->lambda[k], &plan.hardening, net->step + 1);
-        }
+    if (fresh && target > 0 && net->step) lgelu_net_harden(net, &plan);     /* a branch: its first driven λ */
     j->at = net->step;
     j->program->train(net, j, &plan, last);
     return j->error[0] || j->stopped ? -1 : 0;
@@ -889,7 +897,7 @@ static void begin_branch(job *j, int branch)
 static int train_pair(job *j, int p)
 {
     lgelu_net *net = &j->net, *other = &j->branch;
-    const int branch = pair[p].branch, resumed = j->resumed, in_branch = resumed && j->arm == branch;
+    const int branch = j->config.profiles ? -1 : pair[p].branch, resumed = j->resumed, in_branch = resumed && j->arm == branch;
     j->resumed = 0;
     j->arm_started = now();
     if (resumed) j->shared = (double)NAN;
@@ -897,7 +905,7 @@ static int train_pair(job *j, int p)
         j->arm = pair[p].arm;
         j->loss_sum = j->branch_sum = j->shared = 0;
         j->loss_steps = j->branch_steps = 0;
-        if (make(j, NET, pair[p].gate, (uint64_t)(j->config.seed + j->run))) return -1;
+        if (make(j, NET, pair[p].gate, (uint64_t)seed_of(j))) return -1;
         note_lambda(j, net, 0);
     }
     if (!in_branch) {
@@ -981,6 +989,48 @@ static void table(const job *j)
         }
         if (a == JOB_HARDENED) printf(" (no activation is further than %.2g from ReLU)", (double)lgelu_gap(j->target));
         printf("\n");
+    }
+}
+
+/* λ of each gate at the end, over the seeds of each first λ; and how alike the runs rank their gates */
+static double rank_correlation(const job *j, long a, long b)
+{
+    float p[2][JOB_GATES];
+    for (int k = 0; k < 2; k++) for (int g = 0; g < j->gates; g++)
+        p[k][g] = (float)j->result[k ? b : a][JOB_LGELU].lambda[j->config.epochs * j->gates + g];
+    return lgelu_spearman(p[0], p[1], (size_t)j->gates);
+}
+static void profiles(const job *j)
+{
+    const long seeds = j->config.seeds;
+    printf("\n%s: %s, %zu training and %zu test pictures, %ld epoch%s, %ld seed%s: learned λ of each gate from each first λ\n\n%-20s",
+           j->data.name, j->network, j->train, j->test, j->config.epochs, j->config.epochs > 1 ? "s" : "", seeds, seeds > 1 ? "s, mean ± standard deviation" : "", "gate");
+    for (size_t k = 0; k < COUNT(init); k++) printf("%10s %-7.4g", init[k].name, (double)init[k].lambda);
+    for (int g = -1; g < j->gates; g++) {                   /* first the accuracy */
+        printf("\n%-20s", g < 0 ? "test accuracy" : job_gate_name(j, g));
+        for (size_t k = 0; k < COUNT(init); k++) {
+            job_mean m = { 0, 0 };
+            for (int pass = 0; pass < 2; pass++) for (long i = 0; i < seeds; i++) {
+                const job_result *r = &j->result[(long)k * seeds + i][JOB_LGELU];
+                double v = g < 0 ? r->before : r->lambda[j->config.epochs * j->gates + g];
+                if (!pass) m.mean += v / (double)seeds;
+                else m.spread += (v - m.mean) * (v - m.mean) / (double)(seeds - 1);
+            }
+            m.spread = seeds > 1 ? sqrt(m.spread) : (double)NAN;
+            cell(m, 18, g < 0 ? "%.2f" : "%.3f");
+        }
+    }
+    printf("\n\nSpearman's rank correlation of the gates' λ: mean over the pairs of runs, least, most\n");
+    for (size_t k = 0; k < COUNT(init); k++) for (size_t l = k; l < COUNT(init); l++) {
+        double sum = 0, least = 1, most = -1;
+        long pairs = 0;
+        for (long a = 0; a < seeds; a++) for (long b = k == l ? a + 1 : 0; b < seeds; b++) {
+            double r = rank_correlation(j, (long)k * seeds + a, (long)l * seeds + b);
+            sum += r; pairs++;
+            if (r < least) least = r;
+            if (r > most) most = r;
+        }
+        if (pairs) printf("%-7s - %-7s  %5.2f  (%.2f to %.2f)\n", init[k].name, init[l].name, sum / (double)pairs, least, most);
     }
 }
 
@@ -1149,11 +1199,17 @@ static int run(job *j)
     if (j->file) printf("%s: goes on at %s, seed %ld, step %ld\n", j->config.resume, job_arm_name[j->arm],
                         j->config.seed + j->run - (j->run == j->config.seeds), (pair[pair_of(j->arm)].branch == j->arm ? &j->branch : &j->net)->step);
     fflush(stdout);
-    for (; j->run < j->config.seeds; j->run++) {
+    for (; j->run < j->runs; j->run++) {
         j->order_epoch = -1;
+        if (j->config.profiles) {
+            j->lambda0 = init[j->run / j->config.seeds].lambda;
+            if (train_pair(j, pair_of(JOB_LGELU))) return -1;
+            continue;
+        }
         for (int p = j->resumed ? pair_of(j->arm) : 0; p < (int)COUNT(pair); p++) if (train_pair(j, p)) return -1;
     }
     if (j->config.save && save(j, j->steps)) return -1;     /* all of it: resumed, it has but the files to write */
+    if (j->config.profiles) { profiles(j); return 0; }
     table(j);
     if (j->config.csv && write_csv(j)) return -1;
     if (j->config.json && write_json(j)) return -1;

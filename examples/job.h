@@ -49,7 +49,7 @@ typedef struct {
     const char *data, *init, *csv, *json, *svg, *log, *save, *resume;
     long   seed, seeds, epochs, batch, threads, save_every;
     double lr, c, t, tau, harden_from, weight_decay;
-    int    map, shape, quick;
+    int    map, shape, quick, profiles;
 } job_config;
 
 /* ---- results of one arm and seed; accuracies in percent of the test pictures ---- */
@@ -102,8 +102,8 @@ struct job {
     uint32_t  *order; long order_epoch;
     float     *logit[2];                 /* [test][classes] before and after */
     int32_t   *test_y;
-    int        arm; long run;            /* in training, seeds from 0 */
-    job_result (*result)[JOB_ARMS];      /* [seeds] */
+    int        arm; long run, runs;      /* in training, seeds from 0; runs: their number, for the profiles from each first λ */
+    job_result (*result)[JOB_ARMS];      /* [runs] */
     double     loss_sum; long loss_steps;
     double     branch_sum; long branch_steps;            /* the same where the branch begins */
     double     started, arm_started, shared, shown;      /* clocks in seconds; the time up to the branch */

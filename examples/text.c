@@ -135,6 +135,9 @@ static int32_t text_number(const text *t, uint32_t c)                /* -1: not 
 }
 
 /* ---- byte pairs: GPT-2 cuts text into words, then joins in each the pair that stands first in vocab.bpe until none is left ---- */
+#ifndef TEXT_SLOTS
+#define TEXT_SLOTS 262144                    /* of the tables of tokens and of pairs, twice as many as they may hold */
+#endif
 struct text_pair { int32_t a, b, joined, rank; };    /* an open table; a = -1: free */
 
 static size_t text_slot(const text *t, int32_t a, int32_t b)         /* where (a, b) is or would be */
@@ -389,6 +392,7 @@ static void text_stand_ins(int byte[324])
     for (b = 0; b < 256; b++) byte[(b > 32 && b < 127) || (b > 160 && b != 173) ? b : next++] = b;
 }
 /* encoder.json's names as an open table of strings */
+static const char text_mark[] = "<|endoftext|>";
 typedef struct { size_t at, n; int32_t id; } text_name;
 typedef struct { text_name *name; size_t slots; const unsigned char *text; } text_names;
 
@@ -451,7 +455,7 @@ static int text_parse(text *t, text_bytes *json, text_names *m, const char *path
         if (at >= n || p[at++] != ':') TEXT_BAD("expected ':'");
         TEXT_BLANK();
         if (at >= n || p[at] < '0' || p[at] > '9') TEXT_BAD("expected the token's number");
-        for (; at < n && p[at] >= '0' && p[at] <= '9'; at++) { id = id * 10 + (p[at] - '0'); if (id >= 1 << 24) TEXT_BAD("the number is too large"); }
+        for (; at < n && p[at] >= '0' && p[at] <= '9'; at++) { id = id * 10 + (p[at] - '0'); if (id >= TEXT_SLOTS) TEXT_BAD("the number is too large"); }
         if ((size_t)id >= capacity) {
             size_t more = 2 * (size_t)id + 1024, i;
             text_bytes *grown = (text_bytes *)realloc(t->piece, more * sizeof *grown);
@@ -511,27 +515,44 @@ static int text_merges(text *t, const text_bytes *list, const text_names *m, con
     }
     return 0;
 }
-int text_byte_pairs(text *t, const char *folder)
+/* json and list are given up to it; path: their names in errors */
+static int text_read_pairs(text *t, text_bytes *json, const text_bytes *list, const char *path[2])
 {
-    text_bytes json = { NULL, 0, 0 }, list = { NULL, 0, 0 };
-    text_names m = { NULL, (size_t)1 << 18, NULL };
-    char path[2][1024];
+    text_names m = { NULL, TEXT_SLOTS, NULL };
     size_t i;
     int bad;
-    snprintf(path[0], sizeof path[0], "%s/encoder.json", folder);
-    snprintf(path[1], sizeof path[1], "%s/vocab.bpe", folder);
-    t->pairs = (size_t)1 << 18;
+    t->pairs = TEXT_SLOTS;
     t->pair = (struct text_pair *)malloc(t->pairs * sizeof *t->pair);
     m.name = (text_name *)malloc(m.slots * sizeof *m.name);
     for (i = 0; i < 256; i++) t->first[i] = -1;
     for (i = 0; t->pair && i < t->pairs; i++) t->pair[i].a = -1;
     for (i = 0; m.name && i < m.slots; i++) m.name[i].id = -1;
-    bad = !t->pair || !m.name ? text_fail(t, "out of memory") : text_load(t, path[0], &json) || text_load(t, path[1], &list)
-        || text_parse(t, &json, &m, path[0]) || text_merges(t, &list, &m, path[1]);
+    bad = !t->pair || !m.name ? text_fail(t, "out of memory") : text_parse(t, json, &m, path[0]) || text_merges(t, list, &m, path[1]);
     for (i = 0; !bad && i < 256; i++) if (t->first[i] < 0) bad = text_fail(t, "%s: no token for byte %lu", path[0], (unsigned long)i);
-    free(json.p); free(list.p); free(m.name);
-    if (bad) return -1;
-    return text_encode(t, t->bytes.p, t->bytes.n, &t->token, &t->tokens);
+    if (!bad) i = text_find(&m, (const unsigned char *)text_mark, sizeof text_mark - 1);
+    if (!bad && t->marked && (t->mark = m.name[i].id) < 0) bad = text_fail(t, "%s: no token %s", path[0], text_mark);
+    free(m.name);
+    return bad ? -1 : 0;
+}
+int text_byte_pairs(text *t, const char *folder)
+{
+    text_bytes json = { NULL, 0, 0 }, list = { NULL, 0, 0 };
+    char path[2][1024];
+    const char *paths[2];
+    int bad;
+    snprintf(path[0], sizeof path[0], "%s/encoder.json", folder);
+    snprintf(path[1], sizeof path[1], "%s/vocab.bpe", folder);
+    paths[0] = path[0]; paths[1] = path[1];
+    bad = text_load(t, path[0], &json) || text_load(t, path[1], &list) || text_read_pairs(t, &json, &list, paths);
+    free(json.p); free(list.p);
+    return bad ? -1 : text_encode(t, t->bytes.p, t->bytes.n, &t->token, &t->tokens);
+}
+/* the first mark in p, where marks count: n if there is none */
+static size_t text_next_mark(const text *t, const unsigned char *p, size_t n)
+{
+    size_t i;
+    for (i = 0; t->piece && t->marked && i + sizeof text_mark - 1 <= n; i++) if (!memcmp(p + i, text_mark, sizeof text_mark - 1)) return i;
+    return n;
 }
 
 int text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *tokens)
@@ -539,15 +560,21 @@ int text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *t
     const unsigned char *p = (const unsigned char *)bytes;
     int32_t *out = (int32_t *)malloc((n + 1) * sizeof *out);         /* no token is shorter than a byte */
     text_word word = { NULL, NULL, 0, 0 };
-    size_t i, step, count = 0;
+    size_t i, step, count = 0, stop = text_next_mark(t, p, n);
     uint32_t c;
     int bad = 0;
     *token = NULL;
     *tokens = 0;
     if (!out) return text_fail(t, "out of memory");
     for (i = 0; i < n && !bad; i += step) {
+        if (t->piece && i == stop) {
+            out[count++] = t->mark;
+            step = sizeof text_mark - 1;
+            stop = i + step + text_next_mark(t, p + i + step, n - i - step);
+            continue;
+        }
         if (t->piece) {
-            step = text_cut(p + i, n - i);
+            step = text_cut(p + i, stop - i);
             if (text_join(t, &word, p + i, step, out, &count)) bad = text_fail(t, "out of memory");
             continue;
         }

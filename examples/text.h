@@ -25,6 +25,7 @@ typedef struct {
     text_bytes *piece;                       /* byte pairs: the bytes of each number */
     struct text_pair *pair; size_t pairs;    /* and what two of them become */
     int32_t  first[256];                     /* and the number of a byte alone */
+    int      marked; int32_t mark;           /* set marked between text_read and text_byte_pairs: <|endoftext|> in a text is the token of that name */
     char     error[512];
 } text;
 

@@ -134,19 +134,19 @@ def slack(f):
     return lambda d: abs(f(d)) * max(mpf('0.1'), mpf('1.55') - 2 ** floor(log(abs(f(d))) / log(2)) / abs(f(d)) - mpf('0.9') * abs(1 - f(mpf(0)) / f(d)))
 
 
-# The middle: Φ on 15 intervals around the whole multiples of 0.43. Φ(c + d) = 1 - Q(c + d) and Φ(-c + d) = Q(c - d). The centre
+# The middle: Φ on 15 intervals around the whole multiples of 0.45. Φ(c + d) = 1 - Q(c + d) and Φ(-c + d) = Q(c - d). The centre
 # balances the cancellation on the side where Q is small against the distance to the other; Q's best value there is a float.
-h, last = mpf(43) / 100, mpf('3.2')
-place = ('0', '0.5', '0.55', '0.6', '0.62', '0.62', '0.54', '0.52')
+h, last = mpf(45) / 100, mpf('3.37')
+place = ('0', '0.5', '0.55', '0.6', '0.6', '0.62', '0.62', '0.62')
 plus, minus = [], []
 for k in range(8):
     low, high = h * (k - mpf(1) / 2), min(h * (k + mpf(1) / 2), last)
     centre, f = low + (high - low) * mpf(place[k]) if k else mpf(0), lambda d: tail(centre + d)
     if k:                         # the best value at the centre is off by so much; the centre makes it a float
-        off = fit(f, low - centre, high - centre, range(7), slack(f), lawson=25, to=mpf)[0] / tail(centre)
+        off = fit(f, low - centre, high - centre, range(7), f, lawson=25, to=mpf)[0] / tail(centre)
         centre = best(centre, lambda z: tail(z) * off, lambda z: math.erfc(z * math.sqrt(0.5)) / 2 * float(off), 0.03)
         given = to_float(f(mpf(0)) * off)
-    c = fit(f, low - centre, high - centre, range(7) if k else (0, 1, 3, 5), slack(f), {0: given if k else 0.5}, lawson=25)
+    c = fit(f, low - centre, high - centre, range(7) if k else (0, 1, 3, 5), f, {0: given if k else 0.5}, lawson=25)
     errors.append(('middle %d' % k, worst(f, c, low - centre, high - centre, f)))
     c += [0.0] * (7 - len(c))
     plus.append([-float(centre), 1 - c[0]] + [-v for v in c[1:]])
@@ -154,8 +154,8 @@ for k in range(8):
 signed('middle', 'minus the centre; Φ(z) in powers of the distance from it', plus, minus)
 
 # The slope f'(z) and the density φ(z) on 15 intervals around the whole multiples of 0.43, with the same centres:
-# f'(-z) = g(z) = Q(z) - zφ(z), f'(z) = 1 - g(z). On the interval with the root of g the centre is a float next to the root, so
-# that g stays relatively exact through it, the one at which g' and φ round best.
+# f'(-z) = g(z) = Q(z) - zφ(z), f'(z) = 1 - g(z). On the interval with the root of g the centre is the float near it for which
+# value and derivative round best, so that g stays relatively exact through the root.
 h, last = mpf(43) / 100, mpf('3.105')
 root = findroot(slope, mpf('0.7517916'))
 place = ('0', '0.85', '0', '0.5', '0.54', '0.54', '0.54', '0.5')
@@ -170,8 +170,8 @@ for k in range(8):
         odd = even = range(7)
     if low < root < high:
         first = lambda z: (z * z - 2) * density(z)
-        near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-4, 5)]
-        centre = min(near, key=lambda z: rounding(density(z)) + rounding(first(z)))
+        near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-64, 65)]
+        centre = min(near, key=lambda z: abs(to_float(slope(z)) - slope(z)) + abs(to_float(first(z)) - first(z)) * abs(z - root))
         given = {0: to_float(slope(centre)), 1: to_float(first(centre))}
         weight = lambda d: abs(d + centre - root) + mpf('1e-3')
     elif k:
@@ -206,12 +206,46 @@ c = fit(asymptotic, low, high, range(7), lambda w: 1 / w)
 errors.append(('tail', worst(asymptotic, c, low, high, lambda w: 1 / w)))
 vector('tail', '(1 - zQ(z)/φ(z))/w in powers of w = 1/z²', c)
 
-# tanh: -2√(2/π)·log2(e) and -2√(2/π)·0.044715·log2(e), each as two floats
+# The tanh approximation: v = √(8/π)(x + 0.044715 x³), -log2(e)·v = x(A + B x²), xv' = x(C + D x²), each number in two floats. The
+# first of A and C is a whole multiple of 2^-19, so that A + B x² < 32 loses nothing that one more fma does not give back.
 c = []
-for v in (mpf(1), mpf('0.044715')):
-    v *= -2 * sqrt(2 / pi) / log(2)
-    c += [to_float(v), to_float(v - mpf(to_float(v)))]
-vector('tanh', '-2√(2/π)·log2(e)·(1, 0.044715), each in two floats', c)
+for a in (-1 / log(2), mpf(1)):
+    for v, high in ((a, lambda v: float(mpf(round(v * 2 ** 19)) / 2 ** 19)), (a * (mpf('0.044715') if a < 0 else mpf('0.134145')), to_float)):
+        v *= sqrt(8 / pi)
+        c += [high(v), to_float(v - mpf(high(v)))]
+vector('tanh', '-√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats', c)
+
+
+# g(w) = f'(-w) on [k/2, k/2 + 1/2), f = xσ(v): the root's interval has its centre there, the others as for the slope above
+def tanh_slope(w, order=0):
+    v, u, u2 = sqrt(8 / pi) * (w + mpf('0.044715') * w ** 3), sqrt(8 / pi) * (1 + mpf('0.134145') * w * w), sqrt(8 / pi) * mpf('0.26829') * w
+    s = 1 / (1 + exp(v))
+    t = s * (1 - s)
+    return s - w * u * t if order == 0 else t * (w * u * u * (1 - 2 * s) - 2 * u - w * u2)
+
+
+root = findroot(tanh_slope, mpf('0.7524614'))
+columns = []
+for k in range(8):
+    low, high = mpf(k) / 2, mpf(k + 1) / 2
+    if low < root < high:
+        near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-64, 65)]
+        loss = lambda z: (abs(to_float(tanh_slope(z)) - tanh_slope(z)) + abs(to_float(tanh_slope(z, 1)) - tanh_slope(z, 1)) * abs(z - root))
+        centre = min(near, key=loss)
+        given = {0: to_float(tanh_slope(centre)), 1: to_float(tanh_slope(centre, 1))}
+        weight = lambda d, c=centre: abs(d + c - root) + mpf('1e-3')
+    else:
+        place = low + (mpf('0.4'), 0, mpf('0.25'), mpf('0.3'), mpf('0.35'), mpf('0.35'), mpf('0.35'), mpf('0.35'))[k]
+        near = sorted((mpf(round(place * 4096) + j) / 4096 for j in range(-400, 401)), key=lambda z: abs(z - place))
+        centre = next(z for z in near if rounding(tanh_slope(z)) < mpf('0.02'))
+        given = {0: to_float(tanh_slope(centre))}
+        weight = lambda d, c=centre: abs(tanh_slope(c + d))
+    f = lambda d, c=centre: tanh_slope(c + d)
+    c = fit(f, low - centre, high - centre, range(8), weight, given)
+    errors.append(('tanh slope %d' % k, worst(f, c, low - centre, high - centre, lambda d: abs(f(d)) + mpf('1e-12'), 301)))
+    columns.append([-float(centre)] + c)
+tables.append("static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */\n"
+              + ',\n'.join('    { ' + ', '.join(number(c[j]) for c in columns) + ' }' for j in range(9)) + '\n};')
 
 text = '\n'.join(tables) + '\n'
 if len(sys.argv) == 1:

@@ -5,7 +5,8 @@
        gcc -O1 -g -fsanitize=address,undefined fuzz_data.c -lm -o fuzz_data && ./fuzz_data [ROUNDS]
        clang -O1 -g -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_data.c -lm -o fuzz_data && ./fuzz_data
 
-   An input is a PNG sheet, or a number of two bytes, an IDX file of pictures of that size and one of labels; both may be packed. */
+   An input is a PNG sheet; a picture of a folder, starting with "P6", "BM" or FF D8; "CI", a number of two bytes and two CIFAR
+   batches, the first of that size; or a number of two bytes, an IDX file of pictures of that size and one of labels; both may be packed. */
 #include "../examples/data.c"
 
 enum { MOST = 1 << 16 };                /* bytes that a file may unpack to here */
@@ -31,6 +32,41 @@ static int one_sheet(data_set *d, const uint8_t *p, size_t n)
     return status == 0;
 }
 
+static int one_picture(data_set *d, const uint8_t *p, size_t n)
+{
+    static unsigned char x[3 * DATA_SIDE * DATA_SIDE];
+    data_file f;
+    int status = part(d, &f, "picture", p, n);
+    memset(d, 0, sizeof *d);
+    if (status == 0) status = picture_cut(d, &f, status, x);
+    if (status && (d->skipped != 1 || strncmp(d->note, "picture (", 9))) abort();
+    free(f.bytes);
+    return status == 0;
+}
+static int cifar(data_set *d, const uint8_t *p, size_t n)
+{
+    size_t labels = 0, first = 256u * p[0] + p[1];
+    int status = 0;
+    p += 2; n -= 2;
+    if (first > n) first = n;
+    memset(d, 0, sizeof *d);
+    d->channels = 3;
+    d->height = d->width = 32;
+    for (int test = 0; test < 2 && status == 0; test++) {
+        data_file f;
+        if ((status = part(d, &f, "batch", test ? p + first : p, test ? n - first : first)) == 0) status = cifar_file(d, &f, test, &labels);
+        free(f.bytes);
+    }
+    if (status == 0) {
+        if ((d->train + d->test) * (CIFAR_PIXELS + labels) != n || (labels != 1 && labels != 2)) abort();
+        for (size_t i = 0; i < d->train; i++) if (d->train_y[i] >= d->classes) abort();
+        for (size_t i = 0; i < d->test; i++) if (d->test_y[i] >= d->classes) abort();
+        normalise(d);
+    } else if (strncmp(d->error, "data: batch: byte ", 18) || strchr(d->error, '\n')) abort();
+    data_free(d);
+    return status == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -38,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     data_file pictures = { "", NULL, 0 }, labels = { "", NULL, 0 };
     if (n < 2) return 0;
     if (p[0] == 0x89) return one_sheet(&d, p, n);
+    if (!memcmp(p, "P6", 2) || !memcmp(p, "BM", 2) || !memcmp(p, "\xFF\xD8", 2)) return one_picture(&d, p, n);
+    if (n >= 4 && !memcmp(p, "CI", 2)) return cifar(&d, p + 2, n - 2);
     size_t first = 256u * p[0] + p[1], rest = n - 2;
     if (first > rest) first = rest;
     memset(&d, 0, sizeof d);
@@ -133,6 +171,32 @@ int main(int argc, char **argv)
     }
     free(plain[0].bytes);
     free(plain[1].bytes);
+
+    long batches = 0, pictures = 0;
+    for (long round = 0; round < rounds / 100; round++) {       /* two batches, of one or two labels a record; small P6 pictures */
+        enum { RECORDS = 3 };
+        static uint8_t file[4 + RECORDS * (CIFAR_PIXELS + 2) + 16];
+        uint32_t k = 0, labels = 1 + draw((uint64_t)round, &k) % 2;
+        size_t record = CIFAR_PIXELS + labels, size = RECORDS * record, first = draw((uint64_t)round, &k) % 4 * record;
+        memset(file, 0, sizeof file);
+        for (size_t i = 0; i < RECORDS; i++) file[4 + i * record] = file[4 + i * record + labels - 1] = (uint8_t)(draw((uint64_t)round, &k) % 10);
+        if (draw((uint64_t)round, &k) % 2) size = damage(file + 4, size, size + 16, (uint64_t)round, &k);
+        memcpy(file, "CI", 2);
+        file[2] = (uint8_t)(first >> 8); file[3] = (uint8_t)(first & 255);
+        batches += LLVMFuzzerTestOneInput(file, 4 + size);
+
+        static uint8_t picture[32 + 3 * 80 * 80];
+        unsigned rows = 1 + draw((uint64_t)round, &k) % 80, columns = 1 + draw((uint64_t)round, &k) % 80;
+        size_t head = (size_t)snprintf((char *)picture, 32, "P6 %u %u 255\n", columns, rows);
+        size = head + 3 * rows * columns;
+        for (size_t i = head; i < size; i++) picture[i] = (uint8_t)(i * 7);
+        if (draw((uint64_t)round, &k) % 2) size = 2 + damage(picture + 2, size - 2, sizeof picture - 2, (uint64_t)round, &k);
+        pictures += LLVMFuzzerTestOneInput(picture, size);
+    }
+    if (batches < rounds / 400 || batches == rounds / 100 || pictures < rounds / 400 || pictures == rounds / 100) {
+        printf("FAIL fuzz_data: of %ld CIFAR pairs and pictures each %ld and %ld were accepted\n", rounds / 100, batches, pictures);
+        return 1;
+    }
 
     if (sheets_find(home, argv[0]) || join(sheet.path, home, strlen(home), "train_0.png") || slurp(&d, &sheet, MAX_SHEET)) {
         printf("FAIL fuzz_data: no sheet to damage\n");

@@ -47,7 +47,7 @@ run()
     done
 }
 numbers='test_same_bits test_hardness test_optimiser test_yardstick test_instruments test_network test_exchange'
-kernels='test_kernels test_gemm'
+kernels='test_kernels test_half test_gemm'
 
 run 'x86, 32 bits' '' gcc -std=c99 -O2 -m32 -msse2 -mfpmath=sse -idirafter /usr/include/x86_64-linux-gnu -- $numbers $kernels
 run 'another libm (musl)' '' musl-gcc -std=c99 -O2 -static -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu -- $numbers $kernels

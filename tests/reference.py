@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT-0
-"""Makes reference_values.h: the gate and its derivatives in 60 digits, rounded once to double, at points that are doubles.
+"""Makes reference_values.h: the gates and their derivatives in 60 digits, rounded once to double, at points that are doubles.
 
     python3 reference.py > reference_values.h
     python3 reference.py --check reference_values.h      exit status 1 if they differ
@@ -18,7 +18,9 @@ def values(x, lam):
     x, lam = mpf(x), mpf(lam)
     z = lam * x
     cdf, pdf = erfc(-z / sqrt(mpf(2))) / 2, exp(-z * z / 2) / sqrt(2 * pi)
-    return x * cdf, cdf + z * pdf, x * x * pdf
+    two_u = sqrt(8 / pi) * (x + mpf('0.044715') * x ** 3)
+    s = 1 / (1 + exp(-two_u))
+    return x * cdf, cdf + z * pdf, x * x * pdf, x * s, s + x * s * (1 - s) * sqrt(8 / pi) * (1 + 3 * mpf('0.044715') * x * x)
 
 
 def to_float32(x):
@@ -33,13 +35,16 @@ def points():
             yield z / lam, lam
         for d in (-0.3, -0.07, -0.05, -1e-3, -1e-6, -1e-9, 0.0, 1e-9, 1e-6, 1e-3, 0.05, 0.07, 0.3):
             yield (root + d) / lam, lam
+    for bits in (0xBF40A14F, 0xBF40A150):                   # floats at the root of the tanh approximation's derivative
+        yield struct.unpack('<f', struct.pack('<I', bits))[0], 1.0
     for bits in (0xBF40754E, 0xBF40754F, 0x00000001, 0x80000001, 0x1B000000, 0x9B000000):  # floats at the root, the smallest, where x² underflows
         yield struct.unpack('<f', struct.pack('<I', bits))[0], 1.0
 
 
 def table():
-    rows = ['/* SPDX-License-Identifier: MIT-0   Made by reference.py: x, λ, x Φ(λx), Φ(λx) + λx φ(λx), x² φ(λx), each rounded once */',
-            'static const double reference_values[][5] = {']
+    rows = ['/* SPDX-License-Identifier: MIT-0   Made by reference.py: x, λ, x Φ(λx), Φ(λx) + λx φ(λx), x² φ(λx), and',
+            '   the tanh approximation of GELU and its derivative, each rounded once */',
+            'static const double reference_values[][7] = {']
     for x, lam in points():
         rows.append('    { ' + ', '.join(float(v).hex() for v in (x, lam) + values(x, lam)) + ' },')
     return '\n'.join(rows) + '\n};\n'

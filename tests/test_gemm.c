@@ -6,6 +6,7 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
+#include "bits.h"
 #include "check.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,11 +21,6 @@ static float number(void)                    /* 17 bits times 2^-20..2^-13: ever
     return (float)((int)(state >> 15) - 65536) / (float)(1 << (13 + (state >> 8 & 7)));
 }
 static uint64_t hash;
-static void add_to_hash(const float *x, size_t n)
-{
-    const unsigned char *p = (const unsigned char *)x;
-    for (n *= 4; n; n--) hash = (hash ^ *p++) * 1099511628211u;
-}
 
 /* user hooks: last task first on this thread; three threads at once */
 static void run_backwards(void *user, lgelu_task *task, void *job, size_t count)
@@ -107,7 +103,7 @@ static int shape_agrees(size_t m, size_t n, size_t k, int mode, int start, size_
         for (q = 0; q < k; q++) sum = fmaf(a.x[i * a.row + q * a.col], b.x[q * b.row + j * b.col], sum);
         want[i * c_row + j] = sum;
     }
-    add_to_hash(want, size);
+    hash = hash_floats(hash, want, size);
     for (s = 0; s < isa_count; s++) for (w = 0; w < (all_ways ? way_count : 1); w++) {
         lgelu_product p;
         memset(&p, 0, sizeof p);
@@ -218,7 +214,7 @@ int main(void)
 #else
     check_skip("gemm OpenMP", "compiled without -fopenmp");
 #endif
-    hash = 14695981039346656037u;
+    hash = HASH_START;
     for (mode = 0; mode < 4; mode++) for (start = 0; start < 3; start++) {
         char name[80];
         snprintf(name, sizeof name, "gemm remainders %c%c from %s", mode & 1 ? 'T' : 'N', mode & 2 ? 'T' : 'N', start == 0 ? "0" : start == 1 ? "C" : "bias");

@@ -54,6 +54,15 @@ verdict $(! grep -q "$(printf '\r')" $out/a.out; echo $?) "plain lines when stdo
 verdict $([ -z "$(find $out -name '*.part')" ]; echo $?) "no part of a file is left" "$(find $out -name '*.part')"
 verdict $([ "$(wc -l < $out/a.jsonl)" -eq 28 ]; echo $?) "a line of the log for each epoch and arm" "$(wc -l < $out/a.jsonl) lines, expected 28"
 verdict $([ "$(head -1 $out/a.csv)" = arm,seed,epoch,gate,quantity,value ] && ! grep -vq '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*$' $out/a.csv; echo $?) "the CSV has six columns" "not everywhere"
+# the profiles: from the neutral first λ the learned arm itself, without its branch
+for option in csv json svg save; do refused --$option --profiles --$option $out/p; done
+$job --seeds 2 --profiles --log $out/p.jsonl > $out/p.out 2> $out/p.err
+verdict $? "a run of the profiles" "$(cat $out/p.err)"
+learned() { sed 's/"init": "neutral", //; s/, "seconds".*//' | grep '"arm": "lgelu"'; }
+verdict $([ "$(grep '"neutral"' $out/p.jsonl | learned | wc -l)" -eq 8 ] && [ "$(grep '"neutral"' $out/p.jsonl | learned)" = "$(learned < $out/a.jsonl)" ]; echo $?) \
+    "the neutral profile is that of the learned arm" "their logs differ"
+verdict $([ "$(grep -c '^gate[12]  .* ± .* ± .* ± ' $out/p.out)" -eq 2 ] && [ "$(grep -c '^[a-z]* *- [a-z]* ' $out/p.out)" -eq 6 ]; echo $?) \
+    "a row for each gate, six correlations" "$(tail -12 $out/p.out)"
 if command -v python3 > /dev/null; then
     log=$(python3 - $out 2>&1 <<'PYTHON'
 import json, sys

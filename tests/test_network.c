@@ -262,7 +262,6 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
 }
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    if (which == LGELU__GRADIENT && net->nodes[l].overwrites) which = LGELU__VALUE;
     return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : which == LGELU__GRADIENT ? net->nodes[l].lent : l].buffer + which;
 }
 /* a gate or a sum may overwrite what it reads when no one else reads it any more */
@@ -277,16 +276,6 @@ static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
     return p == LGELU__GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU__ADD;
 }
-/* softmax - 1[label] may overwrite the logits, when only the cross-entropy reads them */
-static int loss_in_place(const lgelu_net *net, int x)
-{
-    int readers = 0, losses = 0;
-    for (int j = x + 1; j < net->count; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == x) {
-        readers++;
-        losses += net->nodes[j].op == LGELU__CROSS_ENTROPY && !k;
-    }
-    return readers == 1 && losses == 1 && net->nodes[x].overwrites;
-}
 static int plan_overlaps(const lgelu_net *net, int mode)
 {
     for (int i = 0; i < net->count; i++) for (int p = 0; p < 2; p++) {
@@ -297,7 +286,6 @@ static int plan_overlaps(const lgelu_net *net, int mode)
         for (int j = 0; j < net->count; j++) for (int q = 0; q < 4; q++) {
             const lgelu_buffer *b = place(net, j, q);
             if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
-            if (i == j && p + q == LGELU__VALUE + LGELU__GRADIENT && loss_in_place(net, i)) continue;
             if (p == LGELU__VALUE && q == LGELU__VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
             if (lent(net, p, q, i, j)) continue;
             if (q >= 2) { from2 = b->from; to2 = b->to; }
@@ -779,6 +767,30 @@ static void decay_and_gates(void)
         else check(same(logits, lgelu_net_value(&h.net, y), sizeof logits), "a net made ReLU equals a ReLU net", "logits differ");
         end(&h);
     }
+
+    /* a plan that takes over at the switch point drives λ as if it had been there from the start */
+    lgelu_training learn = lgelu_training_defaults(0.01f, 20), harden = learn;
+    harden.hardening.target = 100;
+    harden.hardening.begin = 10; harden.hardening.end = 20;
+    graph twin[2];
+    for (int k = 0; k < 2; k++) {
+        build_usual(&twin[k]);
+        make_at(&twin[k], 6, LGELU_TRAIN, 0);
+        bind_all(&twin[k], 6);
+        train(&twin[k], 6, 10, k ? &learn : &harden);
+        if (k) {
+            check(!same(twin[0].net.lambda, twin[1].net.lambda, sizeof(float)), "before lgelu_net_harden λ is the learned one", "%g", (double)twin[1].net.lambda[0]);
+            check(!lgelu_net_harden(&twin[1].net, &harden), "lgelu_net_harden", "%s", twin[1].net.message);
+        }
+    }
+    for (int k = 0; k < 2; k++) train(&twin[k], 6, 10, &harden);
+    check(same(twin[0].net.w, twin[1].net.w, twin[0].net.parameters * sizeof(float)) && twin[1].net.step == 20
+          && same(twin[0].net.lambda, twin[1].net.lambda, (size_t)twin[0].net.hardnesses * sizeof(float)) && twin[1].net.lambda[0] >= 100,
+          "a plan that takes over hardens with the same bits", "λ = %g and %g", (double)twin[0].net.lambda[0], (double)twin[1].net.lambda[0]);
+    for (int k = 0; k < 2; k++) end(&twin[k]);
+    lgelu_net empty;
+    lgelu_net_begin(&empty, NULL, 0);
+    check(lgelu_net_harden(&empty, &harden) == LGELU_E_ARGUMENT, "lgelu_net_harden of a net not made", "%s", empty.message);
 
     /* a copy goes on as the original does */
     build_usual(&h);

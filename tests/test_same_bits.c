@@ -11,6 +11,7 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
+#include "bits.h"
 #include "check.h"
 #include "isa.h"
 
@@ -24,34 +25,12 @@ static int number_of(const char *name)
     for (i = 0; i < parts; i++) if (!strcmp(part[i].name, name)) return i;
     if (parts == MOST_PARTS) { fprintf(stderr, "too many parts\n"); exit(2); }
     strncpy(part[parts].name, name, sizeof part[parts].name - 1);
-    for (i = 0; i < 4; i++) part[parts].hash[i] = 14695981039346656037u;
+    for (i = 0; i < 4; i++) part[parts].hash[i] = HASH_START;
     return parts++;
 }
-static void add_word(const char *name, uint64_t word, int bytes)
-{
-    uint64_t *h = &part[number_of(name)].hash[lane];
-    int i;
-    for (i = 0; i < bytes; i++, word >>= 8) *h = (*h ^ (word & 255)) * 1099511628211u;
-}
-/* the sign and payload of a NaN are no one's promise */
-static void add_floats(const char *name, const float *x, size_t n)
-{
-    size_t i;
-    for (i = 0; i < n; i++) {
-        uint32_t u;
-        memcpy(&u, x + i, 4);
-        add_word(name, (u & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : u, 4);
-    }
-}
-static void add_doubles(const char *name, const double *x, size_t n)
-{
-    size_t i;
-    for (i = 0; i < n; i++) {
-        uint64_t u;
-        memcpy(&u, x + i, 8);
-        add_word(name, (u & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u ? 0x7FF8000000000000u : u, 8);
-    }
-}
+static uint64_t *hash_of(const char *name) { return &part[number_of(name)].hash[lane]; }
+static void add_floats(const char *name, const float *x, size_t n)   { uint64_t *h = hash_of(name); *h = hash_floats(*h, x, n); }
+static void add_doubles(const char *name, const double *x, size_t n) { uint64_t *h = hash_of(name); *h = hash_doubles(*h, x, n); }
 
 /* three kinds of input: spread evenly over [-16, 16), every exponent, and special values */
 static float even(uint64_t stream, uint64_t i) { return (float)((int)(lgelu_random(21, stream, i) >> 12) - 524288) / 32768; }
@@ -156,14 +135,15 @@ static void hardness(void)
 static void random_numbers(void)
 {
     static uint32_t order[1000];
+    uint64_t *h = hash_of("random");
     uint64_t i;
     for (i = 0; i < 1000; i++) {
         float u = lgelu_uniform(3, i % 7, i);
-        add_word("random", lgelu_random(i * 0x9E3779B97F4A7C15u, i % 5, i << (i % 40)), 4);
+        *h = hash_word(*h, lgelu_random(i * 0x9E3779B97F4A7C15u, i % 5, i << (i % 40)), 4);
         add_floats("random", &u, 1);
     }
     lgelu_shuffle(order, 1000, 5, 6);
-    for (i = 0; i < 1000; i++) add_word("random", order[i], 4);
+    for (i = 0; i < 1000; i++) *h = hash_word(*h, order[i], 4);
 }
 
 /* ---- networks ---- */

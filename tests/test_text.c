@@ -127,6 +127,21 @@ static void byte_pairs(void)
     memset(p, ' ', sizeof p);
     back &= comes_back(&t, p, sizeof p);
     check(back, "byte pairs: 3,001 byte strings come back", "one did not");
+    for (int marked = 0; marked < 2; marked++) {        /* "a!", the mark, the mark, " <|endof" */
+        static const char with[] = "a!<|endoftext|><|endoftext|> <|endof";
+        int32_t *token, marks = 0, unknown[2] = { 50257, -1 };
+        size_t tokens;
+        text_bytes out = { NULL, 0, 0 };
+        text_free(&t);
+        t.marked = marked;
+        if (text_byte_pairs(&t, folder) || text_encode(&t, with, sizeof with - 1, &token, &tokens) || text_decode(&t, token, tokens, &out)) { check(0, "byte pairs with marks", "%s", t.error); return; }
+        for (i = 0; i < tokens; i++) marks += token[i] == 50256;
+        check(marks == 2 * marked && out.n == sizeof with - 1 && !memcmp(out.p, with, out.n) && (!marked || (token[0] == 64 && token[1] == 0 && token[2] == 50256)),
+              marked ? "<|endoftext|> is a token where asked" : "and plain text elsewhere", "%d of them", (int)marks);
+        check(text_decode(&t, unknown, 1, &out) && !strcmp(t.error, "token 0 is 50257, there are 0 to 50256") && text_decode(&t, unknown + 1, 1, &out)
+              && !strcmp(t.error, "token 0 is -1, there are 0 to 50256"), "byte pairs: unknown tokens", "%s", t.error);
+        free(token); free(out.p);
+    }
     text_free(&t);
 }
 
@@ -142,7 +157,9 @@ static void broken_files(void)
         { "{\"\xE4\xB8\xAD\": 1}", "", "./encoder.json: byte 9: a token's name holds a character that stands for no byte" },
         { "{\"a\": 0, \"b\": 1}", "a b\n", "./vocab.bpe: line 1: not among the tokens of encoder.json" },
         { "{\"a\": 0, \"b\": 1}", "#version: 0.2\nab\n", "./vocab.bpe: line 2: expected two tokens" },
-        { "{\"a\": 0, \"b\": 1}", "", "./encoder.json: no token for byte 0" } };
+        { "{\"a\": 0, \"b\": 1}", "", "./encoder.json: no token for byte 0" },
+        { "{\"a\": 300000}", "", "./encoder.json: byte 11: the number is too large" },
+        { "", "", "./encoder.json: byte 0: expected '{'" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         text t;
         memset(&t, 0, sizeof t);

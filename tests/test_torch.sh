@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# test_torch.sh: the ten steps of test_ten_steps.c by PyTorch in double, from the same safetensors to the same safetensors.
+# test_torch.sh: the ten steps of test_ten_steps.c by PyTorch in double, from the same safetensors to the same safetensors; the logits
+# of a GPT from the weights that gpt_logits.c saves.
 CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
@@ -7,11 +8,12 @@ out=build/torch
 mkdir -p $out
 python=
 for p in python3 /usr/bin/python3; do $p -c 'import torch' 2> /dev/null && { python=$p; break; }; done
-if [ -z "$python" ]; then echo "skip ten AdamW steps by PyTorch: not installed (Debian: python3-torch)"; exit 0; fi
+if [ -z "$python" ]; then echo "skip ten AdamW steps and a GPT's logits by PyTorch: not installed (Debian: python3-torch)"; exit 0; fi
 $CC -std=c99 -O2 -I.. test_ten_steps.c -o $out/ten_steps -lm || exit 1
 $out/ten_steps $out/before.safetensors $out/after.safetensors > $out/log || exit 1
-$python - $out/before.safetensors $out/after.safetensors <<'PYTHON'
-import json, math, sys, torch
+$CC -std=c99 -O2 -I.. gpt_logits.c -o $out/gpt_logits -lm && $out/gpt_logits $out/gpt.safetensors $out/gpt.tokens $out/gpt.logits || exit 1
+cat > $out/safetensors.py <<'PYTHON'
+import json, torch
 
 def read(path):
     data = open(path, "rb").read()
@@ -21,6 +23,10 @@ def read(path):
         first, end = e["data_offsets"]
         return torch.frombuffer(bytearray(data[8 + n + first:8 + n + end]), dtype=torch.float32).reshape(e["shape"]).double()
     return {name: tensor(e) for name, e in header.items() if name != "__metadata__"}
+PYTHON
+PYTHONPATH=$out $python - $out/before.safetensors $out/after.safetensors <<'PYTHON' || exit 1
+import math, sys, torch
+from safetensors import read
 
 before, after = read(sys.argv[1]), read(sys.argv[2])
 lr, decay, c, t, steps, batch, inputs = 0.01, 0.1, 3, 0.1, 10, 24, 6
@@ -49,4 +55,30 @@ for name, value in p.items():
 print(f"# PyTorch {torch.__version__}: relative difference after ten steps {worst:.2g}")
 print("ok ten AdamW steps: those of PyTorch to 1e-6" if worst < 1e-6 else f"FAIL ten AdamW steps: those of PyTorch to 1e-6: {worst:.3g}")
 sys.exit(worst >= 1e-6)
+PYTHON
+PYTHONPATH=$out $python - $out/gpt.safetensors $out/gpt.tokens $out/gpt.logits <<'PYTHON'
+import sys, torch
+from torch.nn import functional as F
+from safetensors import read
+
+w = {name: value.float() for name, value in read(sys.argv[1]).items()}
+context, width = w["wpe.weight"].shape
+heads, layers = 4, sum(name.endswith("ln_1.bias") for name in w)
+raw = lambda path, kind: torch.frombuffer(bytearray(open(path, "rb").read()), dtype=kind)
+tokens = raw(sys.argv[2], torch.int32).long().view(-1, context)
+ours = raw(sys.argv[3], torch.float32).view(*tokens.shape, -1)
+linear = lambda x, name: F.linear(x, w[name + ".weight"], w[name + ".bias"])
+norm = lambda x, name: F.layer_norm(x, (width,), w[name + ".weight"], w[name + ".bias"])
+mask = torch.full((context, context), float("-inf")).triu(1)
+x = w["wte.weight"][tokens] + w["wpe.weight"]
+for i in range(layers):
+    q, k, v = (y.view(*tokens.shape, heads, -1).transpose(1, 2) for y in linear(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn.c_attn").split(width, 2))
+    a = F.softmax(q @ k.transpose(2, 3) / (width // heads) ** 0.5 + mask, -1) @ v
+    x = x + linear(a.transpose(1, 2).reshape(x.shape), f"h.{i}.attn.c_proj")
+    x = x + linear(F.gelu(linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"), approximate="tanh"), f"h.{i}.mlp.c_proj")
+theirs = norm(x, "ln_f") @ w["wte.weight"].T
+worst = float((ours - theirs).abs().max())
+print(f"# PyTorch {torch.__version__}: logits of {layers} layers differ by {worst:.2g}; they lie in {float(theirs.min()):.1f} to {float(theirs.max()):.1f}")
+print("ok a GPT's logits: those of PyTorch to 1e-4" if worst <= 1e-4 else f"FAIL a GPT's logits: those of PyTorch to 1e-4: {worst:.3g}")
+sys.exit(not worst <= 1e-4)
 PYTHON

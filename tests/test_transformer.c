@@ -2,13 +2,14 @@
 
    test_transformer: the layers of a Transformer. Values and gradients of each and of whole networks against an interpreter in
    double (reference_net.h) and its central differences, with a control that must be caught; attention in many shapes;
-   what is refused, by name; the same bits on every instruction set and any number of threads; generation with cached keys
+   what is refused, by name; large logits in pieces; the same bits on every instruction set and any number of threads; generation with cached keys
    and values against the whole forward, bit for bit; dropout; tied weights through a file.
 
        cc -std=c99 -O2 -I.. test_transformer.c -lm -o test_transformer && ./test_transformer */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
+#include "bits.h"
 #include "check.h"
 #include "isa.h"
 #include "reference_net.h"
@@ -144,6 +145,41 @@ static void networks(void)
     }
 }
 
+/* which quarter of a picture is bright: a ViT of one block learns it by heart, and λ moves on the way */
+static void vit_learns(void)
+{
+    for (int mean = 0; mean < 2; mean++) {
+        static float picture[64 * 64];
+        int32_t quarter[64];
+        lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+        lgelu_training plan = lgelu_training_defaults(3e-3f, 120);
+        double first = 0;
+        graph g;
+        int x;
+        t.layers = 1;
+        for (size_t i = 0; i < 64; i++) {
+            quarter[i] = (int32_t)(i % 4);
+            for (size_t k = 0; k < 64; k++) picture[i * 64 + k] = noise(i, k) / 2 + (float)((k / 8 / 4 * 2 + k % 8 / 4) == i % 4);
+        }
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 8, 8, 1);
+        classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 4));
+        make_at(&g, 64, LGELU_TRAIN, 0);
+        lgelu_net_bind(&g.net, x, picture);
+        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, quarter);
+        for (int i = 0; i < 120; i++) {
+            lgelu_net_forward(&g.net, 64);
+            if (!i) first = g.net.loss;
+            lgelu_net_backward(&g.net, 1);
+            lgelu_net_step(&g.net, &plan);
+        }
+        lgelu_net_forward(&g.net, 64);
+        check(!g.net.status && first > 1.2 && g.net.loss < 0.1 && fabsf(g.net.lambda[0] - t.lambda) > 1e-3f, mean ? "a ViT learns, mean of the tokens" : "a ViT learns, class token",
+              "loss %.4f to %.4f, λ %.4f %s", first, g.net.loss, (double)g.net.lambda[0], g.net.message);
+        end(&g);
+    }
+}
+
 /* the judge must see a wrong gradient: one part in 10^4 of one layer's */
 static void control(void)
 {
@@ -180,7 +216,7 @@ static void refusals(void)
         "dropout 'd': the rate must be at least 0 and less than 1",
         "embedding 'e': 'x' can't be its input 0",
         "linear 'l': 'tokens' can't be its input 0",
-        "embedding 'e': channels 0" };
+        "embedding 'e': a matrix of 7 x 0" };
     for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
         graph g;
         int x, tokens, table;
@@ -225,18 +261,12 @@ static void backwards(void *user, lgelu_task *task, void *job, size_t count)
     size_t step = *(const size_t *)user;
     for (size_t i = 0; i < step; i++) for (size_t k = count; k--; ) if (k % step == i) task(job, k);
 }
-static uint64_t digest(const void *data, size_t bytes, uint64_t h)
-{
-    const unsigned char *p = (const unsigned char *)data;
-    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
-    return h;
-}
 static uint64_t trained(size_t order)
 {
     graph g;
     lgelu_transformer t = small(LGELU_GATE_LAMBDA);
     lgelu_training plan = lgelu_training_defaults(1e-3f, 6);
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = HASH_START;
     t.dropout = 0.1f;
     plan.clip = 1;
     build_gpt(&g, &t, 72, 65);
@@ -245,14 +275,56 @@ static uint64_t trained(size_t order)
     bind_all(&g, 4);
     for (int i = 0; i < 6; i++) {
         lgelu_net_forward(&g.net, 4);
-        h = digest(&g.net.loss, sizeof g.net.loss, h);
+        h = hash_doubles(h, &g.net.loss, 1);
         lgelu_net_backward(&g.net, 1);
         lgelu_net_step(&g.net, &plan);
     }
-    h = digest(g.net.w, g.net.parameters * sizeof(float), h);
-    h = digest(g.net.lambda, (size_t)g.net.hardnesses * sizeof(float), h);
+    h = hash_floats(h, g.net.w, g.net.parameters);
+    h = hash_floats(h, g.net.lambda, (size_t)g.net.hardnesses);
     end(&g);
     return h;
+}
+/* logits of 19 MB are made in pieces where a loss alone reads them, whole where someone else does: the same loss and gradients */
+static void large_logits(void)
+{
+    static const char *const what[] = { "one backward", "two that add up", "under evaluate", "no labels" };
+    for (int untied = 0; untied < 2; untied++) for (int how = 0; how < 4; how++) {
+        char name[96];
+        double loss[2];
+        graph g[2];
+        for (int whole = 0; whole < 2; whole++) {
+            graph *p = g + whole;
+            lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+            size_t order = 3;
+            int x, logits, y;
+            t.layers = 1; t.heads = 2; t.width = 8; t.untied = untied;
+            begin(p);
+            if (whole) { p->net.threads.run = backwards; p->net.threads.user = &order; }
+            x = lgelu_tokens(&p->net, "x", 150, 8000);
+            logits = lgelu_gpt(&p->net, x, &t);
+            y = lgelu_labels(&p->net, "y", 150, 8000);
+            lgelu_cross_entropy(&p->net, "loss", logits, y);
+            if (whole) lgelu_take(&p->net, "reader", logits, 0, 1);
+            for (int l = 0; l < p->net.count; l++) p->nodes[l].deviation = 0.3f;
+            make_at(p, 4, LGELU_TRAIN, 0);
+            bind_all(p, 4);
+            move_biases(p);
+            if (!whole) memset(p->net.g, 0xFF, p->net.parameters * sizeof(float));       /* NaNs: a first backward may not read them */
+            if (how == 2) p->net.evaluate = 1;
+            if (how == 3) lgelu_net_bind(&p->net, y, NULL);
+            for (int k = 0; k < (how == 1 ? 2 : 1); k++) {
+                lgelu_net_forward(&p->net, 4);
+                if (k) lgelu_net_forward(&p->net, 4);                                       /* one that no backward follows */
+                loss[whole] = p->net.loss;
+                lgelu_net_backward(&p->net, how == 1 ? 0.5f : 1);
+            }
+            check(!p->net.status && guards_hold(p, 0) && p->nodes[logits].absorbed == !whole, "large logits: in pieces or whole as meant", "%s", p->net.message);
+        }
+        snprintf(name, sizeof name, "large logits in pieces, %s matrix, %s: the bits of whole ones", untied ? "own" : "shared", what[how]);
+        check(!memcmp(loss, loss + 1, sizeof *loss) && !memcmp(g[0].net.g, g[1].net.g, g[0].net.parameters * sizeof(float))
+              && !memcmp(g[0].net.dlambda, g[1].net.dlambda, sizeof(double)) && (how == 3) == !(loss[0] > 0), name, "they differ");
+        end(g); end(g + 1);
+    }
 }
 static void same_bits(void)
 {
@@ -264,6 +336,25 @@ static void same_bits(void)
         if (lgelu_isa_limit(isa) != isa) continue;
         snprintf(name, sizeof name, "a training run: the same bits on %s and %s", lgelu_isa_name(isa), lgelu_isa_name(most));
         check(trained(0) == first, name, "they differ");
+    }
+    lgelu_isa_limit(most);
+    /* what a vector holds beyond a row must not matter, however negative the row is */
+    for (int isa = LGELU_SCALAR; isa <= most; isa++) {
+        char name[96];
+        int same = 1;
+        if (lgelu_isa_limit(isa) != isa) continue;
+        for (int at = 0; at < 400; at++) for (size_t n = 1; n < 34; n += 4) {
+            float x[2][40], d[2][40], stat[2][2];
+            for (int k = 0; k < 2; k++) {
+                const lgelu__kernels *with = k ? lgelu__k() : &lgelu__kernels_scalar;
+                for (size_t i = 0; i < 40; i++) { x[k][i] = -(float)at - (float)i / 8; d[k][i] = (float)i; }
+                with->exp_row(NULL, stat[k], x[k], 1, n, n);
+                with->softmax_backward(x[k], d[k], stat[k], 1, n, 40);
+            }
+            same &= !memcmp(x[0], x[1], sizeof x[0]) && !memcmp(d[0], d[1], sizeof d[0]) && !memcmp(stat[0], stat[1], sizeof stat[0]);
+        }
+        snprintf(name, sizeof name, "rows of softmax, forward and backward: the same bits on %s and scalar", lgelu_isa_name(isa));
+        check(same, name, "they differ");
     }
     lgelu_isa_limit(most);
 }
@@ -336,11 +427,11 @@ static void dropout(void)
 static void normal(void)
 {
     double sum = 0, square = 0, beyond = 0;
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = HASH_START;
     for (uint64_t i = 0; i < 100000; i++) {
         float x = lgelu_normal(3, 4, i);
         sum += (double)x; square += (double)x * (double)x; beyond += fabs((double)x) > 1.959964;
-        h = digest(&x, sizeof x, h);
+        h = hash_floats(h, &x, 1);
     }
     check(fabs(sum / 1e5) < 0.012 && fabs(square / 1e5 - 1) < 0.02 && fabs(beyond / 1e5 - 0.05) < 0.003, "lgelu_normal: mean, deviation, tails",
           "%.4f %.4f %.4f", sum / 1e5, square / 1e5, beyond / 1e5);
@@ -393,8 +484,10 @@ int main(void)
     layers();
     attention();
     networks();
+    vit_learns();
     control();
     refusals();
+    large_logits();
     same_bits();
     generation();
     dropout();
