@@ -4298,7 +4298,6 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_sqrt    LGELU__FN(v_sqrt)
 #define v_fma     LGELU__FN(v_fma)
 #define v_fnma    LGELU__FN(v_fnma)
-#define n_load    LGELU__FN(n_load)
 #define v_pack    LGELU__FN(v_pack)
 #define v_unpack  LGELU__FN(v_unpack)
 #define m_count   LGELU__FN(m_count)
@@ -4407,7 +4406,6 @@ LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return _mm512_min_ps
 LGELU__WORD n_t  v_bits   (v_t a)                         { return _mm512_castps_si512(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return _mm512_castsi512_ps(a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return _mm512_cvtepi32_ps(a); }
-LGELU__WORD n_t  n_load   (const int32_t *p)              { return _mm512_loadu_si512(p); }
 LGELU__WORD n_t  n_set    (int32_t a)                     { return _mm512_set1_epi32(a); }
 LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return _mm512_add_epi32(a, b); }
 LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return _mm512_sub_epi32(a, b); }
@@ -4512,7 +4510,6 @@ LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return _mm256_min_ps
 LGELU__WORD n_t  v_bits   (v_t a)                         { return _mm256_castps_si256(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return _mm256_castsi256_ps(a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return _mm256_cvtepi32_ps(a); }
-LGELU__WORD n_t  n_load   (const int32_t *p)              { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
 LGELU__WORD n_t  n_set    (int32_t a)                     { return _mm256_set1_epi32(a); }
 LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return _mm256_add_epi32(a, b); }
 LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return _mm256_sub_epi32(a, b); }
@@ -4641,7 +4638,6 @@ LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return vbslq_f32(vcl
 LGELU__WORD n_t  v_bits   (v_t a)                         { return vreinterpretq_s32_f32(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return vreinterpretq_f32_s32(a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return vcvtq_f32_s32(a); }
-LGELU__WORD n_t  n_load   (const int32_t *p)              { return vld1q_s32(p); }
 LGELU__WORD n_t  n_set    (int32_t a)                     { return vdupq_n_s32(a); }
 LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return vaddq_s32(a, b); }
 LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return vsubq_s32(a, b); }
@@ -4754,7 +4750,6 @@ LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return a < b ? a : b
 LGELU__WORD n_t  v_bits   (v_t a)                         { return (n_t)lgelu__bits(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return lgelu__float((uint32_t)a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return (float)a; }
-LGELU__WORD n_t  n_load   (const int32_t *p)              { return *p; }
 LGELU__WORD n_t  n_set    (int32_t a)                     { return a; }
 LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return (n_t)((uint32_t)a + (uint32_t)b); }
 LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return (n_t)((uint32_t)a - (uint32_t)b); }
