@@ -9,9 +9,10 @@ Needs python3-mpmath. Each polynomial is a weighted least-squares fit in 40 digi
 towards minimax (Lawson); then the coefficients are rounded to float one after another, lowest first, and the higher ones are
 fitted anew each time, so that they make good what the rounding of the lower ones lost.
 """
+import math
 import struct
 import sys
-from mpmath import mp, mpf, erfc, exp, sqrt, pi, log, cos, matrix, lu_solve, findroot
+from mpmath import mp, mpf, erfc, exp, sqrt, pi, log, cos, floor, matrix, lu_solve, findroot
 
 mp.dps = 40
 
@@ -20,21 +21,22 @@ def to_float(x):
     return struct.unpack('<f', struct.pack('<f', float(x)))[0]
 
 
-def fit(f, low, high, degree, weight, fixed=(), lawson=12, points=40):
-    """coefficients c[0..degree] of f on [low, high] in powers of d, as floats; fixed: leading ones that are given"""
+def fit(f, low, high, powers, weight, fixed={}, lawson=12, points=40, to=None):
+    """floats c[0..] with f(d) = Σ c[j] d^j on [low, high], j in powers or given in fixed, otherwise 0"""
     half, mid = (high - low) / 2, (high + low) / 2
     d = [mid + half * cos(pi * (i + mpf(1) / 2) / points) for i in range(points)]
     y = [f(t) for t in d]
     w = [1 / weight(t) for t in d]
     scale = max(abs(low), abs(high))
     load = [mpf(1)] * points
-    c = list(fixed)
+    c = dict(fixed)
 
     def solve():
-        n, k = degree + 1 - len(c), len(c)
+        left = [j for j in powers if j not in c]
+        n = len(left)
         a, b = matrix(n, n), matrix(n, 1)
-        rest = [yi - sum(mpf(cj) * t ** j for j, cj in enumerate(c)) for yi, t in zip(y, d)]
-        rows = [[(t / scale) ** (k + j) * wi for j in range(n)] for t, wi in zip(d, w)]
+        rest = [yi - sum(mpf(cj) * t ** j for j, cj in c.items()) for yi, t in zip(y, d)]
+        rows = [[(t / scale) ** j * wi for j in left] for t, wi in zip(d, w)]
         for r, ri, wi, li in zip(rows, rest, w, load):
             for i in range(n):
                 s = li * r[i]
@@ -42,18 +44,20 @@ def fit(f, low, high, degree, weight, fixed=(), lawson=12, points=40):
                 for j in range(n):
                     a[i, j] += s * r[j]
         x = lu_solve(a, b)
-        return [x[j] / scale ** (k + j) for j in range(n)]
+        return {j: x[i] / scale ** j for i, j in enumerate(left)}
 
     for _ in range(lawson):
-        p = list(c) + solve()
-        e = [abs(sum(cj * t ** j for j, cj in enumerate(p)) - yi) * wi for t, yi, wi in zip(d, y, w)]
+        p = dict(c)
+        p.update(solve())
+        e = [abs(sum(cj * t ** j for j, cj in p.items()) - yi) * wi for t, yi, wi in zip(d, y, w)]
         top = max(e)
         load = [li * (ei / top + mpf('0.01')) for li, ei in zip(load, e)]
         top = max(load)
         load = [li / top for li in load]
-    while len(c) <= degree:
-        c.append(to_float(solve()[0]))
-    return c
+    for j in powers:
+        if j not in c:
+            c[j] = (to or to_float)(solve()[j])
+    return [c.get(j, 0.0) for j in range(max(powers) + 1)]
 
 
 def worst(f, c, low, high, weight, points=300):
@@ -66,8 +70,12 @@ def tail(z):                      # Q(z) = Φ(-z)
     return erfc(z / sqrt(2)) / 2
 
 
+def density(z):
+    return exp(-z * z / 2) / sqrt(2 * pi)
+
+
 def slope(z):                     # f'(-z) = Q(z) - zφ(z)
-    return tail(z) - z * exp(-z * z / 2) / sqrt(2 * pi)
+    return tail(z) - z * density(z)
 
 
 def asymptotic(w):                # (1 - zQ(z)/φ(z)) / w at w = 1/z²: 1 - 3w + 15w² ...
@@ -78,78 +86,123 @@ def asymptotic(w):                # (1 - zQ(z)/φ(z)) / w at w = 1/z²: 1 - 3w +
 tables, errors = [], []
 
 
-def table(name, comment, rows):
-    out = ['static const float lgelu__%s[%d][8] = {%s' % (name, len(rows), '  /* %s */' % comment if comment else '')]
-    for r in rows:
-        out.append('    { ' + ', '.join('%.9gf' % v if '.' in '%.9g' % v or 'e' in '%.9g' % v else '%.9g' % v for v in r) + ' },')
-    out[-1] = out[-1][:-1]
-    out.append('};')
-    tables.append('\n'.join(out))
+def number(v):
+    return '%.9gf' % v if '.' in '%.9g' % v or 'e' in '%.9g' % v else '%.9g' % v
+
+
+# A table over signed z: columns 0..7 hold the intervals around 0, h .. 7h, and 8..15 those around 0, -7h .. -h, so that a whole
+# number k serves as an index whether its last four bits are looked at or, for k <= 0, its last three. `plus` and `minus` give the
+# column for an interval and for its mirror.
+def signed(name, comment, plus, minus):
+    columns = plus + [minus[-k] for k in range(8)]
+    half = lambda j, side: ', '.join(number(c[j] + 0.0) for c in side)
+    lines = ['    { ' + half(j, plus) + ',\n      ' + half(j, columns[8:]) + ' }' for j in range(len(plus[0]))]
+    tables.append('static const float lgelu__%s[%d][16] = {  /* %s */\n' % (name, len(lines), comment) + ',\n'.join(lines) + '\n};')
 
 
 def vector(name, comment, c):
     tables.append('static const float lgelu__%s[%d] = {%s\n    %s\n};' % (name, len(c), '  /* %s */' % comment if comment else '',
-                  ', '.join('%.9gf' % v if '.' in '%.9g' % v or 'e' in '%.9g' % v else '%.9g' % v for v in c)))
-
-
-OFFSET = ('0', '0.2', '0.22', '0.24', '0.26', '0.26', '0.26', '0.26')
-
-
-def best(f, place):               # the centre near place whose f is all but a float
-    near = sorted((mpf(round(place * 4096) + j) / 4096 for j in range(-400, 401)), key=lambda z: abs(z - place))
-    return next(z for z in near if z >= 0 and rounding(f(z)) < mpf('0.02'))
+                  ', '.join(number(v) for v in c)))
 
 
 def rounding(x):                  # what the rounding of x to float loses, in units of 2^-24
     return abs(mpf(to_float(x)) / x - 1) * 2 ** 24
 
 
-# The middle: Q on [0.45 k, 0.45 (k + 1)). The centre is the number of twelve binary places nearest the one given whose Q is all but
-# a float itself (Gal's idea); it stands on the side where Q is small, lest small values come out of large ones.
-columns = []
-for k in range(8):
-    low, high = mpf(45) / 100 * k, mpf(45) / 100 * (k + 1)
-    centre = best(tail, low + mpf(OFFSET[k]))
-    f = lambda d, c=centre: tail(c + d)
-    given = [to_float(tail(centre))]
-    c = fit(f, low - centre, high - centre, 6, f, fixed=given)
-    errors.append(('middle %d' % k, worst(f, c, low - centre, high - centre, f)))
-    columns.append([-float(centre)] + c)
-table('middle', 'minus the centre; Q(z) in powers of the distance from it', [[c[j] for c in columns] for j in range(8)])
+# Near place, the float z at which 1 - f(z) is all but a float and so is f(z) (Gal's idea), and the other function, too. The scan is
+# in double, the verdict is not.
+def best(place, f, f64, fineness, g=None, g64=None):
+    def off(v):
+        return abs(v * 2 ** 24 - round(v * 2 ** 24)) / abs(v)
 
-# The slope: g(z) = f'(-z) on [k/2, k/2 + 1/2). The centre is chosen like the middle's. On the interval with the root it
-# is the float near the root for which value and derivative round best, so that g stays relatively exact through the root.
-root = findroot(slope, mpf('0.7517916'))
-columns = []
+    def loss(v):
+        return abs(struct.unpack('<f', struct.pack('<f', v))[0] / v - 1) * 2 ** 24
+    start, step = to_float(place), 2.0 ** (math.floor(math.log2(place)) - 23)
+    for j in range(3000000):
+        for z in (start + j * step, start - j * step):
+            if off(f64(z)) < 1.1 * fineness and off(f(mpf(z))) < fineness:
+                if not g or (loss(g64(z)) < 0.11 and rounding(g(mpf(z))) < 0.1):
+                    return mpf(z)
+
+
+def alternate(c):                 # the polynomial at -d
+    return [v * (-1) ** j for j, v in enumerate(c)]
+
+
+# What is left to the fit of f(d) = f(0) + d·r by its rounding (worst just above a power of 2) and those of d and r, in 2^-24 of it
+def slack(f):
+    return lambda d: abs(f(d)) * max(mpf('0.1'), mpf('1.55') - 2 ** floor(log(abs(f(d))) / log(2)) / abs(f(d)) - mpf('0.9') * abs(1 - f(mpf(0)) / f(d)))
+
+
+# The middle: Φ on 15 intervals around the whole multiples of 0.45. Φ(c + d) = 1 - Q(c + d) and Φ(-c + d) = Q(c - d). The centre
+# balances the cancellation on the side where Q is small against the distance to the other; Q's best value there is a float.
+h, last = mpf(45) / 100, mpf('3.37')
+place = ('0', '0.5', '0.55', '0.6', '0.6', '0.62', '0.62', '0.62')
+plus, minus = [], []
 for k in range(8):
-    low, high = mpf(k) / 2, mpf(k + 1) / 2
+    low, high = h * (k - mpf(1) / 2), min(h * (k + mpf(1) / 2), last)
+    centre, f = low + (high - low) * mpf(place[k]) if k else mpf(0), lambda d: tail(centre + d)
+    if k:                         # the best value at the centre is off by so much; the centre makes it a float
+        off = fit(f, low - centre, high - centre, range(7), f, lawson=25, to=mpf)[0] / tail(centre)
+        centre = best(centre, lambda z: tail(z) * off, lambda z: math.erfc(z * math.sqrt(0.5)) / 2 * float(off), 0.03)
+        given = to_float(f(mpf(0)) * off)
+    c = fit(f, low - centre, high - centre, range(7) if k else (0, 1, 3, 5), f, {0: given if k else 0.5}, lawson=25)
+    errors.append(('middle %d' % k, worst(f, c, low - centre, high - centre, f)))
+    c += [0.0] * (7 - len(c))
+    plus.append([-float(centre), 1 - c[0]] + [-v for v in c[1:]])
+    minus.append([float(centre)] + alternate(c))
+signed('middle', 'minus the centre; Φ(z) in powers of the distance from it', plus, minus)
+
+# The slope f'(z) and the density φ(z) on 15 intervals around the whole multiples of 0.43, with the same centres:
+# f'(-z) = g(z) = Q(z) - zφ(z), f'(z) = 1 - g(z). On the interval with the root of g the centre is the float near it for which
+# value and derivative round best, so that g stays relatively exact through the root.
+h, last = mpf(43) / 100, mpf('3.105')
+root = findroot(slope, mpf('0.7517916'))
+place = ('0', '0.85', '0', '0.5', '0.54', '0.54', '0.54', '0.5')
+plus, minus, plus_density, minus_density = [], [], [], []
+for k in range(8):
+    low, high = h * (k - mpf(1) / 2), min(h * (k + mpf(1) / 2), last)
+    f = lambda d: slope(centre + d)
+    p = lambda d: density(centre + d)
+    centre, odd, even, given, value = mpf(0), (0, 1, 3, 5), (0, 2, 4, 6), {0: 0.5}, {}
+    weight = slack(f)
+    if k:
+        odd = even = range(7)
     if low < root < high:
+        first = lambda z: (z * z - 2) * density(z)
         near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-64, 65)]
-        first = lambda z: (z * z - 2) * exp(-z * z / 2) / sqrt(2 * pi)
-        loss = lambda z: (abs(to_float(slope(z)) - slope(z)) + abs(to_float(first(z)) - first(z)) * abs(z - root))
-        centre = min(near, key=loss)
-        given = [to_float(slope(centre)), to_float(first(centre))]
-        weight = lambda d, c=centre: abs(d + c - root) + mpf('1e-3')
-    else:
-        place = low + (mpf('0.4'), 0, mpf('0.25'), mpf('0.3'), mpf('0.35'), mpf('0.35'), mpf('0.35'), mpf('0.35'))[k]
-        centre = best(slope, place)
-        given = [to_float(slope(centre))]
-        weight = lambda d, c=centre: abs(slope(c + d))
-    f = lambda d, c=centre: slope(c + d)
-    c = fit(f, low - centre, high - centre, 7, weight, fixed=given)
+        centre = min(near, key=lambda z: abs(to_float(slope(z)) - slope(z)) + abs(to_float(first(z)) - first(z)) * abs(z - root))
+        given = {0: to_float(slope(centre)), 1: to_float(first(centre))}
+        weight = lambda d: abs(d + centre - root) + mpf('1e-3')
+    elif k:
+        centre = low + (high - low) * mpf(place[k])
+        off = fit(f, low - centre, high - centre, odd, slack(f), lawson=25, to=mpf)[0] / f(mpf(0))
+        shift = fit(p, low - centre, high - centre, odd, p, lawson=25, to=mpf)[0] / p(mpf(0))
+        centre = best(centre, lambda z: slope(z) * off, lambda z: float(off) * (math.erfc(z * math.sqrt(0.5)) / 2
+                      - z * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)), 0.06,
+                      lambda z: density(z) * shift, lambda z: float(shift) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi))
+        given, value = {0: to_float(f(mpf(0)) * off)}, {0: to_float(p(mpf(0)) * shift)}
+    c = fit(f, low - centre, high - centre, odd, weight, given, lawson=25)
+    b = fit(p, low - centre, high - centre, even, p, value, lawson=25)
     errors.append(('slope %d' % k, worst(f, c, low - centre, high - centre, lambda d: abs(f(d)) + mpf('1e-12'), 301)))
-    columns.append([-float(centre)] + c)
-table('slope', "minus the centre; f'(-z) = Q(z) - zφ(z) in powers of the distance from it", [[c[j] for c in columns] for j in range(9)])
+    errors.append(('density %d' % k, worst(p, b, low - centre, high - centre, p)))
+    c += [0.0] * (7 - len(c))
+    plus.append([-float(centre), to_float(1 - mpf(c[0]))] + [-v for v in c[1:]])
+    minus.append([float(centre)] + alternate(c))
+    plus_density.append(b)
+    minus_density.append(alternate(b))
+signed('slope', "minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it", plus, minus)
+signed('bell', 'φ(z) in powers of the same distance', plus_density, minus_density)
 
 # 2^f - 1 = f·(...) on [-1/2, 1/2]
 f = lambda t: (mpf(2) ** t - 1) if t else mpf(0)
-c = fit(f, mpf(-1) / 2, mpf(1) / 2, 6, lambda t: mpf(2) ** t, fixed=[0.0])
+c = fit(f, mpf(-1) / 2, mpf(1) / 2, range(7), lambda t: mpf(2) ** t, {0: 0.0})
 errors.append(('exp2', worst(f, c, mpf(-1) / 2, mpf(1) / 2, lambda t: mpf(2) ** t)))
 vector('exp2', '2^f - 1 in powers of f, from the first', c[1:])
 
-# the tail: zQ(z)/φ(z) = 1 - w·P(w), w = 1/z², z from 3.5
-low, high = mpf(1) / 420, 1 / mpf('3.49') ** 2
-c = fit(asymptotic, low, high, 6, lambda w: 1 / w)
+# the tail: zQ(z)/φ(z) = 1 - w·P(w), w = 1/z², z from 3.09
+low, high = mpf(1) / 420, 1 / mpf('3.09') ** 2
+c = fit(asymptotic, low, high, range(7), lambda w: 1 / w)
 errors.append(('tail', worst(asymptotic, c, low, high, lambda w: 1 / w)))
 vector('tail', '(1 - zQ(z)/φ(z))/w in powers of w = 1/z²', c)
 
@@ -179,19 +232,20 @@ for k in range(8):
         near = [mpf(round(float(root) * 2 ** 24) + j) / 2 ** 24 for j in range(-64, 65)]
         loss = lambda z: (abs(to_float(tanh_slope(z)) - tanh_slope(z)) + abs(to_float(tanh_slope(z, 1)) - tanh_slope(z, 1)) * abs(z - root))
         centre = min(near, key=loss)
-        given = [to_float(tanh_slope(centre)), to_float(tanh_slope(centre, 1))]
+        given = {0: to_float(tanh_slope(centre)), 1: to_float(tanh_slope(centre, 1))}
         weight = lambda d, c=centre: abs(d + c - root) + mpf('1e-3')
     else:
         place = low + (mpf('0.4'), 0, mpf('0.25'), mpf('0.3'), mpf('0.35'), mpf('0.35'), mpf('0.35'), mpf('0.35'))[k]
         near = sorted((mpf(round(place * 4096) + j) / 4096 for j in range(-400, 401)), key=lambda z: abs(z - place))
         centre = next(z for z in near if rounding(tanh_slope(z)) < mpf('0.02'))
-        given = [to_float(tanh_slope(centre))]
+        given = {0: to_float(tanh_slope(centre))}
         weight = lambda d, c=centre: abs(tanh_slope(c + d))
     f = lambda d, c=centre: tanh_slope(c + d)
-    c = fit(f, low - centre, high - centre, 7, weight, fixed=given)
+    c = fit(f, low - centre, high - centre, range(8), weight, given)
     errors.append(('tanh slope %d' % k, worst(f, c, low - centre, high - centre, lambda d: abs(f(d)) + mpf('1e-12'), 301)))
     columns.append([-float(centre)] + c)
-table('tanh_slope', "minus the centre; the tanh approximation's f'(-w) in powers of the distance from it", [[c[j] for c in columns] for j in range(9)])
+tables.append("static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */\n"
+              + ',\n'.join('    { ' + ', '.join(number(c[j]) for c in columns) + ' }' for j in range(9)) + '\n};')
 
 text = '\n'.join(tables) + '\n'
 if len(sys.argv) == 1:
