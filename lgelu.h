@@ -710,7 +710,7 @@ typedef struct lgelu__kernels {
     /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
     void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
-    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, size_t n);
+    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, int add, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
     void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);   /* m rows from i, n columns from j */
@@ -732,14 +732,6 @@ typedef struct lgelu__kernels {
 } lgelu__kernels;
 
 enum { LGELU__F16, LGELU__BF16 };
-
-/* 16 virtual lanes folded in one order */
-static float lgelu__fold(float *s)
-{
-    int i, j;
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) s[i] += s[i + j];
-    return s[0];
-}
 
 /* Room [K], at the end of this file, is written once over a small vocabulary. Each include below reads that room again with
    another vocabulary, so every function carries its own target attribute and no compiler flag is needed; a debugger or a
@@ -1325,10 +1317,11 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
     p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__K / 2 : LGELU__K, 16);
     p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
     for (;; ) {
-        size_t tasks = (m ? (m - 1) / p->rows + 1 : 0) * (n ? (n - 1) / p->cols + 1 : 0);
+        size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
         p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
-        if (alone || tasks >= LGELU__STRANDS || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
-        if (p->rows > p->cols || p->cols <= 32) p->rows = (p->rows + 1) / 2;
+        if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
+            || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
+        if (p->rows > p->cols || p->cols <= 32) p->rows -= p->rows / 2;             /* of any size */
         else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
@@ -2183,7 +2176,7 @@ static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **d
 }
 
 /* ---- layer normalisation: pieces of 64 rows; aux keeps mean and 1/deviation of each row, then each piece's gradients ---- */
-typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; } lgelu__layer_norm_job;
+typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; int add; } lgelu__layer_norm_job;
 
 static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
@@ -2198,6 +2191,7 @@ static lgelu__layer_norm_job lgelu__layer_norm_make(lgelu_net *net, lgelu_node *
     p.y = lgelu__at(net, node, LGELU__VALUE); p.x = lgelu__in(net, node, 0); p.dy = NULL;
     p.stat = lgelu__at(net, node, LGELU__AUX); p.part = p.stat + 2 * p.rows;
     p.gain = net->w + node->bias;                                     /* then the shifts */
+    p.add = net->nodes[node->input[0]].written;
     return p;
 }
 static void lgelu__layer_norm_forward_piece(void *user, size_t task)
@@ -2213,7 +2207,7 @@ static void lgelu__layer_norm_backward_piece(void *user, size_t task)
     float *part = p->part + task * 2 * c;
     memset(part, 0, 2 * c * sizeof *part);
     for (i = task * 64; i < end; i++)
-        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, c);
+        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, p->add, c);
 }
 static lgelu_status lgelu__layer_norm_forward(lgelu_net *net, lgelu_node *node)
 {
@@ -2552,7 +2546,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "view",               NULL,                         lgelu__pass_backward,          NULL,                     LGELU__PASSES },
     { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     0 },
     { "position",           lgelu__position_forward,      lgelu__position_backward,      NULL,                     LGELU__IN_PLACE },
-    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS },
+    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
     { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     lgelu__attention_aux,     LGELU__KEEPS },
     { "dropout",            lgelu__dropout_forward,       lgelu__dropout_backward,       NULL,                     LGELU__IN_PLACE },
     { "patches",            lgelu__patches_forward,       lgelu__patches_backward,       NULL,                     0 },
@@ -5770,6 +5764,16 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
     p = v_fma(r, p, v_set(1));
     return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
 }
+/* 16 virtual lanes: the numbers from i on are added to a[v_part(i)], whatever v_lanes is; folded in one order */
+#define v_part(i) ((i) / v_lanes % (16 / v_lanes))
+LGELU__WORD float LGELU__FN(fold)(const v_t *a)
+{
+    float s[16];
+    int i, j;
+    for (i = 0; i < 16; i += v_lanes) v_store(s + i, a[i / v_lanes]);
+    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) s[i] += s[i + j];
+    return s[0];
+}
 LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
 {
     float t[v_lanes];
@@ -5785,37 +5789,31 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     float lane[16];
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(-HUGE_VALF);
-    for (i = 0; i < n && n >= 16; i += 16) for (j = 0; j < 16 / v_lanes; j++)         /* the last 16 may meet those before */
-        a[j] = v_max(v_load(x + (i < n - 16 ? i : n - 16) + j * v_lanes), a[j]);
+    for (i = 0; i < n && n >= 16; i += v_lanes) a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);   /* the last may meet those before */
     for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
     for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
     shift = v_set(stat[0] = lane[0]);
-    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-        size_t k = i + j * v_lanes;
-        v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c));
-        if (p) v_store_n(p + k, e, n - k);
-        a[j] = v_add(a[j], LGELU__FN(head)(e, n - k));
+    for (i = 0; i < n; i += v_lanes) {
+        v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c));
+        if (p) v_store_n(p + i, e, n - i);
+        a[v_part(i)] = v_add(a[v_part(i)], LGELU__FN(head)(e, n - i));
     }
     if (p) memset(p + n, 0, (room - n) * sizeof *p);
-    for (j = 0; j < 16 / v_lanes; j++) v_store(lane + j * v_lanes, a[j]);
-    stat[1] = lgelu__fold(lane);
+    stat[1] = LGELU__FN(fold)(a);
 }
 static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room)
 {
     const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
     v_t a[16 / v_lanes], mean;
-    float sum[16];
-    size_t i, j;
-    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
-    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-        size_t k = i + j * v_lanes;
-        v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + k, n - k), shift), c)), over);
-        v_store_n(x + k, p, n - k);
-        a[j] = v_fma(v_load_n(d + k, n - k), LGELU__FN(head)(p, n - k), a[j]);
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes) a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c)), over);
+        v_store_n(x + i, p, n - i);
+        a[v_part(i)] = v_fma(v_load_n(d + i, n - i), LGELU__FN(head)(p, n - i), a[v_part(i)]);
     }
-    for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
-    mean = v_set(lgelu__fold(sum));
+    mean = v_set(LGELU__FN(fold)(a));
     for (i = 0; i < n; i += v_lanes)
         v_store_n(d + i, v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)), n - i);
     memset(x + n, 0, (room - n) * sizeof *x);
@@ -5824,18 +5822,15 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
 {
     v_t a[16 / v_lanes], mean = v_set(0), r;
-    float sum[16];
-    size_t i, j;
+    size_t i;
     int pass;
     for (pass = 0; pass < 2; pass++) {                                /* the mean, then the mean square of the distance from it */
-        for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(0);
-        for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-            size_t k = i + j * v_lanes;
-            v_t d = v_sub(v_load_n(x + k, n - k), mean);
-            a[j] = pass ? (d = LGELU__FN(head)(d, n - k), v_fma(d, d, a[j])) : v_add(a[j], d);
+        for (i = 0; i < 16; i += v_lanes) a[v_part(i)] = v_set(0);
+        for (i = 0; i < n; i += v_lanes) {
+            v_t d = v_sub(v_load_n(x + i, n - i), mean);
+            a[v_part(i)] = pass ? (d = LGELU__FN(head)(d, n - i), v_fma(d, d, a[v_part(i)])) : v_add(a[v_part(i)], d);
         }
-        for (j = 0; j < 16 / v_lanes; j++) v_store(sum + j * v_lanes, a[j]);
-        stat[pass] = lgelu__fold(sum) / (float)n;
+        stat[pass] = LGELU__FN(fold)(a) / (float)n;
         if (!pass) mean = v_set(stat[0]);
     }
     stat[1] = 1 / sqrtf(stat[1] + 1e-5f);
@@ -5844,29 +5839,26 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
         v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i), v_load_n(gain + n + i, n - i)), n - i);
 }
 /* (g is a product that meets a sum, but must be rounded before: with one channel g - mean(g) is 0.)
-   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx = r·(g - mean(g) - h·mean(g·h)) */
+   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx [+]= r·(g - mean(g) - h·mean(g·h)) */
 static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat,
-                                                        const float *gain, size_t n)
+                                                        const float *gain, int add, size_t n)
 {
     v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
-    float sum[2][16];
-    size_t i, j;
-    for (j = 0; j < 16 / v_lanes; j++) a[0][j] = a[1][j] = v_set(0);
-    for (i = 0; i < n; i += 16) for (j = 0; j < 16 / v_lanes && i + j * v_lanes < n; j++) {
-        size_t k = i + j * v_lanes;
-        v_t d = v_load_n(dy + k, n - k), h = v_mul(v_sub(v_load_n(x + k, n - k), mean), r), g = v_fma(d, v_load_n(gain + k, n - k), v_set(0));
-        v_store_n(dgain + k, v_fma(d, h, v_load_n(dgain + k, n - k)), n - k);
-        v_store_n(dgain + n + k, v_add(d, v_load_n(dgain + n + k, n - k)), n - k);
-        a[0][j] = v_add(a[0][j], g);
-        a[1][j] = v_fma(g, h, a[1][j]);
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes) a[0][v_part(i)] = a[1][v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
+        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
+        v_store_n(dgain + n + i, v_add(d, v_load_n(dgain + n + i, n - i)), n - i);
+        a[0][v_part(i)] = v_add(a[0][v_part(i)], g);
+        a[1][v_part(i)] = v_fma(g, h, a[1][v_part(i)]);
     }
     if (!dx) return;
-    for (j = 0; j < 16 / v_lanes; j++) { v_store(sum[0] + j * v_lanes, a[0][j]); v_store(sum[1] + j * v_lanes, a[1][j]); }
-    b = v_set(lgelu__fold(sum[0]) / (float)n);
-    c = v_set(lgelu__fold(sum[1]) / (float)n);
+    b = v_set(LGELU__FN(fold)(a[0]) / (float)n);
+    c = v_set(LGELU__FN(fold)(a[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
         v_t h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
-        v_store_n(dx + i, v_mul(r, v_fnma(h, c, v_sub(g, b))), n - i);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)), n - i);
     }
 }
 /* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
@@ -6307,6 +6299,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_t
 #undef m_t
 #undef v_lanes
+#undef v_part
 #undef v_rows
 #undef v_load
 #undef v_load_n
@@ -6320,7 +6313,6 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_sqrt
 #undef v_fma
 #undef v_fnma
-#undef n_load
 #undef v_pack
 #undef v_unpack
 #undef m_count
@@ -6353,6 +6345,16 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_min
 #undef v_table
 #undef v_whole
+#undef m_all
+#undef m_less
+#undef v_fold
+#undef v_base
+#undef v_turned
+#undef v_signed
+#undef v_sized
+#undef v_within
+#undef v_stream
+#undef v_fence
 #undef v_cut
 #undef n_product
 #undef n_xor

@@ -33,7 +33,7 @@ static void interrupt(int number) { (void)number; interrupted = 1; }
 static struct {
     const char *text, *bpe, *size, *gate, *rates, *save, *resume, *load, *csv, *log, *svg, *prompt;
     double layers, heads, width, context, batch, steps, dropout, lr, c, lambda0, switch_at, every, seed, marks, save_every, seeds, tokens, temperature, top_k;
-} set = { NULL, NULL, "small", "lambda", "1e-4,1e-3,3e-3", NULL, NULL, NULL, NULL, NULL, NULL, "\n", 0, 0, 0, 0, 0, 0, -1, 1e-3, 1, 1.05, 0.75, 0, 1337, 0, 0, 1, 500, 0.8, 40 };
+} set = { NULL, NULL, "small", "lambda", "1e-4,1e-3,3e-3,1e-2", NULL, NULL, NULL, NULL, NULL, NULL, "\n", 0, 0, 0, 0, 0, 0, -1, 1e-3, 1, 1.05, 0.75, 0, 1337, 0, 0, 1, 500, 0.8, 40 };
 
 static const struct { const char *name; double layers, heads, width, context, batch, steps, dropout; } sizes[] = {
     { "tiny", 2, 4, 64, 32, 16, 1000, 0 }, { "small", 3, 4, 128, 64, 16, 1500, 0 }, { "medium", 4, 4, 256, 128, 16, 3000, 0.1 },
@@ -59,7 +59,7 @@ static const struct { const char *name, **text; double *number, least, most; con
     { "marks", NULL, &set.marks, 0, 1, "N        bpe: 1 takes <|endoftext|> in the text for the token of that name (0)" },
     { "size", &set.size, NULL, 0, 0, "NAME     tiny, small, medium or full: 2x64, 3x128, 4x256, 6x384 (small; study: tiny)" },
     { "gate", &set.gate, NULL, 0, 0, "NAME     relu, gelu, lambda, hardened or switched (lambda)" },
-    { "rates", &set.rates, NULL, 0, 0, "LIST     study: learning rates (1e-4,1e-3,3e-3)" },
+    { "rates", &set.rates, NULL, 0, 0, "LIST     study: learning rates (1e-4,1e-3,3e-3,1e-2)" },
     { "seeds", NULL, &set.seeds, 1, 100, "N        study: so many runs of each cell (1)" },
     { "save", &set.save, NULL, 0, 0, "FILE     train: the network and all it takes to go on, as safetensors" },
     { "save-every", NULL, &set.save_every, 0, 1e9, "N        train: steps between two of them, beside those at validations (0)" },
