@@ -41,7 +41,8 @@
      Accuracy      of every float x at λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests expand.
      Determinism   y[i] depends on x[i] and λ alone: not on i, n, alignment, neighbours or instruction set. Sums run over
                    16 virtual lanes in one order. gcc and clang, -O0 to -O3, contraction on or off: the same bits.
-     Threads       every function is reentrant; the only global is one atomic int, the instruction set in force.
+     Threads       every function is reentrant; the only global is one atomic int, the instruction set in force. A thread
+                   that waits for another spins a moment, then yields its processor (sched_yield).
      Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
                    that the caller provides after asking for its size. No stdio, no environment, no errno; the largest
                    array on the stack takes 16 KB.
@@ -226,7 +227,8 @@ typedef struct {                             /* made by the builders; read what 
 } lgelu_node;
 
 /* a parallel for: run(user, task, job, count) calls task(job, 0..count-1) in any order on any threads and returns when all
-   are done. Without one OpenMP serves, where the file was compiled with it. The bits do not depend on it. */
+   are done. Without one OpenMP serves, where the file was compiled with it. The bits do not depend on it. A forward, a backward or
+   a product asks for it once: whichever of the 64 tasks comes first does the work, those on other threads help until it is done. */
 typedef void lgelu_task(void *job, size_t index);
 typedef struct { void (*run)(void *user, lgelu_task *task, void *job, size_t count); void *user; } lgelu_threads;
 
@@ -1236,8 +1238,8 @@ static const float *lgelu__shift(const lgelu_net *net, const lgelu_node *node, i
     return scale ? scale + node->shape[2] : NULL;
 }
 
-/* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit ---- */
-/* threads NULL: this thread alone */
+/* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL: this
+   thread alone ---- */
 static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
 {
     size_t i;
@@ -5881,11 +5883,13 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 /* ---- matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
    of a row of B and, for each row of A, one number for all lanes, v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high
    pieces of A, panels tile-wide pieces of B. Slivers share the rows evenly, and the tile is unrolled for each row count, so
-   that the lower edge costs nothing; at the right edge a tile works on a copy. The k loop is cut (LGELU__K) so that a sliver
-   stays in the first-level cache while panels stream past it out of the second; between the cuts the sums wait in C, which
-   changes no bit. Where packing pays, A is copied as it stands, in rows, since its numbers go to all lanes, and B panel by
-   panel; when B is read only once (one sliver), 64 rows of a panel at a time, just before use. On Zen 4 the tile alone
-   reaches 99 % of the fma peak, whole products 92 to 98 % (bench/gemm.c). ---- */
+   that the lower edge costs nothing; at the right edge a tile works on a copy. A task makes one block of C from its first k to
+   its last, alone, in its own room: nobody waits for anybody, and what is copied stays in the cache of the core that copied it.
+   k runs in steps (LGELU__K), so that a sliver stays in the first-level cache while panels stream past it out of the second;
+   between the steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read in place, A sliver
+   by sliver, only where its columns run the wrong way. When B is read only once (one sliver), 64 rows of a panel at a time. With
+   one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the peak, whole products 85 to 93 % of the
+   latter's (bench/gemm.c). ---- */
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s, size_t s_row,
                                  const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t b_next, size_t k)
 {
