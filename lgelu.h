@@ -6317,7 +6317,6 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_sqrt
 #undef v_fma
 #undef v_fnma
-#undef n_load
 #undef v_pack
 #undef v_unpack
 #undef m_count
@@ -6350,6 +6349,16 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_min
 #undef v_table
 #undef v_whole
+#undef m_all
+#undef m_less
+#undef v_fold
+#undef v_base
+#undef v_turned
+#undef v_signed
+#undef v_sized
+#undef v_within
+#undef v_stream
+#undef v_fence
 #undef v_cut
 #undef n_product
 #undef n_xor
