@@ -96,7 +96,7 @@ LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, floa
 /* What is promised of every float x and λ in [1, 10^4]: the error in units of the last place of the exact result, and in units of
    2^-149 where that is below 2^-126. dx is relative also at its root, next to which its worst lies. dlambda is one term
    with dy = 1. tests/sweep.c holds the kernels to these very rows.        X(kernel, ulp, units of 2^-149) */
-#define LGELU_CLAIMS(X) X(forward, 2.0, 1.2) X(dx, 3.0, 1.6) X(dlambda, 2.75, 1.2) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
+#define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.6) X(dlambda, 2.5, 1.2) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
 LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
@@ -4085,56 +4085,56 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 /* ==== [K] KERNELS ================================================================================================== */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
 static const float lgelu__middle[8][16] = {  /* minus the centre; Φ(z) in powers of the distance from it */
-    { 0, -0.449999839f, -0.922495008f, -1.39499366f, -1.84499788f, -2.30421972f, -2.75370336f, -3.20005655f,
-      0, 3.20005655f, 2.75370336f, 2.30421972f, 1.84499788f, 1.39499366f, 0.922495008f, 0.449999839f },
-    { 0.5f, 0.673644722f, 0.821864784f, 0.918491125f, 0.967481077f, 0.989394844f, 0.997053742f, 0.999312997f,
-      0.5f, 0.000687003136f, 0.00294625759f, 0.0106051564f, 0.0325189233f, 0.0815088749f, 0.178135216f, 0.326355278f },
-    { 0.398942262f, 0.360526979f, 0.260686427f, 0.150778681f, 0.0727339387f, 0.0280531924f, 0.00900135934f, 0.00238365657f,
-      0.398942262f, 0.00238365657f, 0.00900135934f, 0.0280531924f, 0.0727339387f, 0.150778681f, 0.260686427f, 0.360526979f },
-    { 0, -0.0811185017f, -0.120241053f, -0.105167784f, -0.0670970082f, -0.0323203057f, -0.0123934988f, -0.00381391123f,
-      0, 0.00381391123f, 0.0123934988f, 0.0323203057f, 0.0670970082f, 0.105167784f, 0.120241053f, 0.0811185017f },
-    { -0.0664876178f, -0.0479188189f, -0.00647515198f, 0.0237726253f, 0.0291425381f, 0.0201490726f, 0.00987592246f, 0.00367100188f,
-      -0.0664876178f, 0.00367100188f, 0.00987592246f, 0.0201490726f, 0.0291425381f, 0.0237726253f, -0.00647515198f, -0.0479188189f },
-    { 0, 0.0189083684f, 0.0215384699f, 0.00924765412f, -0.00225665513f, -0.00622435892f, -0.00473627495f, -0.0023017358f,
-      0, 0.0023017358f, 0.00473627495f, 0.00622435892f, 0.00225665513f, -0.00924765412f, -0.0215384699f, -0.0189083684f },
-    { 0.00986724533f, 0.00544218905f, -0.00294725015f, -0.00611070916f, -0.00354135805f, -0.000168525759f, 0.0011176297f, 0.000920844963f,
-      0.00986724533f, 0.000920844963f, 0.0011176297f, -0.000168525759f, -0.00354135805f, -0.00611070916f, -0.00294725015f, 0.00544218905f },
-    { 0, -0.00288314442f, -0.00248362357f, -1.65640395e-05f, 0.00133185205f, 0.000971705129f, 0.000178361166f, -0.000173090782f,
-      0, 0.000173090782f, -0.000178361166f, -0.000971705129f, -0.00133185205f, 1.65640395e-05f, 0.00248362357f, 0.00288314442f }
+    { 0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52947807f, -2.98519659f,
+      0, 2.98519659f, 2.52947807f, 2.16407847f, 1.70118785f, 1.29509878f, 0.861040771f, 0.45501706f },
+    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994288384f, 0.998583019f,
+      0.5f, 0.00141698064f, 0.00571161555f, 0.0152291637f, 0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
+    { 0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f, 0.0938592926f, 0.0383670442f, 0.0162759218f, 0.00463259639f,
+      0.398942262f, 0.00463259639f, 0.0162759218f, 0.0383670442f, 0.0938592926f, 0.172461897f, 0.275371492f, 0.359709412f },
+    { 0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0205847975f, -0.006914597f,
+      0, 0.006914597f, 0.0205847975f, 0.0415146165f, 0.0798361823f, 0.111677684f, 0.118553005f, 0.0818369091f },
+    { -0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f, 0.0296279825f, 0.0235527959f, 0.0146442438f, 0.00610828772f,
+      -0.0664878339f, 0.00610828772f, 0.0146442438f, 0.0235527959f, 0.0296279825f, 0.0194668975f, -0.0118675763f, -0.0475400127f },
+    { 0, 0.0190410689f, 0.0223137941f, 0.0123177227f, 0.000708013715f, -0.00582577102f, -0.0058298856f, -0.00340738893f,
+      0, 0.00340738893f, 0.0058298856f, 0.00582577102f, -0.000708013715f, -0.0123177227f, -0.0223137941f, -0.0190410689f },
+    { 0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f, -0.00465588551f, -0.00102622504f, 0.000728816609f, 0.00112104602f,
+      0.00987367332f, 0.00112104602f, 0.000728816609f, -0.00102622504f, -0.00465588551f, -0.00606671441f, -0.00206198194f, 0.00539924903f },
+    { 0, -0.00276814774f, -0.00272747572f, -0.000496188586f, 0.00118045183f, 0.00119133084f, 0.000473148015f, -5.14593085e-05f,
+      0, 5.14593085e-05f, -0.000473148015f, -0.00119133084f, -0.00118045183f, 0.000496188586f, 0.00272747572f, 0.00276814774f }
 };
 static const float lgelu__slope[8][16] = {  /* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
-    { 0, -0.580490947f, -0.751791537f, -1.28999412f, -1.73717761f, -2.16700673f, -2.59790206f, -2.94941211f,
-      0, 2.94941211f, 2.59790206f, 2.16700673f, 1.73717761f, 1.28999412f, 0.751791537f, 0.580490947f },
-    { 0.5f, 0.914882362f, 1, 1.12542129f, 1.11208963f, 1.06749892f, 1.03079033f, 1.01360226f,
-      0.5f, -0.0136021972f, -0.0307903886f, -0.0674989223f, -0.112089694f, -0.125421226f, -5.22731192e-09f, 0.0851176381f },
-    { 0.797884405f, 0.56058073f, 0.431493998f, 0.0583161339f, -0.0897971764f, -0.10278061f, -0.0648595095f, -0.0345105082f,
-      0.797884405f, -0.0345105082f, -0.0648595095f, -0.10278061f, -0.0897971764f, 0.0583161339f, 0.431493998f, 0.56058073f },
-    { 0, -0.358381093f, -0.388284981f, -0.261561185f, -0.0752707943f, 0.0287471619f, 0.0487692058f, 0.0356987789f,
-      0, -0.0356987789f, -0.0487692058f, -0.0287471619f, 0.0752707943f, 0.261561185f, 0.388284981f, 0.358381093f },
-    { -0.265939683f, -0.0985840112f, -0.0181945506f, 0.141170129f, 0.117895581f, 0.04333812f, -0.00524800457f, -0.0161244068f,
-      -0.265939683f, -0.0161244068f, -0.00524800457f, 0.04333812f, 0.117895581f, 0.141170129f, -0.0181945506f, -0.0985840112f },
-    { 0, 0.117576778f, 0.113990359f, 0.0229939036f, -0.0388825089f, -0.0399562642f, -0.0158077478f, -0.0012780379f,
-      0, 0.0012780379f, 0.0158077478f, 0.0399562642f, 0.0388825089f, -0.0229939036f, -0.113990359f, -0.117576778f },
-    { 0.0590088144f, 0.00804333761f, -0.0153029356f, -0.0388630517f, -0.0130638089f, 0.00860928651f, 0.0107412338f, 0.00545387622f,
-      0.0590088144f, 0.00545387622f, 0.0107412338f, 0.00860928651f, -0.0130638089f, -0.0388630517f, -0.0153029356f, 0.00804333761f },
-    { 0, -0.0213799868f, -0.0160958022f, 0.00458610151f, 0.0114729945f, 0.00467792992f, -0.00178226898f, -0.00261270371f,
-      0, 0.00261270371f, 0.00178226898f, -0.00467792992f, -0.0114729945f, -0.00458610151f, 0.0160958022f, 0.0213799868f }
+    { 0, -0.568276048f, -0.751791477f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f,
+      0, 2.94105959f, 2.60030866f, 2.15848684f, 1.73099208f, 1.31742227f, 0.751791477f, 0.568276048f },
+    { 0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f,
+      0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f, -0.112642229f, -0.126826882f, 2.04917345e-08f, 0.0920183659f },
+    { 0.797884464f, 0.569290817f, 0.431494027f, 0.0442881733f, -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f,
+      0.797884464f, -0.035110224f, -0.0646248311f, -0.103260882f, -0.088852413f, 0.0442881733f, 0.431494027f, 0.569290817f },
+    { 0, -0.354662776f, -0.388284832f, -0.249849468f, -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f,
+      0, -0.0361022167f, -0.0487308428f, -0.0276223663f, 0.0774673298f, 0.249849468f, 0.388284832f, 0.354662776f },
+    { -0.265944749f, -0.104293235f, -0.0181940105f, 0.143414214f, 0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f,
+      -0.265944749f, -0.0160785839f, -0.00540535059f, 0.0446998887f, 0.118850477f, 0.143414214f, -0.0181940105f, -0.104293235f },
+    { 0, 0.117137901f, 0.113964655f, 0.0177497044f, -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f,
+      0, 0.00150568038f, 0.0156925227f, 0.0403553173f, 0.0384805873f, -0.0177497044f, -0.113964655f, -0.117137901f },
+    { 0.0590998232f, 0.00968086999f, -0.0151062068f, -0.0384779312f, -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f,
+      0.0590998232f, 0.00560512766f, 0.0109237619f, 0.00856703054f, -0.0134317866f, -0.0384779312f, -0.0151062068f, 0.00968086999f },
+    { 0, -0.0215279646f, -0.0165161453f, 0.00326555152f, 0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f,
+      0, 0.00267160172f, 0.00106901117f, -0.00570134493f, -0.0117078209f, -0.00326555152f, 0.0165161453f, 0.0215279646f }
 };
 static const float lgelu__bell[7][16] = {  /* φ(z) in powers of the same distance */
-    { 0.398942292f, 0.337083906f, 0.300732583f, 0.173603565f, 0.0882279426f, 0.0381245203f, 0.0136572318f, 0.00515156658f,
-      0.398942292f, 0.00515156658f, 0.0136572318f, 0.0381245203f, 0.0882279426f, 0.173603565f, 0.300732583f, 0.337083906f },
-    { 0, -0.195674151f, -0.226088271f, -0.223947585f, -0.153267622f, -0.0826160908f, -0.0354801491f, -0.0151940929f,
-      0, 0.0151940929f, 0.0354801491f, 0.0826160908f, 0.153267622f, 0.223947585f, 0.226088271f, 0.195674151f },
-    { -0.199473068f, -0.111748055f, -0.0653775409f, 0.0576434098f, 0.089012593f, 0.0704525858f, 0.0392583683f, 0.0198310371f,
-      -0.199473068f, 0.0198310371f, 0.0392583683f, 0.0704525858f, 0.089012593f, 0.0576434098f, -0.0653775409f, -0.111748055f },
-    { 0, 0.0868460536f, 0.0917460173f, 0.049863629f, -0.000451672502f, -0.023351308f, -0.0221702084f, -0.0144320289f,
-      0, 0.0144320289f, 0.0221702084f, 0.023351308f, 0.000451672502f, -0.049863629f, -0.0917460173f, -0.0868460536f },
-    { 0.0499491878f, 0.0152197881f, -0.00106722536f, -0.0304725394f, -0.0220607072f, -0.00496483827f, 0.00458434457f, 0.00568336807f,
-      0.0499491878f, 0.00568336807f, 0.00458434457f, -0.00496483827f, -0.0220607072f, -0.0304725394f, -0.00106722536f, 0.0152197881f },
-    { 0, -0.0200585928f, -0.0176318623f, -0.00215766416f, 0.00763860811f, 0.00679122889f, 0.00207544072f, -0.00045376597f,
-      0, 0.00045376597f, -0.00207544072f, -0.00679122889f, -0.00763860811f, 0.00215766416f, 0.0176318623f, 0.0200585928f },
-    { -0.00925328396f, -0.00341247069f, 0.0027042157f, 0.00524455123f, 0.00154186238f, -0.00157073815f, -0.00165917445f, -0.000706324005f,
-      -0.00925328396f, -0.000706324005f, -0.00165917445f, -0.00157073815f, 0.00154186238f, 0.00524455123f, 0.0027042157f, -0.00341247069f }
+    { 0.398942292f, 0.339457214f, 0.300732613f, 0.167505473f, 0.0891793892f, 0.0388335288f, 0.0135720726f, 0.00527986744f,
+      0.398942292f, 0.00527986744f, 0.0135720726f, 0.0388335288f, 0.0891793892f, 0.167505473f, 0.300732613f, 0.339457214f },
+    { 0, -0.192905381f, -0.226088241f, -0.220675439f, -0.154368818f, -0.0838216618f, -0.0352915786f, -0.0155284032f,
+      0, 0.0155284032f, 0.0352915786f, 0.0838216618f, 0.154368818f, 0.220675439f, 0.226088241f, 0.192905381f },
+    { -0.199473172f, -0.11491628f, -0.0653810874f, 0.0616087466f, 0.0890162513f, 0.0710473061f, 0.0390984043f, 0.0201950353f,
+      -0.199473172f, 0.0201950353f, 0.0390984043f, 0.0710473061f, 0.0890162513f, 0.0616087466f, -0.0653810874f, -0.11491628f },
+    { 0, 0.0860654637f, 0.0917533934f, 0.0465033799f, 9.45169159e-05f, -0.0231775902f, -0.0221254397f, -0.0146224834f,
+      0, 0.0146224834f, 0.0221254397f, 0.0231775902f, -9.45169159e-05f, -0.0465033799f, -0.0917533934f, -0.0860654637f },
+    { 0.0499582067f, 0.0163545031f, -0.000901616411f, -0.0307288617f, -0.0223220345f, -0.00526352506f, 0.00461342372f, 0.0057040602f,
+      0.0499582067f, 0.0057040602f, 0.00461342372f, -0.00526352506f, -0.0223220345f, -0.0307288617f, -0.000901616411f, 0.0163545031f },
+    { 0, -0.0201028809f, -0.0185098369f, -0.00121872674f, 0.00765561592f, 0.00689445809f, 0.00203381176f, -0.000409648725f,
+      0, 0.000409648725f, -0.00203381176f, -0.00689445809f, -0.00765561592f, 0.00121872674f, 0.0185098369f, 0.0201028809f },
+    { -0.00942214392f, -0.00375544676f, 0.00391819607f, 0.00563905248f, 0.00205657352f, -0.00138259365f, -0.00175800256f, -0.000787043013f,
+      -0.00942214392f, -0.000787043013f, -0.00175800256f, -0.00138259365f, 0.00205657352f, 0.00563905248f, 0.00391819607f, -0.00375544676f }
 };
 static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
@@ -4167,6 +4167,7 @@ static const uint32_t lgelu__unpack4[16] = {
 /* what one λ comes to. The tail's constants, which take longer, are made when a number needs them */
 typedef struct {
     float lambda, step, last, left, right;   /* λ; λ/0.45; the middle ends at 3.365/λ; f is -0 up to left and x from right on */
+    float scale;                             /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
     float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)); below deep results may be tiny */
 } lgelu__gate;
 
@@ -4182,15 +4183,16 @@ static float lgelu__split(double x, float *cl)
     *cl = (float)((x - (double)c) / x);
     return c;
 }
-static lgelu__gate lgelu__prepare(float lambda)
+static lgelu__gate lgelu__prepare(float lambda, float left, float right)
 {
-    lgelu__gate g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    lgelu__gate g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     const float r = 1 / lambda;
     g.lambda = lambda;
-    g.step = lambda * 2.22222233f;
-    g.last = 3.365f * r;
-    g.left = (lambda < 1 ? -16.5f : -14.44f) * r;   /* f = -2^-150 */
-    g.right = 5.6f * r;
+    g.step = lambda * 2.3809524f;
+    g.last = 3.1f * r;
+    g.left = left * r;
+    g.right = right * r;
+    g.scale = lgelu__float((2 * (lgelu__bits(lambda) >> 23) - 127) << 23);
     return g;
 }
 static void lgelu__prepare_tail(lgelu__gate *g, double c)
@@ -4201,19 +4203,6 @@ static void lgelu__prepare_tail(lgelu__gate *g, double c)
     g->w = (float)(1 / (l * l));
     g->c = lgelu__split(c, &g->cl);
     g->deep = (float)(12582912 + 4 - (int)(lgelu__bits(g->c) >> 23));
-}
-
-/* the backward's: step is λ/0.43, the tables end at 3.1/λ, f' is 0 or 1 and x²φ nothing beyond left and right; c(1 + cl) = λ/√(2π) */
-static lgelu__gate lgelu__prepare_slope(float lambda)
-{
-    lgelu__gate g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
-    const float r = 1 / lambda;
-    g.lambda = lambda;
-    g.step = lambda * 2.3255814f;
-    g.last = 3.1f * r;
-    g.left = -16.5f * r;
-    g.right = 16.5f * r;
-    return g;
 }
 
 /* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing mode enters */
@@ -4265,7 +4254,8 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
    v_signed reads a table of sixteen over signed x (columns 8 to 15: x < 0). A vector of sixteen floats looks all of it up. A shorter one
    knows the half for x < 0 alone: v_fold is -abs(x), where the function is odd about its middle but for a 1, v_base takes this
    1 from the first coefficient for x > 0, and v_turned gives dy the sign that the result then lacks. The bits are the same.
-   v_sized is abs(a) >= 2^-63, v_within also abs(x) <= last; m_less(a, b) is a without b. v_stream stores past the caches, v_fence ends such stores. */
+   v_least and v_most are the smaller and the larger of abs(a), abs(b), v_plain 2^-63 <= least and most <= last in every lane (NaN or not);
+   v_lt_of(k, a, b) is a < b among the lanes k; m_less(a, b) is a without b. v_stream stores past the caches, v_fence ends such stores. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
@@ -4332,8 +4322,10 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_base    LGELU__FN(v_base)
 #define v_turned  LGELU__FN(v_turned)
 #define v_signed  LGELU__FN(v_signed)
-#define v_sized   LGELU__FN(v_sized)
-#define v_within  LGELU__FN(v_within)
+#define v_lt_of   LGELU__FN(v_lt_of)
+#define v_least   LGELU__FN(v_least)
+#define v_most    LGELU__FN(v_most)
+#define v_plain   LGELU__FN(v_plain)
 #define v_stream  LGELU__FN(v_stream)
 #define v_fence   LGELU__FN(v_fence)
 /* 16-bit numbers and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
@@ -4427,8 +4419,14 @@ LGELU__WORD v_t  v_fold   (v_t x)                         { return x; }
 LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { (void)x; return c; }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { (void)x; return dy; }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(t)); }
-LGELU__WORD m_t  v_sized  (v_t a)                         { return _mm512_test_epi32_mask(v_bits(a), _mm512_set1_epi32(0x60000000)); }
-LGELU__WORD m_t  v_within (m_t k, v_t x, v_t last)        { return _mm512_mask_cmp_ps_mask(k, v_abs(x), last, _CMP_LE_OQ); }
+LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ); }
+LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 10); }
+LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 11); }
+LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last)
+{
+    const m_t k = _mm512_cmp_ps_mask(least, _mm512_set1_ps(1.08420217e-19f), _CMP_GE_OQ);
+    return _mm512_mask_cmp_ps_mask(k, most, last, _CMP_LE_OQ) == 0xFFFF;
+}
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm512_stream_ps(p, a); }
 LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
 /* 16-bit numbers, random numbers */
@@ -4547,8 +4545,13 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)
 }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return _mm256_xor_ps(dy, _mm256_andnot_ps(x, _mm256_set1_ps(-0.0f))); }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
-LGELU__WORD m_t  v_sized  (v_t a)                         { return n_gt(v_bits(v_abs(a)), n_set(0x1FFFFFFF)); }
-LGELU__WORD m_t  v_within (m_t k, v_t x, v_t last)        { return _mm256_and_ps(k, _mm256_cmp_ps(v_abs(x), last, _CMP_LE_OQ)); }
+LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
+LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(_mm256_min_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(_mm256_max_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last)
+{
+    return !m_any(m_or(n_gt(n_set(0x20000000), v_bits(least)), n_gt(v_bits(most), v_bits(last))));
+}
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm256_stream_ps(p, a); }
 LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
 /* 16-bit numbers, random numbers */
@@ -4684,8 +4687,13 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)
 }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x)))); }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
-LGELU__WORD m_t  v_sized  (v_t a)                         { return vtstq_s32(v_bits(a), n_set(0x60000000)); }
-LGELU__WORD m_t  v_within (m_t k, v_t x, v_t last)        { return vandq_u32(k, vcaleq_f32(x, last)); }
+LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
+LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(vminq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(vmaxq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last)
+{
+    return !m_any(m_or(n_gt(n_set(0x20000000), v_bits(least)), n_gt(v_bits(most), v_bits(last))));
+}
 LGELU__WORD void v_stream (float *p, v_t a)               { v_store(p, a); }
 LGELU__WORD void v_fence  (void)                          { }
 /* 16-bit numbers, random numbers */
@@ -4771,8 +4779,10 @@ LGELU__WORD v_t  v_fold   (v_t x)                         { return lgelu__float(
 LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return lgelu__bits(x) >> 31 ? c : c - 1; }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u)); }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return t[8 + i]; }
-LGELU__WORD m_t  v_sized  (v_t a)                         { return (lgelu__bits(a) & 0x60000000u) != 0; }
-LGELU__WORD m_t  v_within (m_t k, v_t x, v_t last)        { return k && v_abs(x) <= last; }
+LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return k && a < b; }
+LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last) { return v_bits(least) >= 0x20000000 && v_bits(most) <= v_bits(last); }
 LGELU__WORD void v_stream (float *p, v_t a)               { *p = a; }
 LGELU__WORD void v_fence  (void)                          { }
 /* 16-bit numbers, random numbers */
@@ -4818,35 +4828,16 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
    Which lanes are beyond does not depend on their neighbours: they are packed and done together, a branch only skips what no lane
    needs. The branch stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/coefficients.py. */
 #define v_gate    LGELU__FN(v_gate)
-typedef struct { v_t lambda, step, last, left, right, k1, k2, w, c, cl, deep; } v_gate;     /* lgelu__gate's members, in this order */
-enum { LGELU__FN(members) = sizeof(lgelu__gate) / sizeof(float) };
+typedef struct { v_t lambda, step, last, left, right, scale, k1, k2, w, c, cl, deep; } v_gate;
 
 LGELU__WORD v_gate LGELU__FN(same)(const lgelu__gate *p)
 {
     v_gate g;
     g.lambda = v_set(p->lambda); g.step = v_set(p->step); g.last = v_set(p->last); g.left = v_set(p->left);
-    g.right = v_set(p->right);   g.k1 = v_set(p->k1);     g.k2 = v_set(p->k2);     g.w = v_set(p->w);
-    g.c = v_set(p->c);           g.cl = v_set(p->cl);     g.deep = v_set(p->deep);
+    g.right = v_set(p->right);   g.scale = v_set(p->scale); g.k1 = v_set(p->k1);   g.k2 = v_set(p->k2);
+    g.w = v_set(p->w);           g.c = v_set(p->c);       g.cl = v_set(p->cl);     g.deep = v_set(p->deep);
     return g;
 }
-/* a λ for each lane: members by rows, λ's by columns */
-LGELU__WORD void LGELU__FN(column)(float (*t)[64], size_t j, const lgelu__gate *p)
-{
-    float f[LGELU__FN(members)];
-    int i;
-    memcpy(f, p, sizeof f);
-    for (i = 0; i < LGELU__FN(members); i++) t[i][j] = f[i];
-}
-LGELU__WORD v_gate LGELU__FN(columns)(float (*t)[64], size_t j)
-{
-    v_t f[LGELU__FN(members)];
-    v_gate g;
-    int i;
-    LGELU__UNROLL for (i = 0; i < LGELU__FN(members); i++) f[i] = v_load(t[i] + j);
-    memcpy(&g, f, sizeof g);
-    return g;
-}
-
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
    that waits for it finds the other's in the meantime. u is 0, then 1. */
 #define v_each(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
@@ -4894,14 +4885,14 @@ LGELU__WORD v_t LGELU__FN(half)(v_t a)
     return v_float(n_select(n_gt(n_set(0x01000000), b), s, n_sub(b, n_set(0x00800000))));
 }
 
-/* c(1 + e)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
-LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e)
+/* c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
+LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_t *d)
 {
     const v_t big = v_set(1.490116119384765625e-8f);
     v_t t[2], f[2];
-    v_each(r[u] = v_fma(c[u], e[u], c[u]);)
+    v_each(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]);)
     v_each(t[u] = v_add(c[u], big);)
-    v_each(f[u] = v_fma(c[u], e[u], v_sub(c[u], v_sub(t[u], big)));)
+    v_each(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big))));)
     v_each(t[u] = v_float(n_sub(v_bits(v_add(t[u], f[u])), v_bits(big)));)
     v_each(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
 }
@@ -4924,23 +4915,23 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g)
     v_each(s[u] = v_fma(f[u], s[u], v_set(lgelu__exp2[0]));)
     v_each(s[u] = v_fma(f[u], s[u], v_set(0));)
     v_each(p[u] = v_fms(w[u], p[u], g->cl);)
-    v_each(p[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
-    v_each(r[u] = v_fma(p[u], g->c, g->c);)
-    v_each(s[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
-    v_each(s[u] = v_sub(v_max(v_set(-0.0f), x[u]), s[u]);)
+    v_each(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
+    v_each(r[u] = v_fma(r[u], g->c, g->c);)
     v_each(deep[u] = v_lt(t[u], g->deep);)
+    v_each(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
+    v_each(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
     if (m_any(m_or(deep[0], deep[1]))) {
         v_each(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
-        LGELU__FN(lowered)(r, t, p);
-        v_each(s[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), s[u]);)
+        v_each(p[u] = v_mul(p[u], v_add(s[u], one));)
+        LGELU__FN(lowered)(r, t, s, p);
+        v_each(x[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), x[u]);)
     }
-    v_each(x[u] = s[u];)
 }
 
 /* xΦ(λx) in the middle, two vectors in place */
 LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
 {
-    v_t a[2], c[2], d[2], e[2], q[2], t[2];
+    v_t a[2], d[2], q[2], t[2];
     i_t i[2];
     v_each(a[u] = v_fold(x[u]);)
     v_each(t[u] = v_fma(a[u], g->step, v_set(12582912.0f));)
@@ -4951,49 +4942,52 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
     v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[4], i[u]));)
     v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[3], i[u]));)
     v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[2], i[u]));)
-    v_each(c[u] = v_base(v_signed(lgelu__middle[1], i[u]), x[u]);)
-    v_each(e[u] = v_fma(d[u], q[u], c[u]);)
-    v_each(q[u] = v_fma(d[u], q[u], v_sub(c[u], e[u]));)                     /* what the rounding of Φ lost */
-    v_each(x[u] = v_fma(a[u], e[u], v_mul(a[u], q[u]));)
+    v_each(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
+    v_each(x[u] = v_mul(a[u], q[u]);)
 }
 
-/* the ReLU of what is not within the middle, x/2 where it is tiny; near: the lanes that are neither and belong to `beyond` */
-LGELU__WORD void LGELU__FN(outside)(v_t *r, m_t *near, v_t *x, const m_t *in, const v_gate *g)
-{
-    m_t tiny[2];
-    v_each(r[u] = v_max(v_set(-0.0f), x[u]);)
-    v_each(near[u] = m_less(m_and(v_lt(g->left, x[u]), v_lt(x[u], g->right)), in[u]);)
-    v_each(tiny[u] = n_gt(n_set(0x20000000), v_bits(v_abs(x[u])));)
-    if (m_any(m_or(tiny[0], tiny[1]))) {     /* in whole numbers: nothing may touch a subnormal */
-        v_each(near[u] = m_less(near[u], tiny[u]);)
-        v_each(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
-        v_each(x[u] = v_select(tiny[u], v_set(0), x[u]);)
-    }
-}
+/* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed */
+typedef struct {
+    float x[512 + 32];
+    uint16_t at[256 / v_lanes];
+    m_t lanes[256 / v_lanes][2];
+} LGELU__FN(later);
 
-/* what is still to do: the lanes beyond that are neither the ReLU nor tiny, their x packed */
-typedef struct { float x[512 + 32]; uint16_t at[512 / v_lanes]; m_t lanes[512 / v_lanes]; } LGELU__FN(later);
-
-LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t *count, size_t *vectors, size_t i, const v_gate *g)
+LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t *count, size_t *pairs, size_t i, const v_gate *g)
 {
-    m_t in[2], near[2];
-    v_t r[2];
-    v_each(in[u] = v_within(v_sized(x[u]), x[u], g->last);)
-    if (m_all(m_and(in[0], in[1]))) {
+    v_t a[2], r[2];
+    m_t far[2], near[2], tiny[2];
+    if (v_plain(v_least(x[0], x[1]), v_most(x[0], x[1]), g->last)) {
         LGELU__FN(middle)(x, g);
         return;
     }
-    LGELU__FN(outside)(r, near, x, in, g);
-    v_each(if (m_any(near[u])) {
-               todo->at[*vectors] = (uint16_t)(i + u * v_lanes);
-               todo->lanes[(*vectors)++] = near[u];
-               *count += v_pack(todo->x + *count, x[u], near[u]);
-           })
-    if (m_any(m_or(in[0], in[1]))) {
+    v_each(a[u] = v_abs(x[u]);)
+    v_each(r[u] = v_max(v_set(-0.0f), x[u]);)
+    v_each(tiny[u] = n_gt(n_set(0x20000000), v_bits(a[u]));)
+    if (m_any(m_or(tiny[0], tiny[1]))) {     /* x/2 in whole numbers: nothing may touch a subnormal */
+        v_each(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(a[u])), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
+        v_each(x[u] = v_select(tiny[u], g->right, x[u]);)
+        v_each(a[u] = v_abs(x[u]);)
+    }
+    v_each(far[u] = v_lt(g->last, a[u]);)
+    v_each(near[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
+    if (m_any(m_or(near[0], near[1]))) {
+        todo->at[*pairs] = (uint16_t)i;
+        v_each(*count += v_pack(todo->x + *count, x[u], todo->lanes[*pairs][u] = near[u]);)
+        ++*pairs;
+    }
+    if (!m_all(m_and(far[0], far[1]))) {
         LGELU__FN(middle)(x, g);
-        v_each(r[u] = v_select(in[u], x[u], r[u]);)
+        v_each(r[u] = v_select(far[u], r[u], x[u]);)
     }
     v_each(x[u] = r[u];)
+}
+
+/* the packed numbers from *j on, back to the lanes of a pair with n places */
+LGELU__WORD void LGELU__FN(unpack_pair)(float *p, size_t n, const float *packed, size_t *j, const m_t *lanes)
+{
+    v_each(if (n > u * v_lanes) v_store_n(p + u * v_lanes, v_unpack(v_load_n(p + u * v_lanes, n - u * v_lanes), packed + *j, lanes[u]), n - u * v_lanes);
+           *j += m_count(lanes[u]);)
 }
 
 /* n <= 512 */
@@ -5002,35 +4996,30 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later) todo;
     v_t a[2];
-    size_t i, j, count = 0, vectors = 0;
+    size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
         v_each(a[u] = v_load(x + i + u * v_lanes);)
-        LGELU__FN(forward_pair)(a, &todo, &count, &vectors, i, &g);
+        LGELU__FN(forward_pair)(a, &todo, &count, &pairs, i, &g);
         v_each(v_store(y + i + u * v_lanes, a[u]);)
     }
     if (i < n) {
         const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
         a[0] = v_load_n(x + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : g.last;
-        LGELU__FN(forward_pair)(a, &todo, &count, &vectors, i, &g);
+        LGELU__FN(forward_pair)(a, &todo, &count, &pairs, i, &g);
         v_store_n(y + i, a[0], rest);
         if (more) v_store_n(y + i + v_lanes, a[1], more);
     }
     if (!count) return;
     if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
     g = LGELU__FN(same)(gate);
-    for (j = count; j < count + 2 * v_lanes; j++) todo.x[j] = gate->last;
+    v_each(v_store(todo.x + count + u * v_lanes, g.last);)
     for (j = 0; j < count; j += 2 * v_lanes) {
         v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
         LGELU__FN(beyond)(a, &g);
         v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
     }
-    for (i = j = 0; i < vectors; i++) {
-        float *p = y + todo.at[i];
-        size_t m = n - todo.at[i];
-        v_store_n(p, v_unpack(v_load_n(p, m), todo.x + j, todo.lanes[i]), m);
-        j += m_count(todo.lanes[i]);
-    }
+    for (i = j = 0; i < pairs; i++) LGELU__FN(unpack_pair)(y + todo.at[i], n - todo.at[i], todo.x, &j, todo.lanes[i]);
 }
 
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
@@ -5040,14 +5029,15 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     if (!lgelu__ordinary(lambda)) {
         if (lambda > FLT_MAX)
             for (i = 0; i < n; i += v_lanes) {
-                v_t a = v_load_n(x + i, n - i);
-                v_store_n(y + i, v_float(n_or(v_bits(v_max(v_set(0), a)), n_and(v_bits(a), n_set(INT32_MIN)))), n - i);
+                const v_t a = v_load_n(x + i, n - i);
+                const m_t below = m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(0x7F800000)));
+                v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
             }
         else
-            for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), (double)lambda));
+            for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
         return;
     }
-    g = lgelu__prepare(lambda);
+    g = lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);        /* f(left) = -2^-150 */
     if (y != x && n >= LGELU__STREAM) {                   /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
         float t[512];
         size_t j, m;
@@ -5100,14 +5090,14 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
     return v_float(n_or(v_bits(r), sign));
 }
 
-/* beyond the middle, up to 16.5/λ: dy becomes dx; x becomes dy·x²E, or 0 if E = exp(-z²/2) is below 2^-60, and small 2^100 times the
-   same, or 0 if it is not. f'(-z) = -z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))) */
+/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale. The term of a faint E = exp(-z²/2), below 2^-60, or of a
+   thin dy, below 2^-63, goes to small instead, times 2^100. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
     const v_t magic = v_set(12582912.0f), one = v_set(1), zero = v_set(0);
     v_t b[2], s[2], l[2], t[2], f[2], w[2], p[2], r[2];
-    n_t n[2], k[2];
-    m_t faint[2], thin[2];
+    n_t n[2], k[2], y[2], sign[2];
+    m_t faint[2], odd[2], left[2], whole[2];
     v_each(s[u] = v_mul(x[u], x[u]);)
     v_each(t[u] = v_fma(s[u], g->k1, magic);)
     v_each(w[u] = v_div(g->w, s[u]);)
@@ -5124,112 +5114,123 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
     v_each(b[u] = v_mul(v_abs(x[u]), g->c);)
     v_each(r[u] = v_fma(b[u], p[u], b[u]);)                                   /* -f'(-z) = r·2^n, E = (1 + l)·2^n */
+    v_each(s[u] = v_mul(s[u], g->scale);)
+    v_each(s[u] = v_fma(l[u], s[u], s[u]);)
     v_each(n[u] = n_sub(v_bits(t[u]), v_bits(magic));)
     v_each(faint[u] = n_gt(n_set(-60), n[u]);)
-    v_each(f[u] = v_float(n_add(v_bits(r[u]), n_up(n[u], 23)));)
-    v_each(f[u] = v_mul(dy[u], v_add(one, v_select(faint[u], zero, f[u])));)          /* dx for x > 0 */
-    v_each(k[u] = n_select(faint[u], n_add(n[u], n_set(100)), n[u]);)
-    v_each(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_each(s[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), n_up(k[u], 23))));)
-    v_each(k[u] = n_add(n[u], n_set(4));)                                     /* dy/16·r cannot overflow */
-    v_each(p[u] = v_mul(v_mul(dy[u], v_set(0.0625f)), r[u]);)
-    v_each(thin[u] = n_gt(n_set(0x20000000), v_bits(v_abs(dy[u])));)
-    if (m_any(m_or(thin[0], thin[1]))) {
-        v_each(p[u] = v_select(thin[u], v_mul(v_mul(LGELU__FN(raised)(dy[u]), v_set(0.0625f)), r[u]), p[u]);)
-        v_each(k[u] = n_select(thin[u], n_sub(k[u], n_set(100)), k[u]);)
+    v_each(y[u] = v_bits(v_abs(dy[u]));)
+    v_each(odd[u] = n_gt(n_add(y[u], n_set(0x60000000)), n_set(INT32_MIN + 0x5F7FFFFF));)          /* thin, inf, NaN */
+    v_each(sign[u] = n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), n_set(INT32_MIN));)
+    v_each(whole[u] = left[u] = v_lt(x[u], zero);)
+    v_each(p[u] = v_mul(v_mul(dy[u], v_set(0.0625f)), r[u]);)                 /* dy/16·r cannot overflow */
+    v_each(f[u] = v_mul(dy[u], v_add(one, v_float(n_add(v_bits(r[u]), n_up(n[u], 23)))));)                      /* dx for x > 0 */
+    v_each(x[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), n_up(n[u], 23))));)
+    v_each(k[u] = n_add(n[u], n_set(4));)
+    v_each(small[u] = zero;)
+    if (m_any(m_or(m_or(faint[0], faint[1]), m_or(odd[0], odd[1])))) {
+        v_t h[2];
+        n_t e[2];
+        m_t thin[2];
+        v_each(thin[u] = n_gt(n_set(0x20000000), y[u]);)
+        v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
+        v_each(b[u] = v_add(one, v_select(faint[u], zero, v_float(n_add(v_bits(r[u]), n_up(n_max(n[u], n_set(-60)), 23)))));)
+        v_each(f[u] = v_mul(dy[u], v_select(left[u], v_sub(zero, r[u]), b[u]));)
+        v_each(p[u] = v_mul(v_mul(h[u], v_set(0.0625f)), v_select(left[u], r[u], b[u]));)
+        v_each(k[u] = n_select(thin[u], n_sub(n_select(left[u], k[u], n_set(4)), n_set(100)), k[u]);)
+        v_each(e[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100)));)      /* a product below 2^-126 is 0 */
+        v_each(y[u] = n_add(n_down(v_bits(v_abs(h[u])), 23), e[u]);)
+        v_each(small[u] = v_mul(h[u], v_float(n_add(v_bits(s[u]), n_up(n_max(e[u], n_set(-100)), 23))));)
+        v_each(small[u] = v_select(m_and(m_or(faint[u], thin[u]), n_gt(y[u], n_set(0))), small[u], zero);)
+        v_each(x[u] = v_select(m_or(faint[u], thin[u]), zero, x[u]);)
+        v_each(whole[u] = m_or(m_less(left[u], odd[u]), thin[u]);)
     }
     v_each(r[u] = v_abs(p[u]);)
     LGELU__FN(assemble)(r, k);
-    v_each(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_sub(v_bits(dy[u]), n_set(INT32_MIN)), n_set(INT32_MIN))));)
-    v_each(dy[u] = v_select(v_lt(x[u], zero), r[u], f[u]);)
-    v_each(x[u] = v_select(faint[u], zero, s[u]);)
-    v_each(small[u] = v_select(faint[u], s[u], zero);)
+    v_each(dy[u] = v_select(whole[u], v_float(n_or(v_bits(r[u]), sign[u])), f[u]);)
 }
 
-/* a pair: dx, and dy·x²φ = p·s, but for the lanes `near`, which belong to slope_beyond; 1 if there are any. What is too small for
-   p·s goes to small: 2^100·dy·x²E */
-LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, v_t *small, m_t *near, const v_t *dy, const v_t *x, const v_gate *g)
+/* of the pairs `at`, the lanes beyond the tables but short of 16.5/λ, packed */
+typedef struct {
+    float x[256 + 32], dy[256 + 32];
+    uint16_t at[128 / v_lanes + 1];
+    m_t lanes[128 / v_lanes + 1][2];
+} LGELU__FN(later_slope);
+
+/* a pair: dx, and dy·x²φ = p·s, but for the lanes that are left for later. small takes 2^100·scale·dy·x²E of tiny x and thin dy */
+LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count, size_t *pairs,
+                                       size_t i, const v_t *dy, const v_t *x, const v_gate *g)
 {
-    const v_t zero = v_set(0);
-    const n_t low = n_set(0x20000000), nothing = n_set(0);
+    const v_t zero = v_set(0), one = v_set(1);
+    const n_t least = n_set(0x1FFFFFFF + INT32_MIN), bias = n_set(INT32_MAX);                   /* 0 < a < 2^-63, unsigned */
     v_t a[2], y[2], z[2];
-    m_t in[2], far[2], thin[2], tiny[2];
-    v_each(in[u] = v_within(m_and(v_sized(x[u]), v_sized(dy[u])), x[u], g->last);)
-    if (m_all(m_and(in[0], in[1]))) {
+    m_t far[2], near[2], thin[2], tiny[2];
+    int rare;
+    if (v_plain(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), v_most(x[0], x[1]), g->last)) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
-        return 0;
+        return;
     }
     v_each(a[u] = v_abs(x[u]);)
-    v_each(y[u] = v_abs(dy[u]);)
-    v_each(far[u] = n_gt(v_bits(a[u]), v_bits(g->last));)                     /* NaN, too */
-    v_each(near[u] = m_and(m_and(far[u], v_lt(a[u], g->right)), n_gt(v_bits(y[u]), nothing));)
-    v_each(tiny[u] = n_gt(low, v_bits(a[u]));)
-    v_each(thin[u] = m_and(n_gt(low, v_bits(y[u])), n_gt(v_bits(y[u]), nothing));)
-    v_each(z[u] = v_select(m_or(far[u], tiny[u]), zero, x[u]);)
+    v_each(far[u] = v_lt(g->last, a[u]);)
+    v_each(near[u] = v_lt_of(far[u], a[u], g->right);)
+    v_each(tiny[u] = n_gt(least, n_add(v_bits(a[u]), bias));)
+    v_each(thin[u] = n_gt(least, n_add(v_bits(v_abs(dy[u])), bias));)
+    v_each(z[u] = v_select(far[u], zero, x[u]);)
     v_each(y[u] = dy[u];)
-    if (m_any(m_or(thin[0], thin[1]))) { v_each(y[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);) }
-    v_each(y[u] = v_select(n_gt(v_bits(a[u]), n_set(0x7F800000)), x[u], y[u]);)
+    rare = m_any(m_or(m_or(tiny[0], tiny[1]), m_or(thin[0], thin[1])));
+    if (rare) {
+        v_each(thin[u] = m_less(thin[u], n_gt(v_bits(a[u]), n_set(0x7F800000)));)
+        v_each(y[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
+        v_each(z[u] = v_select(tiny[u], zero, z[u]);)
+    }
+    if (m_any(m_or(near[0], near[1]))) {
+        todo->at[*pairs] = (uint16_t)i;
+        v_each(v_pack(todo->dy + *count, dy[u], near[u]);
+               *count += v_pack(todo->x + *count, x[u], todo->lanes[*pairs][u] = near[u]);)
+        ++*pairs;
+    }
     if (m_all(m_and(far[0], far[1]))) {
         v_each(p[u] = v_mul(y[u], zero);)    /* NaN stays */
-        v_each(s[u] = zero;)
-        v_each(dx[u] = y[u];)
+        v_each(dx[u] = s[u] = zero;)
     } else LGELU__FN(slope_middle)(dx, p, s, y, z, g);
-    v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), v_set(1), zero)), dx[u]);)
-    if (m_any(m_or(thin[0], thin[1]))) {
+    v_each(dx[u] = v_select(far[u], v_mul(y[u], v_min(one, v_max(zero, v_mul(x[u], g->lambda)))), dx[u]);)
+    if (rare) {
         v_t r[2];
         n_t n[2];
-        v_each(small[u] = v_fma(v_mul(v_select(thin[u], p[u], zero), v_set(2.50662827f)), s[u], small[u]);)
+        v_each(tiny[u] = m_less(tiny[u], thin[u]);)
+        v_each(z[u] = v_float(n_max(v_bits(v_set(7.7037198e-34f)), v_bits(a[u])));)             /* x² below 2^-220 counts as that */
+        v_each(z[u] = v_mul(z[u], v_set(1125899906842624.0f));)
+        v_each(r[u] = v_mul(v_mul(v_select(thin[u], p[u], zero), v_set(2.50662827f)), v_mul(s[u], g->scale));)
+        v_each(r[u] = v_fma(v_select(tiny[u], dy[u], zero), v_mul(v_mul(z[u], z[u]), g->scale), r[u]);)
+        v_each(v_store(small[u], v_add(r[u], v_load(small[u])));)
         v_each(p[u] = v_select(thin[u], zero, p[u]);)
         v_each(r[u] = v_abs(dx[u]);)
         v_each(n[u] = n_set(-100);)
         LGELU__FN(assemble)(r, n);
         v_each(dx[u] = v_select(thin[u], v_float(n_or(v_bits(r[u]), n_and(v_bits(dx[u]), n_set(INT32_MIN)))), dx[u]);)
     }
-    v_each(tiny[u] = m_less(m_and(tiny[u], n_gt(v_bits(a[u]), nothing)), thin[u]);)
-    if (m_any(m_or(tiny[0], tiny[1]))) {     /* x² times 2^100; nothing below 2^-110 counts */
-        v_each(z[u] = v_select(n_gt(v_bits(v_set(7.7037198e-34f)), v_bits(a[u])), v_set(7.7037198e-34f), a[u]);)
-        v_each(z[u] = v_mul(z[u], v_set(1125899906842624.0f));)
-        v_each(small[u] = v_fma(v_select(tiny[u], dy[u], zero), v_mul(z[u], z[u]), small[u]);)
-    }
-    return m_any(m_or(near[0], near[1]));
 }
 
-/* the three kinds of terms of one virtual lane */
-LGELU__WORD double LGELU__FN(lane)(double total, float middle, float beyond, float small)
-{
-    return fma(fma((double)small, 7.88860905221011805e-31, (double)beyond), 0.39894228040143267794, total + (double)middle);
-}
-
-/* dx and 16 virtual lanes in float for at most 256 elements: of dy·x²φ in the middle, which enters them in order; of dy·x²E beyond, in
-   order among themselves; of 2^100·dy·x²E that are tiny */
-typedef struct { float x[256 + 32], dy[256 + 32], small[256 + 32]; uint16_t at[256 / v_lanes]; m_t lanes[256 / v_lanes]; } LGELU__FN(later_slope);
-
+/* dx for at most 256 elements, and what they add to 16 virtual lanes: part holds the terms of the middle, in order, then those beyond,
+   in order among themselves, then the small ones */
 static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, float *part, const float *dy, const float *x, lgelu__gate *gate, size_t n)
 {
+    enum { share = 16 / v_lanes };
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later_slope) todo;
-    size_t i, j, count = 0, vectors = 0;
-    for (i = 0; i < n; i += 2 * v_lanes) {
+    v_t sum[share + 1], small[2];
+    size_t i, j, count = 0, pairs = 0;
+    for (j = 0; j < share; j++) sum[j] = v_set(0);
+    for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
         const int whole = i + 2 * v_lanes <= n;
         const size_t rest = whole ? 0 : n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        float *const to[2] = { part + (i & 15), part + ((i + v_lanes) & 15) };
-        v_t a[2], b[2], d[2], p[2], s[2], small[2];
-        m_t near[2];
-        v_each(small[u] = v_set(0);)
+        float *const to[2] = { part + 32 + (i & 15), part + 32 + ((i + v_lanes) & 15) };
+        v_t a[2], b[2], d[2], p[2], s[2];
         a[0] = whole ? v_load(x + i) : v_load_n(x + i, rest);
         b[0] = whole ? v_load(dy + i) : v_load_n(dy + i, rest);
         a[1] = whole ? v_load(x + i + v_lanes) : more ? v_load_n(x + i + v_lanes, more) : v_set(0);
         b[1] = whole ? v_load(dy + i + v_lanes) : more ? v_load_n(dy + i + v_lanes, more) : v_set(0);
-        if (LGELU__FN(slope_pair)(d, p, s, small, near, b, a, &g)) {
-            v_each(if (m_any(near[u])) {
-                       todo.at[vectors] = (uint16_t)(i + u * v_lanes);
-                       todo.lanes[vectors++] = near[u];
-                       v_pack(todo.dy + count, b[u], near[u]);
-                       count += v_pack(todo.x + count, a[u], near[u]);
-                   })
-        }
-        v_each(v_store(to[u], v_fma(p[u], s[u], v_load(to[u])));)
-        v_each(v_store(to[u] + 32, v_add(small[u], v_load(to[u] + 32)));)
+        LGELU__FN(slope_pair)(d, p, s, to, &todo, &count, &pairs, i, b, a, &g);
+        v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]);)
         if (!dx) continue;
         if (whole) {
             v_each(v_store(dx + i + u * v_lanes, d[u]);)
@@ -5238,181 +5239,115 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, float *part, cons
             if (more) v_store_n(dx + i + v_lanes, d[1], more);
         }
     }
+    for (j = 0; j < share; j++) v_store(part + j * v_lanes, sum[j]);
     if (!count) return;
     if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
     g = LGELU__FN(same)(gate);
-    for (j = count; j < count + 32; j++) { todo.x[j] = gate->last; todo.dy[j] = 0; }
+    v_each(v_store(todo.x + count + u * v_lanes, g.last);)              /* the fillers add 0 */
+    v_each(v_store(todo.dy + count + u * v_lanes, v_set(0));)
     for (j = 0; j < count; j += 2 * v_lanes) {
-        v_t a[2], b[2], small[2];
+        float *const to[2] = { part + 16 + (j & 15), part + 16 + ((j + v_lanes) & 15) };
+        v_t a[2], b[2];
         v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
         v_each(b[u] = v_load(todo.dy + j + u * v_lanes);)
         LGELU__FN(slope_beyond)(b, a, small, &g);
-        v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
         v_each(v_store(todo.dy + j + u * v_lanes, b[u]);)
-        v_each(v_store(todo.small + j + u * v_lanes, small[u]);)
+        v_each(v_store(to[u], v_add(v_load(to[u]), a[u]));)
+        v_each(v_store(to[u] + 16, v_add(v_load(to[u] + 16), small[u]));)
     }
-    for (j = 0; j < count; j += v_lanes) {                               /* the fillers add 0 */
-        v_store(part + 16 + (j & 15), v_add(v_load(part + 16 + (j & 15)), v_load(todo.x + j)));
-        v_store(part + 32 + (j & 15), v_add(v_load(part + 32 + (j & 15)), v_load(todo.small + j)));
-    }
-    for (i = j = 0; dx && i < vectors; i++) {
-        float *p = dx + todo.at[i];
-        size_t m = n - todo.at[i];
-        v_store_n(p, v_unpack(v_load_n(p, m), todo.dy + j, todo.lanes[i]), m);
-        j += m_count(todo.lanes[i]);
-    }
+    for (i = j = 0; dx && i < pairs; i++) LGELU__FN(unpack_pair)(dx + todo.at[i], n - todo.at[i], todo.dy, &j, todo.lanes[i]);
 }
 
 static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     lgelu__gate g;
-    double total[16] = { 0 };
+    double total[16] = { 0 }, unit;
     size_t i, j;
     if (!lgelu__ordinary(lambda)) {
         double sum = 0;
         if (lambda > FLT_MAX)
             for (i = 0; dx && i < n; i += v_lanes) {
-                v_t a = v_load_n(x + i, n - i), one = v_set(1), zero = v_set(0);                     /* -0 + 0 is 0 with every compiler */
-                v_store_n(dx + i, v_mul(v_load_n(dy + i, n - i), v_select(v_lt(zero, a), one, v_add(v_max(zero, a), zero))), n - i);
+                const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i), zero = v_set(0);
+                const m_t above = m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(0x7F800001), v_bits(a)));
+                v_store_n(dx + i, v_select(above, b, v_mul(b, v_add(v_max(zero, a), zero))), n - i);  /* -0 + 0 is 0 with every compiler */
             }
         else
             for (i = 0; i < n; i++) {
-                double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]);
-                sum = fma(d, lgelu_exact_dlambda(a, (double)lambda), sum);
-                if (dx) dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, (double)lambda));
+                double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
+                sum = fma(d, lgelu_exact_dlambda(a, l), sum);
+                if (dx) dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, l));
             }
         return sum;
     }
-    g = lgelu__prepare_slope(lambda);
+    g = lgelu__prepare(lambda, -16.5f, 16.5f);
+    unit = 0.39894228040143267794 / (double)g.scale;
     for (i = 0; i < n; i += 256) {
         float part[48] = { 0 };
         LGELU__FN(backward_block)(dx ? dx + i : dx, part, dy + i, x + i, &g, n - i < 256 ? n - i : 256);
-        for (j = 0; j < 16; j++) total[j] = LGELU__FN(lane)(total[j], part[j], part[16 + j], part[32 + j]);
+        for (j = 0; j < 16; j++)
+            total[j] = fma(fma((double)part[32 + j], 7.88860905221011805e-31, (double)part[16 + j]), unit, total[j] + (double)part[j]);
     }
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) total[i] += total[i + j];
     return total[0];
 }
-/* one λ per channel. Where the channels are innermost, a vector holds as many of them, and the two vectors of a pair are two
-   rows; 64 channels are prepared at a time. Otherwise each stretch of one channel is a flat array. */
+
+/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 128 rows at a time
+   are turned into such, and back: to[c][r] = from[r][c] */
+static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows, size_t columns)
+{
+    size_t r, c, q;
+    for (r = 0; r + v_lanes <= rows; r += v_lanes) {
+        for (c = 0; c + 4 <= columns; c += 4) {
+            v_t t[4];
+            v_turn(t, from + r * from_row + c, from_row);
+            LGELU__UNROLL for (q = 0; q < 4; q++) v_store(to + (c + q) * to_row + r, t[q]);
+        }
+        for (; c < columns; c++) for (q = r; q < r + v_lanes; q++) to[c * to_row + q] = from[q * from_row + c];
+    }
+    for (; r < rows; r++) for (c = 0; c < columns; c++) to[c * to_row + r] = from[r * from_row + c];
+}
+
 static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, const float *lambda,
                                                       size_t outer, size_t channels, size_t inner)
 {
-    size_t c, o, j, block;
+    size_t c, o, j, m, rows;
+    float t[16][128];
     if (inner != 1) {
         for (c = 0; c < channels; c++)
             for (o = 0; o < outer; o++)
                 LGELU__FN(forward)(y + (o * channels + c) * inner, x + (o * channels + c) * inner, lambda[c], inner);
         return;
     }
-    for (c = 0; c < channels; c += block) {
-        float t[LGELU__FN(members)][64];
-        int odd = 0;
-        block = channels - c < 64 ? channels - c : 64;
-        for (j = 0; j < 64; j++) {
-            lgelu__gate g = lgelu__prepare(j < block && lgelu__ordinary(lambda[c + j]) ? lambda[c + j] : 1);
-            lgelu__prepare_tail(&g, 0.39894228040143267794 / (double)g.lambda);
-            odd |= j < block && !lgelu__ordinary(lambda[c + j]);
-            LGELU__FN(column)(t, j, &g);
+    for (c = 0; c < channels; c += 16)
+        for (o = 0; o < outer; o += 128) {
+            m = channels - c < 16 ? channels - c : 16;
+            rows = outer - o < 128 ? outer - o : 128;
+            LGELU__FN(turn)(t[0], 128, x + o * channels + c, channels, rows, m);
+            for (j = 0; j < m; j++) LGELU__FN(forward)(t[j], t[j], lambda[c + j], rows);
+            LGELU__FN(turn)(y + o * channels + c, channels, t[0], 128, m, rows);
         }
-        for (o = 0; odd && o < outer; o++)
-            for (j = c; j < c + block; j++) LGELU__FN(forward)(y + o * channels + j, x + o * channels + j, lambda[j], 1);
-        for (j = 0; !odd && j < block; j += v_lanes) {
-            const size_t m = block - j;
-            const v_gate g = LGELU__FN(columns)(t, j);
-            for (o = 0; o < outer; o += 2) {
-                const float *p = x + o * channels + c + j;
-                float *q = y + o * channels + c + j;
-                const int two = o + 1 < outer;
-                m_t in[2], near[2];
-                v_t a[2], r[2];
-                a[0] = v_load_n(p, m);
-                a[1] = two ? v_load_n(p + channels, m) : g.last;
-                v_each(in[u] = v_within(v_sized(a[u]), a[u], g.last);)
-                if (m_all(m_and(in[0], in[1]))) LGELU__FN(middle)(a, &g);
-                else {
-                    LGELU__FN(outside)(r, near, a, in, &g);
-                    if (m_any(m_or(near[0], near[1]))) {
-                        v_t b[2];
-                        v_each(b[u] = v_select(near[u], a[u], g.last);)
-                        LGELU__FN(beyond)(b, &g);
-                        v_each(r[u] = v_select(near[u], b[u], r[u]);)
-                    }
-                    LGELU__FN(middle)(a, &g);
-                    v_each(a[u] = v_select(in[u], a[u], r[u]);)
-                }
-                v_store_n(q, a[0], m);
-                if (two) v_store_n(q + channels, a[1], m);
-            }
-        }
-    }
 }
 
 static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambda, const float *dy, const float *x,
                                                        const float *lambda, size_t outer, size_t channels, size_t inner)
 {
-    size_t c, o, j, k, block;
-    if (inner != 1) {
-        for (c = 0; c < channels; c++)
-            for (o = 0; o < outer; o++) {
-                const size_t at = (o * channels + c) * inner;
-                dlambda[c] += LGELU__FN(backward)(dx ? dx + at : dx, dy + at, x + at, lambda[c], inner);
-            }
-        return;
-    }
-    for (c = 0; c < channels; c += block) {
-        float t[LGELU__FN(members)][64], part[48];
-        int odd = 0;
-        block = channels - c < 64 ? channels - c : 64;
-        for (j = 0; j < 64; j++) {
-            lgelu__gate g = lgelu__prepare_slope(j < block && lgelu__ordinary(lambda[c + j]) ? lambda[c + j] : 1);
-            lgelu__prepare_tail(&g, fma(0.39894228040143267794, (double)g.lambda, 0.0));
-            odd |= j < block && !lgelu__ordinary(lambda[c + j]);
-            LGELU__FN(column)(t, j, &g);
+    size_t c, o, j, m, rows, at;
+    float t[16][128], s[16][128];
+    for (c = 0; inner != 1 && c < channels; c++)
+        for (o = 0; o < outer; o++) {
+            at = (o * channels + c) * inner;
+            dlambda[c] += LGELU__FN(backward)(dx ? dx + at : dx, dy + at, x + at, lambda[c], inner);
         }
-        for (o = 0; odd && o < outer; o++)
-            for (j = c; j < c + block; j++) {
-                const size_t at = o * channels + j;
-                dlambda[j] += LGELU__FN(backward)(dx ? dx + at : dx, dy + at, x + at, lambda[j], 1);
-            }
-        for (j = 0; !odd && j < block; j += v_lanes) {
-            const size_t m = block - j;
-            const v_gate g = LGELU__FN(columns)(t, j);
-            double total[16] = { 0 };
-            for (o = 0; o < outer;) {
-                v_t sum = v_set(0), far = v_set(0), small[2];
-                const size_t end = outer - o < 32 ? outer : o + 32;
-                v_each(small[u] = v_set(0);)
-                for (; o < end; o += 2) {
-                    const size_t at = o * channels + c + j;
-                    const int two = o + 1 < outer;
-                    v_t a[2], b[2], d[2], p[2], s[2];
-                    m_t near[2];
-                    a[0] = v_load_n(x + at, m);
-                    b[0] = v_load_n(dy + at, m);
-                    a[1] = two ? v_load_n(x + at + channels, m) : v_set(0);
-                    b[1] = two ? v_load_n(dy + at + channels, m) : v_set(0);
-                    if (LGELU__FN(slope_pair)(d, p, s, small, near, b, a, &g)) {
-                        v_t faint[2];
-                        v_each(a[u] = v_select(near[u], a[u], g.last);)
-                        v_each(b[u] = v_select(near[u], b[u], v_set(0));)
-                        LGELU__FN(slope_beyond)(b, a, faint, &g);
-                        v_each(d[u] = v_select(near[u], b[u], d[u]);)
-                        v_each(far = v_add(far, a[u]);)
-                        v_each(small[u] = v_add(small[u], faint[u]);)
-                    }
-                    v_each(sum = v_fma(p[u], s[u], sum);)
-                    if (!dx) continue;
-                    v_store_n(dx + at, d[0], m);
-                    if (two) v_store_n(dx + at + channels, d[1], m);
-                }
-                v_store(part, sum);
-                v_store(part + 16, far);
-                v_store(part + 32, v_add(small[0], small[1]));
-                for (k = 0; k < v_lanes; k++) total[k] = LGELU__FN(lane)(total[k], part[k], part[16 + k], part[32 + k]);
-            }
-            for (k = 0; k < v_lanes && k < m; k++) dlambda[c + j + k] += total[k];
+    for (c = 0; inner == 1 && c < channels; c += 16)
+        for (o = 0; o < outer; o += 128) {
+            at = o * channels + c;
+            m = channels - c < 16 ? channels - c : 16;
+            rows = outer - o < 128 ? outer - o : 128;
+            LGELU__FN(turn)(t[0], 128, x + at, channels, rows, m);
+            LGELU__FN(turn)(s[0], 128, dy + at, channels, rows, m);
+            for (j = 0; j < m; j++) dlambda[c + j] += LGELU__FN(backward)(dx ? s[j] : NULL, s[j], t[j], lambda[c + j], rows);
+            if (dx) LGELU__FN(turn)(dx + at, channels, s[0], 128, m, rows);
         }
-    }
 }
 
 /* ---- the tanh approximation ---- */
@@ -5452,7 +5387,8 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
     LGELU__FN(exp2m1)(e, f);
     v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0));)
     v_each(c[u] = v_float(n_add(v_bits(v_abs(c[u])), n_up(n_sub(n_set(0x4B400000 + 100), v_bits(t[u])), 23)));)
-    LGELU__FN(lowered)(r, c, e);
+    v_each(t[u] = v_set(0);)
+    LGELU__FN(lowered)(r, c, e, t);
     v_each(y[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), minus)), y[u]);)
 }
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
@@ -6355,8 +6291,10 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_base
 #undef v_turned
 #undef v_signed
-#undef v_sized
-#undef v_within
+#undef v_lt_of
+#undef v_least
+#undef v_most
+#undef v_plain
 #undef v_stream
 #undef v_fence
 #undef v_cut
