@@ -4250,12 +4250,13 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
    tile of the matrix product, v_rows × two vectors, which fills the registers.
    N is as many whole numbers of 32 bits, which wrap: v_bits and v_float look at the same bits, v_whole converts; n_up and n_down
    shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask one
-   after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back.
+   after another (and may write rubbish up to v_lanes behind them), v_unpack puts
+   them back and touches nothing else.
    v_signed reads a table of sixteen over signed x (columns 8 to 15: x < 0). A vector of sixteen floats looks all of it up. A shorter one
    knows the half for x < 0 alone: v_fold is -abs(x), where the function is odd about its middle but for a 1, v_base takes this
    1 from the first coefficient for x > 0, and v_turned gives dy the sign that the result then lacks. The bits are the same.
-   v_least and v_most are the smaller and the larger of abs(a), abs(b), v_plain 2^-63 <= least and most <= last in every lane (NaN or not);
-   v_lt_of(k, a, b) is a < b among the lanes k; m_less(a, b) is a without b. v_stream stores past the caches, v_fence ends such stores. */
+   v_least and v_most are the smaller and the larger of abs(a), abs(b), either of them where one is NaN; v_lt_of(k, a, b) is a < b among
+   the lanes k; m_some(a, b) says whether any lane of a or b is set; m_less(a, b) is a without b. v_stream stores past the caches, v_fence ends such stores. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
@@ -4325,7 +4326,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_lt_of   LGELU__FN(v_lt_of)
 #define v_least   LGELU__FN(v_least)
 #define v_most    LGELU__FN(v_most)
-#define v_plain   LGELU__FN(v_plain)
+#define m_some    LGELU__FN(m_some)
 #define v_stream  LGELU__FN(v_stream)
 #define v_fence   LGELU__FN(v_fence)
 /* 16-bit numbers and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
@@ -4408,10 +4409,11 @@ LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return _mm512_mask_b
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return (m_t)(a & b); }
 LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return (m_t)(a | b); }
 LGELU__WORD int  m_any    (m_t a)                         { return a != 0; }
+LGELU__WORD int  m_some   (m_t a, m_t b)                  { return !_kortestz_mask16_u8(a, b); }
 LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
 LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32(k); }
 LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)        { _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a)); return m_count(k); }
-LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)  { return _mm512_mask_expand_ps(a, k, _mm512_loadu_ps(p)); }
+LGELU__WORD void v_unpack (float *p, const float *t, m_t k) { _mm512_mask_storeu_ps(p, k, _mm512_maskz_expandloadu_ps(k, t)); }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
 LGELU__WORD int  m_all    (m_t a)                         { return a == 0xFFFF; }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return (m_t)(a & ~b); }
@@ -4422,11 +4424,6 @@ LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return _mm512_permut
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ); }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 10); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 11); }
-LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last)
-{
-    const m_t k = _mm512_cmp_ps_mask(least, _mm512_set1_ps(1.08420217e-19f), _CMP_GE_OQ);
-    return _mm512_mask_cmp_ps_mask(k, most, last, _CMP_LE_OQ) == 0xFFFF;
-}
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm512_stream_ps(p, a); }
 LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
 /* 16-bit numbers, random numbers */
@@ -4518,6 +4515,7 @@ LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return _mm256_blendv
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return _mm256_and_ps(a, b); }
 LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return _mm256_or_ps(a, b); }
 LGELU__WORD int  m_any    (m_t a)                         { return _mm256_movemask_ps(a) != 0; }
+LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
 LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
 LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32((unsigned)_mm256_movemask_ps(k)); }
 LGELU__WORD __m128i LGELU__FN(order)(uint32_t u)          { return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)u)); }
@@ -4528,12 +4526,12 @@ LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
     _mm_storeu_ps(p + n, _mm_permutevar_ps(_mm256_extractf128_ps(a, 1), LGELU__FN(order)(lgelu__pack4[m >> 4])));
     return n + (size_t)_mm_popcnt_u32(m >> 4);
 }
-LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
+LGELU__WORD void v_unpack (float *p, const float *t, m_t k)
 {
     unsigned m = (unsigned)_mm256_movemask_ps(k);
-    __m128 l = _mm_permutevar_ps(_mm_loadu_ps(p), LGELU__FN(order)(lgelu__unpack4[m & 15]));
-    __m128 h = _mm_permutevar_ps(_mm_loadu_ps(p + _mm_popcnt_u32(m & 15)), LGELU__FN(order)(lgelu__unpack4[m >> 4]));
-    return v_select(k, _mm256_insertf128_ps(_mm256_castps128_ps256(l), h, 1), a);
+    __m128 l = _mm_permutevar_ps(_mm_loadu_ps(t), LGELU__FN(order)(lgelu__unpack4[m & 15]));
+    __m128 h = _mm_permutevar_ps(_mm_loadu_ps(t + _mm_popcnt_u32(m & 15)), LGELU__FN(order)(lgelu__unpack4[m >> 4]));
+    _mm256_maskstore_ps(p, _mm256_castps_si256(k), _mm256_insertf128_ps(_mm256_castps128_ps256(l), h, 1));
 }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
 LGELU__WORD int  m_all    (m_t a)                         { return _mm256_movemask_ps(a) == 255; }
@@ -4548,10 +4546,6 @@ LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(_mm256_min_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(_mm256_max_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last)
-{
-    return !m_any(m_or(n_gt(n_set(0x20000000), v_bits(least)), n_gt(v_bits(most), v_bits(last))));
-}
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm256_stream_ps(p, a); }
 LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
 /* 16-bit numbers, random numbers */
@@ -4651,6 +4645,7 @@ LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return vbslq_s32(k, 
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return vandq_u32(a, b); }
 LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return vorrq_u32(a, b); }
 LGELU__WORD int  m_any    (m_t a)                         { return vmaxvq_u32(a) != 0; }
+LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
 LGELU__WORD i_t  v_index  (n_t a)                       /* number 0..7 of a float to the numbers of its four bytes */
 {
     n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
@@ -4667,14 +4662,12 @@ LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
     for (j = 0; j < 4; j++) { p[n] = t[j]; n += m >> j & 1; }
     return n;
 }
-LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)
+LGELU__WORD void v_unpack (float *p, const float *t, m_t k)
 {
-    float t[4];
     size_t n = 0, j;
     const uint32x4_t bit = { 1, 2, 4, 8 };
     unsigned m = vaddvq_u32(vandq_u32(k, bit));
-    for (j = 0; j < 4; j++) { t[j] = p[n]; n += m >> j & 1; }
-    return v_select(k, v_load(t), a);
+    for (j = 0; j < 4; j++) if (m >> j & 1) p[j] = t[n++];
 }
 /* one load: a pair put together of two goes through the stack with gcc 12 */
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
@@ -4690,10 +4683,6 @@ LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(vminq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(vmaxq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last)
-{
-    return !m_any(m_or(n_gt(n_set(0x20000000), v_bits(least)), n_gt(v_bits(most), v_bits(last))));
-}
 LGELU__WORD void v_stream (float *p, v_t a)               { v_store(p, a); }
 LGELU__WORD void v_fence  (void)                          { }
 /* 16-bit numbers, random numbers */
@@ -4768,10 +4757,11 @@ LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return k ? a : b; }
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return a & b; }
 LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return a | b; }
 LGELU__WORD int  m_any    (m_t a)                         { return a; }
+LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
 LGELU__WORD i_t  v_index  (n_t a)                         { return a & 7; }
 LGELU__WORD size_t m_count(m_t k)                         { return (size_t)k; }
 LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)        { *p = a; return (size_t)k; }
-LGELU__WORD v_t  v_unpack (v_t a, const float *p, m_t k)  { return k ? *p : a; }
+LGELU__WORD void v_unpack (float *p, const float *t, m_t k) { if (k) *p = *t; }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return t[i]; }
 LGELU__WORD int  m_all    (m_t a)                         { return a; }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return a && !b; }
@@ -4782,7 +4772,6 @@ LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return t[8 + i]; }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return k && a < b; }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD int  v_plain  (v_t least, v_t most, v_t last) { return v_bits(least) >= 0x20000000 && v_bits(most) <= v_bits(last); }
 LGELU__WORD void v_stream (float *p, v_t a)               { *p = a; }
 LGELU__WORD void v_fence  (void)                          { }
 /* 16-bit numbers, random numbers */
@@ -4841,6 +4830,7 @@ LGELU__WORD v_gate LGELU__FN(same)(const lgelu__gate *p)
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
    that waits for it finds the other's in the meantime. u is 0, then 1. */
 #define v_each(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
+#define v_four(...) v_each(__VA_ARGS__) { enum { u = 2 }; __VA_ARGS__ } { enum { u = 3 }; __VA_ARGS__ }
 
 /* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
 LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f)
@@ -4869,7 +4859,7 @@ LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e)
     n_t x[2], s[2];
     v_each(x[u] = n_add(n_down(v_bits(r[u]), 23), e[u]);)
     v_each(s[u] = n_add(v_bits(r[u]), n_up(e[u], 23));)
-    if (m_any(m_or(n_gt(n_set(1), x[0]), n_gt(n_set(1), x[1])))) {
+    if (m_some(n_gt(n_set(1), x[0]), n_gt(n_set(1), x[1]))) {
         n_t t[2];
         v_each(t[u] = n_or(n_and(v_bits(r[u]), n_set(0x7FFFFF)), n_up(n_add(n_max(x[u], n_set(-40)), n_set(100)), 23));)
         v_each(t[u] = n_sub(v_bits(v_add(v_float(t[u]), v_float(big))), big);)
@@ -4901,30 +4891,33 @@ LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_
 LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g)
 {
     const v_t magic = v_set(12582912.0f), one = v_set(1);
-    v_t s[2], l[2], t[2], f[2], w[2], p[2], r[2];
-    m_t deep[2];
-    v_each(s[u] = v_mul(x[u], x[u]);)
-    v_each(t[u] = v_fma(s[u], g->k1, magic);)
-    v_each(w[u] = v_div(g->w, s[u]);)
-    v_each(l[u] = v_fms(x[u], x[u], s[u]);)
-    v_each(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_each(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
-    v_each(f[u] = v_add(f[u], l[u]);)
+    v_t s[4], l[4], t[4], f[4], w[4], p[4], r[4];
+    m_t deep[4];
+    v_four(s[u] = v_mul(x[u], x[u]);)
+    v_four(t[u] = v_fma(s[u], g->k1, magic);)
+    v_four(w[u] = v_div(g->w, s[u]);)
+    v_four(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_four(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
+    v_four(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
+    v_four(f[u] = v_add(f[u], l[u]);)
     LGELU__FN(exp2m1)(s, f);
+    LGELU__FN(exp2m1)(s + 2, f + 2);
     LGELU__FN(tail)(p, w);
-    v_each(s[u] = v_fma(f[u], s[u], v_set(lgelu__exp2[0]));)
-    v_each(s[u] = v_fma(f[u], s[u], v_set(0));)
-    v_each(p[u] = v_fms(w[u], p[u], g->cl);)
-    v_each(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
-    v_each(r[u] = v_fma(r[u], g->c, g->c);)
-    v_each(deep[u] = v_lt(t[u], g->deep);)
-    v_each(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
-    v_each(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
-    if (m_any(m_or(deep[0], deep[1]))) {
-        v_each(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
-        v_each(p[u] = v_mul(p[u], v_add(s[u], one));)
+    LGELU__FN(tail)(p + 2, w + 2);
+    v_four(s[u] = v_fma(f[u], s[u], v_set(lgelu__exp2[0]));)
+    v_four(s[u] = v_fma(f[u], s[u], v_set(0));)
+    v_four(p[u] = v_fms(w[u], p[u], g->cl);)
+    v_four(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
+    v_four(r[u] = v_fma(r[u], g->c, g->c);)
+    v_four(deep[u] = v_lt(t[u], g->deep);)
+    v_four(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
+    v_four(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
+    if (m_some(m_or(deep[0], deep[1]), m_or(deep[2], deep[3]))) {
+        v_four(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
+        v_four(p[u] = v_mul(p[u], v_add(s[u], one));)
         LGELU__FN(lowered)(r, t, s, p);
-        v_each(x[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), x[u]);)
+        LGELU__FN(lowered)(r + 2, t + 2, s + 2, p + 2);
+        v_four(x[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), x[u]);)
     }
 }
 
@@ -4948,30 +4941,31 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
 
 /* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed */
 typedef struct {
-    float x[512 + 32];
-    uint16_t at[256 / v_lanes];
-    m_t lanes[256 / v_lanes][2];
+    float x[2048 + 64];
+    uint16_t at[1024 / v_lanes];
+    m_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later);
 
 LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t *count, size_t *pairs, size_t i, const v_gate *g)
 {
     v_t a[2], r[2];
-    m_t far[2], near[2], tiny[2];
-    if (v_plain(v_least(x[0], x[1]), v_most(x[0], x[1]), g->last)) {
+    m_t far[2], near[2], tiny[2], small;
+    small = v_lt(v_least(x[0], x[1]), v_set(1.08420217e-19f));
+    if (!m_some(small, n_gt(v_bits(v_most(x[0], x[1])), v_bits(g->last)))) {
         LGELU__FN(middle)(x, g);
         return;
     }
     v_each(a[u] = v_abs(x[u]);)
     v_each(r[u] = v_max(v_set(-0.0f), x[u]);)
-    v_each(tiny[u] = n_gt(n_set(0x20000000), v_bits(a[u]));)
-    if (m_any(m_or(tiny[0], tiny[1]))) {     /* x/2 in whole numbers: nothing may touch a subnormal */
+    if (m_any(small)) {                      /* x/2 in whole numbers: nothing may touch a subnormal */
+        v_each(tiny[u] = n_gt(n_set(0x20000000), v_bits(a[u]));)
         v_each(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(a[u])), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
         v_each(x[u] = v_select(tiny[u], g->right, x[u]);)
         v_each(a[u] = v_abs(x[u]);)
     }
     v_each(far[u] = v_lt(g->last, a[u]);)
     v_each(near[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
-    if (m_any(m_or(near[0], near[1]))) {
+    if (m_some(near[0], near[1])) {
         todo->at[*pairs] = (uint16_t)i;
         v_each(*count += v_pack(todo->x + *count, x[u], todo->lanes[*pairs][u] = near[u]);)
         ++*pairs;
@@ -4983,19 +4977,12 @@ LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t 
     v_each(x[u] = r[u];)
 }
 
-/* the packed numbers from *j on, back to the lanes of a pair with n places */
-LGELU__WORD void LGELU__FN(unpack_pair)(float *p, size_t n, const float *packed, size_t *j, const m_t *lanes)
-{
-    v_each(if (n > u * v_lanes) v_store_n(p + u * v_lanes, v_unpack(v_load_n(p + u * v_lanes, n - u * v_lanes), packed + *j, lanes[u]), n - u * v_lanes);
-           *j += m_count(lanes[u]);)
-}
-
-/* n <= 512 */
+/* n <= 2048 */
 static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__gate *gate, size_t n)
 {
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later) todo;
-    v_t a[2];
+    v_t a[4];
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
         v_each(a[u] = v_load(x + i + u * v_lanes);)
@@ -5013,13 +5000,16 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     if (!count) return;
     if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
     g = LGELU__FN(same)(gate);
-    v_each(v_store(todo.x + count + u * v_lanes, g.last);)
-    for (j = 0; j < count; j += 2 * v_lanes) {
-        v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
+    v_four(v_store(todo.x + count + u * v_lanes, g.last);)
+    for (j = 0; j < count; j += 4 * v_lanes) {
+        v_four(a[u] = v_load(todo.x + j + u * v_lanes);)
         LGELU__FN(beyond)(a, &g);
-        v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
+        v_four(v_store(todo.x + j + u * v_lanes, a[u]);)
     }
-    for (i = j = 0; i < pairs; i++) LGELU__FN(unpack_pair)(y + todo.at[i], n - todo.at[i], todo.x, &j, todo.lanes[i]);
+    for (i = j = 0; i < pairs; i++) {
+        v_each(v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);
+               j += m_count(todo.lanes[i][u]);)
+    }
 }
 
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
@@ -5039,21 +5029,21 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     }
     g = lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);        /* f(left) = -2^-150 */
     if (y != x && n >= LGELU__STREAM) {                   /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
-        float t[512];
+        float t[2048];
         size_t j, m;
         for (i = 0; i < n; i += m) {
             m = (64 - ((uintptr_t)(y + i) & 63)) / 4 % 16;
-            if (!m) m = 512;
+            if (!m) m = 2048;
             if (m > n - i) m = n - i;
             for (j = i + 1024; j < n && j < i + 1024 + m; j += 16) LGELU__FETCH(x + j);
             LGELU__FN(forward_block)(t, x + i, &g, m);
-            if (m == 512) for (j = 0; j < 512; j += v_lanes) v_stream(y + i + j, v_load(t + j));
+            if (m == 2048) for (j = 0; j < 2048; j += v_lanes) v_stream(y + i + j, v_load(t + j));
             else memcpy(y + i, t, m * sizeof *t);
         }
         v_fence();
         return;
     }
-    for (i = 0; i < n; i += 512) LGELU__FN(forward_block)(y + i, x + i, &g, n - i < 512 ? n - i : 512);
+    for (i = 0; i < n; i += 2048) LGELU__FN(forward_block)(y + i, x + i, &g, n - i < 2048 ? n - i : 2048);
 }
 
 /* f' and x²φ in the middle: dx = dy·f', and dy·x²φ = p·s */
@@ -5091,69 +5081,74 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 }
 
 /* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale. The term of a faint E = exp(-z²/2), below 2^-60, or of a
-   thin dy, below 2^-63, goes to small instead, times 2^100. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
+   thin dy, below 2^-30, goes to small instead, times 2^100. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
     const v_t magic = v_set(12582912.0f), one = v_set(1), zero = v_set(0);
-    v_t b[2], s[2], l[2], t[2], f[2], w[2], p[2], r[2];
-    n_t n[2], k[2], y[2], sign[2];
-    m_t faint[2], odd[2], left[2], whole[2];
-    v_each(s[u] = v_mul(x[u], x[u]);)
-    v_each(t[u] = v_fma(s[u], g->k1, magic);)
-    v_each(w[u] = v_div(g->w, s[u]);)
-    v_each(l[u] = v_fms(x[u], x[u], s[u]);)
-    v_each(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_each(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
-    v_each(f[u] = v_add(f[u], l[u]);)
+    const n_t sign = n_set(INT32_MIN);
+    v_t s[4], l[4], t[4], f[4], w[4], p[4], r[4];
+    n_t n[4], k[4], y[4];
+    m_t faint[4], odd[4], whole[4];
+    v_four(s[u] = v_mul(x[u], x[u]);)
+    v_four(t[u] = v_fma(s[u], g->k1, magic);)
+    v_four(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_four(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
+    v_four(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
+    v_four(f[u] = v_add(f[u], l[u]);)
+    v_four(w[u] = v_div(g->w, s[u]);)
+    v_four(n[u] = n_sub(v_bits(t[u]), v_bits(magic));)
     LGELU__FN(exp2m1)(l, f);
+    LGELU__FN(exp2m1)(l + 2, f + 2);
+    v_four(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
+    v_four(l[u] = v_fma(f[u], l[u], zero);)                                   /* E = (1 + l)·2^n */
+    v_four(faint[u] = n_gt(n_set(-60), n[u]);)
+    v_four(k[u] = n_up(n_select(faint[u], n_add(n[u], n_set(100)), n[u]), 23);)
+    v_four(s[u] = v_mul(s[u], g->scale);)
+    v_four(s[u] = v_fma(l[u], s[u], s[u]);)
+    v_four(s[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), k[u])));)
+    v_four(small[u] = v_select(faint[u], s[u], zero);)
+    v_four(s[u] = v_select(faint[u], zero, s[u]);)
     LGELU__FN(tail)(p, w);
-    v_each(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
-    v_each(l[u] = v_fma(f[u], l[u], zero);)
-    v_each(p[u] = v_fnma(w[u], p[u], one);)
-    v_each(p[u] = v_fms(w[u], p[u], g->cl);)
-    v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
-    v_each(b[u] = v_mul(v_abs(x[u]), g->c);)
-    v_each(r[u] = v_fma(b[u], p[u], b[u]);)                                   /* -f'(-z) = r·2^n, E = (1 + l)·2^n */
-    v_each(s[u] = v_mul(s[u], g->scale);)
-    v_each(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_each(n[u] = n_sub(v_bits(t[u]), v_bits(magic));)
-    v_each(faint[u] = n_gt(n_set(-60), n[u]);)
-    v_each(y[u] = v_bits(v_abs(dy[u]));)
-    v_each(odd[u] = n_gt(n_add(y[u], n_set(0x60000000)), n_set(INT32_MIN + 0x5F7FFFFF));)          /* thin, inf, NaN */
-    v_each(sign[u] = n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), n_set(INT32_MIN));)
-    v_each(whole[u] = left[u] = v_lt(x[u], zero);)
-    v_each(p[u] = v_mul(v_mul(dy[u], v_set(0.0625f)), r[u]);)                 /* dy/16·r cannot overflow */
-    v_each(f[u] = v_mul(dy[u], v_add(one, v_float(n_add(v_bits(r[u]), n_up(n[u], 23)))));)                      /* dx for x > 0 */
-    v_each(x[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), n_up(n[u], 23))));)
-    v_each(k[u] = n_add(n[u], n_set(4));)
-    v_each(small[u] = zero;)
-    if (m_any(m_or(m_or(faint[0], faint[1]), m_or(odd[0], odd[1])))) {
-        v_t h[2];
-        n_t e[2];
-        m_t thin[2];
-        v_each(thin[u] = n_gt(n_set(0x20000000), y[u]);)
-        v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
-        v_each(b[u] = v_add(one, v_select(faint[u], zero, v_float(n_add(v_bits(r[u]), n_up(n_max(n[u], n_set(-60)), 23)))));)
-        v_each(f[u] = v_mul(dy[u], v_select(left[u], v_sub(zero, r[u]), b[u]));)
-        v_each(p[u] = v_mul(v_mul(h[u], v_set(0.0625f)), v_select(left[u], r[u], b[u]));)
-        v_each(k[u] = n_select(thin[u], n_sub(n_select(left[u], k[u], n_set(4)), n_set(100)), k[u]);)
-        v_each(e[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100)));)      /* a product below 2^-126 is 0 */
-        v_each(y[u] = n_add(n_down(v_bits(v_abs(h[u])), 23), e[u]);)
-        v_each(small[u] = v_mul(h[u], v_float(n_add(v_bits(s[u]), n_up(n_max(e[u], n_set(-100)), 23))));)
-        v_each(small[u] = v_select(m_and(m_or(faint[u], thin[u]), n_gt(y[u], n_set(0))), small[u], zero);)
-        v_each(x[u] = v_select(m_or(faint[u], thin[u]), zero, x[u]);)
-        v_each(whole[u] = m_or(m_less(left[u], odd[u]), thin[u]);)
+    LGELU__FN(tail)(p + 2, w + 2);
+    v_four(p[u] = v_fnma(w[u], p[u], one);)
+    v_four(p[u] = v_fms(w[u], p[u], g->cl);)
+    v_four(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
+    v_four(r[u] = v_mul(v_abs(x[u]), g->c);)
+    v_four(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^n */
+    v_four(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_up(n_max(n[u], n_set(-60)), 23))));)                 /* f'(z) */
+    v_four(p[u] = v_mul(v_mul(dy[u], v_set(0.0625f)), r[u]);)                 /* dy/16·r cannot overflow */
+    v_four(k[u] = n_add(n[u], n_set(4));)
+    v_four(y[u] = v_bits(v_abs(dy[u]));)
+    v_four(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
+    v_four(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)    /* thin, inf, NaN: below 0x30800000 or beyond */
+    if (m_some(m_or(odd[0], odd[1]), m_or(odd[2], odd[3]))) {
+        v_t h[4];
+        m_t thin[4];
+        v_four(thin[u] = n_gt(n_set(0x30800000), y[u]);)
+        v_four(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
+        v_four(p[u] = v_mul(v_mul(h[u], v_set(0.0625f)), v_select(whole[u], r[u], f[u]));)
+        v_four(k[u] = n_select(thin[u], n_sub(n_select(whole[u], k[u], n_set(4)), n_set(100)), k[u]);)
+        v_four(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
+        v_four(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
+        v_four(w[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
+        v_four(w[u] = v_mul(h[u], v_float(n_add(v_bits(v_fma(l[u], w[u], w[u])), n_up(n_max(n[u], n_set(-100)), 23))));)
+        v_four(w[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), w[u], zero);)       /* below 2^-126: 0 */
+        v_four(small[u] = v_select(thin[u], w[u], small[u]);)
+        v_four(s[u] = v_select(thin[u], zero, s[u]);)
     }
-    v_each(r[u] = v_abs(p[u]);)
+    v_four(r[u] = v_abs(p[u]);)
     LGELU__FN(assemble)(r, k);
-    v_each(dy[u] = v_select(whole[u], v_float(n_or(v_bits(r[u]), sign[u])), f[u]);)
+    LGELU__FN(assemble)(r + 2, k + 2);
+    v_four(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), sign)));)
+    v_four(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
+    v_four(x[u] = s[u];)
 }
 
 /* of the pairs `at`, the lanes beyond the tables but short of 16.5/λ, packed */
 typedef struct {
-    float x[256 + 32], dy[256 + 32];
-    uint16_t at[128 / v_lanes + 1];
-    m_t lanes[128 / v_lanes + 1][2];
+    float x[2048 + 64], dy[2048 + 64];
+    uint16_t at[1024 / v_lanes];
+    m_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
 /* a pair: dx, and dy·x²φ = p·s, but for the lanes that are left for later. small takes 2^100·scale·dy·x²E of tiny x and thin dy */
@@ -5163,26 +5158,28 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
     const v_t zero = v_set(0), one = v_set(1);
     const n_t least = n_set(0x1FFFFFFF + INT32_MIN), bias = n_set(INT32_MAX);                   /* 0 < a < 2^-63, unsigned */
     v_t a[2], y[2], z[2];
-    m_t far[2], near[2], thin[2], tiny[2];
-    int rare;
-    if (v_plain(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), v_most(x[0], x[1]), g->last)) {
+    m_t far[2], near[2], thin[2], tiny[2], few = v_lt(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), v_set(1.08420217e-19f));
+    int rare = 0;
+    if (!m_some(few, n_gt(v_bits(v_most(x[0], x[1])), v_bits(g->last)))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
         return;
     }
     v_each(a[u] = v_abs(x[u]);)
     v_each(far[u] = v_lt(g->last, a[u]);)
     v_each(near[u] = v_lt_of(far[u], a[u], g->right);)
-    v_each(tiny[u] = n_gt(least, n_add(v_bits(a[u]), bias));)
-    v_each(thin[u] = n_gt(least, n_add(v_bits(v_abs(dy[u])), bias));)
     v_each(z[u] = v_select(far[u], zero, x[u]);)
     v_each(y[u] = dy[u];)
-    rare = m_any(m_or(m_or(tiny[0], tiny[1]), m_or(thin[0], thin[1])));
+    if (m_any(few)) {
+        v_each(tiny[u] = n_gt(least, n_add(v_bits(a[u]), bias));)
+        v_each(thin[u] = n_gt(least, n_add(v_bits(v_abs(dy[u])), bias));)
+        rare = m_some(m_or(tiny[0], tiny[1]), m_or(thin[0], thin[1]));
+    }
     if (rare) {
         v_each(thin[u] = m_less(thin[u], n_gt(v_bits(a[u]), n_set(0x7F800000)));)
         v_each(y[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
         v_each(z[u] = v_select(tiny[u], zero, z[u]);)
     }
-    if (m_any(m_or(near[0], near[1]))) {
+    if (m_some(near[0], near[1])) {
         todo->at[*pairs] = (uint16_t)i;
         v_each(v_pack(todo->dy + *count, dy[u], near[u]);
                *count += v_pack(todo->x + *count, x[u], todo->lanes[*pairs][u] = near[u]);)
@@ -5192,7 +5189,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
         v_each(p[u] = v_mul(y[u], zero);)    /* NaN stays */
         v_each(dx[u] = s[u] = zero;)
     } else LGELU__FN(slope_middle)(dx, p, s, y, z, g);
-    v_each(dx[u] = v_select(far[u], v_mul(y[u], v_min(one, v_max(zero, v_mul(x[u], g->lambda)))), dx[u]);)
+    v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]);)
     if (rare) {
         v_t r[2];
         n_t n[2];
@@ -5210,27 +5207,47 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
     }
 }
 
-/* dx for at most 256 elements, and what they add to 16 virtual lanes: part holds the terms of the middle, in order, then those beyond,
-   in order among themselves, then the small ones */
-static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, float *part, const float *dy, const float *x, lgelu__gate *gate, size_t n)
+/* total[j] += part[j]·unit: sums in float run over at most 256 terms, 16 to a virtual lane */
+LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
+{
+    int j;
+    for (j = 0; j < 16; j++) {
+        total[j] = fma((double)part[j], unit, total[j]);
+        part[j] = 0;
+    }
+}
+
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of the middle in order, then those beyond,
+   in order among themselves, then the small ones. unit: of the latter two */
+static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy, const float *x, lgelu__gate *gate,
+                                                    double unit, size_t n)
 {
     enum { share = 16 / v_lanes };
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later_slope) todo;
-    v_t sum[share + 1], small[2];
+    float part[16] = { 0 }, small[16] = { 0 };
+    v_t sum[share + 1], a[4], b[4], c[4];
     size_t i, j, count = 0, pairs = 0;
     for (j = 0; j < share; j++) sum[j] = v_set(0);
     for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
         const int whole = i + 2 * v_lanes <= n;
         const size_t rest = whole ? 0 : n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        float *const to[2] = { part + 32 + (i & 15), part + 32 + ((i + v_lanes) & 15) };
-        v_t a[2], b[2], d[2], p[2], s[2];
+        float *const to[2] = { small + (i & 15), small + ((i + v_lanes) & 15) };
+        v_t d[2], p[2], s[2];
         a[0] = whole ? v_load(x + i) : v_load_n(x + i, rest);
         b[0] = whole ? v_load(dy + i) : v_load_n(dy + i, rest);
         a[1] = whole ? v_load(x + i + v_lanes) : more ? v_load_n(x + i + v_lanes, more) : v_set(0);
         b[1] = whole ? v_load(dy + i + v_lanes) : more ? v_load_n(dy + i + v_lanes, more) : v_set(0);
         LGELU__FN(slope_pair)(d, p, s, to, &todo, &count, &pairs, i, b, a, &g);
         v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]);)
+        if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
+            size_t q;
+            for (q = 0; q < share; q++) {
+                v_store(part + q * v_lanes, sum[q]);
+                sum[q] = v_set(0);
+            }
+            LGELU__FN(flush)(total, part, 1);
+        }
         if (!dx) continue;
         if (whole) {
             v_each(v_store(dx + i + u * v_lanes, d[u]);)
@@ -5239,23 +5256,28 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, float *part, cons
             if (more) v_store_n(dx + i + v_lanes, d[1], more);
         }
     }
-    for (j = 0; j < share; j++) v_store(part + j * v_lanes, sum[j]);
-    if (!count) return;
-    if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
-    g = LGELU__FN(same)(gate);
-    v_each(v_store(todo.x + count + u * v_lanes, g.last);)              /* the fillers add 0 */
-    v_each(v_store(todo.dy + count + u * v_lanes, v_set(0));)
-    for (j = 0; j < count; j += 2 * v_lanes) {
-        float *const to[2] = { part + 16 + (j & 15), part + 16 + ((j + v_lanes) & 15) };
-        v_t a[2], b[2];
-        v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
-        v_each(b[u] = v_load(todo.dy + j + u * v_lanes);)
-        LGELU__FN(slope_beyond)(b, a, small, &g);
-        v_each(v_store(todo.dy + j + u * v_lanes, b[u]);)
-        v_each(v_store(to[u], v_add(v_load(to[u]), a[u]));)
-        v_each(v_store(to[u] + 16, v_add(v_load(to[u] + 16), small[u]));)
+    if (count) {
+        if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
+        g = LGELU__FN(same)(gate);
+        v_four(v_store(todo.x + count + u * v_lanes, g.last);)              /* the fillers add 0 */
+        v_four(v_store(todo.dy + count + u * v_lanes, v_set(0));)
+        for (j = 0; j < count; j += 4 * v_lanes) {
+            v_four(a[u] = v_load(todo.x + j + u * v_lanes);)
+            v_four(b[u] = v_load(todo.dy + j + u * v_lanes);)
+            LGELU__FN(slope_beyond)(b, a, c, &g);
+            v_four(v_store(todo.dy + j + u * v_lanes, b[u]);)
+            v_four(i = (j + u * v_lanes) & 15;
+                   v_store(part + i, v_add(v_load(part + i), a[u]));
+                   v_store(small + i, v_add(v_load(small + i), c[u]));)
+            if (((j + 4 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit);
+        }
+        LGELU__FN(flush)(total, part, unit);
+        for (i = j = 0; dx && i < pairs; i++) {
+            v_each(v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]);
+                   j += m_count(todo.lanes[i][u]);)
+        }
     }
-    for (i = j = 0; dx && i < pairs; i++) LGELU__FN(unpack_pair)(dx + todo.at[i], n - todo.at[i], todo.dy, &j, todo.lanes[i]);
+    LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
 }
 
 static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
@@ -5281,12 +5303,8 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     }
     g = lgelu__prepare(lambda, -16.5f, 16.5f);
     unit = 0.39894228040143267794 / (double)g.scale;
-    for (i = 0; i < n; i += 256) {
-        float part[48] = { 0 };
-        LGELU__FN(backward_block)(dx ? dx + i : dx, part, dy + i, x + i, &g, n - i < 256 ? n - i : 256);
-        for (j = 0; j < 16; j++)
-            total[j] = fma(fma((double)part[32 + j], 7.88860905221011805e-31, (double)part[16 + j]), unit, total[j] + (double)part[j]);
-    }
+    for (i = 0; i < n; i += 2048)
+        LGELU__FN(backward_block)(dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) total[i] += total[i + j];
     return total[0];
 }
@@ -5377,10 +5395,10 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
     m_t tiny[2], deep[2];
     v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]);)
     v_each(tiny[u] = n_gt(n_set(0x30800000), v_bits(v_abs(x[u])));)
-    if (m_any(m_or(tiny[0], tiny[1])))
+    if (m_some(tiny[0], tiny[1]))
         v_each(y[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), minus))), y[u]);)
     v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u]));)
-    if (!m_any(m_or(deep[0], deep[1]))) return;
+    if (!m_some(deep[0], deep[1])) return;
     v_each(c[u] = v_select(deep[u], x[u], v_set(-10));)
     LGELU__FN(tanh_exponent)(t, f, c);
     v_each(f[u] = v_sub(v_set(0), f[u]);)
@@ -5403,7 +5421,7 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
         a[0] = v_load_n(x + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
         v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)), n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
-        any = m_any(m_or(out[0], out[1]));
+        any = m_some(out[0], out[1]);
         v_each(c[u] = a[u];)
         if (any) { v_each(c[u] = v_select(out[u], one, a[u]);) }
         LGELU__FN(tanh_exponent)(t, f, c);
@@ -5449,7 +5467,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(d[u] = dy[u];)
     v_each(b[u] = n_and(v_bits(dy[u]), n_set(INT32_MAX));)
     v_each(thin[u] = n_gt(least, b[u]);)
-    if (m_any(m_or(thin[0], thin[1]))) {                                     /* dy below 2^-100: times 2^100 */
+    if (m_some(thin[0], thin[1])) {                                     /* dy below 2^-100: times 2^100 */
         v_each(w[u] = v_mul(v_whole(b[u]), v_set(1.7763568394002505e-15f));)
         v_each(w[u] = v_select(n_gt(n_set(0x00800000), b[u]), w[u], v_float(n_add(b[u], n_set(100 << 23))));)
         v_each(d[u] = v_select(thin[u], v_float(n_or(v_bits(w[u]), n_and(v_bits(dy[u]), minus))), dy[u]);)
@@ -5488,7 +5506,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
         v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u]));)
         v_each(out[u] = m_or(n_gt(v_bits(w[u]), n_set(0x407F5C28)),          /* 0 < abs(dy) < 2^-80, seen as whole numbers */
                              n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(b[u]), 1), n_set(INT32_MAX))));)
-        if (m_any(m_or(out[0], out[1]))) LGELU__FN(tanh_slope_rest)(d, b, a, q);
+        if (m_some(out[0], out[1])) LGELU__FN(tanh_slope_rest)(d, b, a, q);
         else { v_each(d[u] = v_mul(b[u], q[u]);) }
         v_store_n(dx + i, d[0], rest);
         if (more) v_store_n(dx + i + v_lanes, d[1], more);
@@ -5496,6 +5514,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 }
 #undef v_gate
 #undef v_each
+#undef v_four
 
 /* ---- 16-bit numbers ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
@@ -6294,7 +6313,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_lt_of
 #undef v_least
 #undef v_most
-#undef v_plain
+#undef m_some
 #undef v_stream
 #undef v_fence
 #undef v_cut
