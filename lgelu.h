@@ -4085,22 +4085,22 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 /* ==== [K] KERNELS ================================================================================================== */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
 static const float lgelu__middle[8][16] = {  /* minus the centre; Φ(z) in powers of the distance from it */
-    { 0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52947807f, -2.98519659f,
-      0, 2.98519659f, 2.52947807f, 2.16407847f, 1.70118785f, 1.29509878f, 0.861040771f, 0.45501706f },
-    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994288384f, 0.998583019f,
-      0.5f, 0.00141698064f, 0.00571161555f, 0.0152291637f, 0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
-    { 0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f, 0.0938592926f, 0.0383670442f, 0.0162759218f, 0.00463259639f,
-      0.398942262f, 0.00463259639f, 0.0162759218f, 0.0383670442f, 0.0938592926f, 0.172461897f, 0.275371492f, 0.359709412f },
-    { 0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0205847975f, -0.006914597f,
-      0, 0.006914597f, 0.0205847975f, 0.0415146165f, 0.0798361823f, 0.111677684f, 0.118553005f, 0.0818369091f },
-    { -0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f, 0.0296279825f, 0.0235527959f, 0.0146442438f, 0.00610828772f,
-      -0.0664878339f, 0.00610828772f, 0.0146442438f, 0.0235527959f, 0.0296279825f, 0.0194668975f, -0.0118675763f, -0.0475400127f },
-    { 0, 0.0190410689f, 0.0223137941f, 0.0123177227f, 0.000708013715f, -0.00582577102f, -0.0058298856f, -0.00340738893f,
-      0, 0.00340738893f, 0.0058298856f, 0.00582577102f, -0.000708013715f, -0.0123177227f, -0.0223137941f, -0.0190410689f },
-    { 0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f, -0.00465588551f, -0.00102622504f, 0.000728816609f, 0.00112104602f,
-      0.00987367332f, 0.00112104602f, 0.000728816609f, -0.00102622504f, -0.00465588551f, -0.00606671441f, -0.00206198194f, 0.00539924903f },
-    { 0, -0.00276814774f, -0.00272747572f, -0.000496188586f, 0.00118045183f, 0.00119133084f, 0.000473148015f, -5.14593085e-05f,
-      0, 5.14593085e-05f, -0.000473148015f, -0.00119133084f, -0.00118045183f, 0.000496188586f, 0.00272747572f, 0.00276814774f }
+    { 0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f,
+      0, 2.97953248f, 2.52405167f, 2.16407847f, 1.70118785f, 1.29509878f, 0.861040771f, 0.45501706f },
+    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
+      0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f, 0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
+    { 0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f, 0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f,
+      0.398942262f, 0.00471151667f, 0.0165006239f, 0.0383670442f, 0.0938592926f, 0.172461897f, 0.275371492f, 0.359709412f },
+    { 0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f,
+      0, 0.00701905042f, 0.0208242275f, 0.0415146165f, 0.0798361823f, 0.111677684f, 0.118553005f, 0.0818369091f },
+    { -0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f, 0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f,
+      -0.0664878339f, 0.00618587714f, 0.0147708049f, 0.0235527959f, 0.0296279825f, 0.0194668975f, -0.0118675763f, -0.0475400127f },
+    { 0, 0.0190410689f, 0.0223137941f, 0.0123177227f, 0.000708013715f, -0.00582577102f, -0.00584908621f, -0.00343900872f,
+      0, 0.00343900872f, 0.00584908621f, 0.00582577102f, -0.000708013715f, -0.0123177227f, -0.0223137941f, -0.0190410689f },
+    { 0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f, -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f,
+      0.00987367332f, 0.00112184219f, 0.000717398536f, -0.00102622504f, -0.00465588551f, -0.00606671441f, -0.00206198194f, 0.00539924903f },
+    { 0, -0.00276814774f, -0.00272747572f, -0.000496188586f, 0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f,
+      0, 5.5816985e-05f, -0.000465362391f, -0.00119133084f, -0.00118045183f, 0.000496188586f, 0.00272747572f, 0.00276814774f }
 };
 static const float lgelu__slope[8][16] = {  /* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
     { 0, -0.568276048f, -0.751791477f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f,
@@ -4255,8 +4255,8 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
    v_signed reads a table of sixteen over signed x (columns 8 to 15: x < 0). A vector of sixteen floats looks all of it up. A shorter one
    knows the half for x < 0 alone: v_fold is -abs(x), where the function is odd about its middle but for a 1, v_base takes this
    1 from the first coefficient for x > 0, and v_turned gives dy the sign that the result then lacks. The bits are the same.
-   v_least and v_most are the smaller and the larger of abs(a), abs(b), either of them where one is NaN; v_lt_of(k, a, b) is a < b among
-   the lanes k; m_some(a, b) says whether any lane of a or b is set; m_less(a, b) is a without b. v_stream stores past the caches, v_fence ends such stores. */
+   v_least and v_most are the smaller and the larger of abs(a), abs(b), NaN or not where one is NaN; v_nge(a, b) is a < b or NaN, v_lt_of(k, a, b)
+   a < b among the lanes k; m_some(a, b) says whether any lane of a or b is set; m_less(a, b) is a without b. v_stream stores past the caches, v_fence ends such stores. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
@@ -4324,6 +4324,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_turned  LGELU__FN(v_turned)
 #define v_signed  LGELU__FN(v_signed)
 #define v_lt_of   LGELU__FN(v_lt_of)
+#define v_nge     LGELU__FN(v_nge)
 #define v_least   LGELU__FN(v_least)
 #define v_most    LGELU__FN(v_most)
 #define m_some    LGELU__FN(m_some)
@@ -4422,6 +4423,7 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { (void)x; return c; }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { (void)x; return dy; }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(t)); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ); }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 10); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 11); }
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm512_stream_ps(p, a); }
@@ -4544,6 +4546,7 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return _mm256_xor_ps(dy, _mm256_andnot_ps(x, _mm256_set1_ps(-0.0f))); }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(_mm256_min_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(_mm256_max_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm256_stream_ps(p, a); }
@@ -4681,6 +4684,7 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x)))); }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return vmvnq_u32(vcgeq_f32(a, b)); }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(vminq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(vmaxq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD void v_stream (float *p, v_t a)               { v_store(p, a); }
@@ -4770,6 +4774,7 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return lgelu__bits(x
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u)); }
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return t[8 + i]; }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return k && a < b; }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD void v_stream (float *p, v_t a)               { *p = a; }
@@ -4950,8 +4955,8 @@ LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t 
 {
     v_t a[2], r[2];
     m_t far[2], near[2], tiny[2], small;
-    small = v_lt(v_least(x[0], x[1]), v_set(1.08420217e-19f));
-    if (!m_some(small, n_gt(v_bits(v_most(x[0], x[1])), v_bits(g->last)))) {
+    small = v_nge(v_least(x[0], x[1]), v_set(1.08420217e-19f));
+    if (!m_some(small, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(middle)(x, g);
         return;
     }
@@ -5158,9 +5163,9 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
     const v_t zero = v_set(0), one = v_set(1);
     const n_t least = n_set(0x1FFFFFFF + INT32_MIN), bias = n_set(INT32_MAX);                   /* 0 < a < 2^-63, unsigned */
     v_t a[2], y[2], z[2];
-    m_t far[2], near[2], thin[2], tiny[2], few = v_lt(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), v_set(1.08420217e-19f));
+    m_t far[2], near[2], thin[2], tiny[2], few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), v_set(1.08420217e-19f));
     int rare = 0;
-    if (!m_some(few, n_gt(v_bits(v_most(x[0], x[1])), v_bits(g->last)))) {
+    if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
         return;
     }
@@ -5169,6 +5174,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
     v_each(near[u] = v_lt_of(far[u], a[u], g->right);)
     v_each(z[u] = v_select(far[u], zero, x[u]);)
     v_each(y[u] = dy[u];)
+    v_each(tiny[u] = thin[u] = v_lt(one, zero);)     /* none */
     if (m_any(few)) {
         v_each(tiny[u] = n_gt(least, n_add(v_bits(a[u]), bias));)
         v_each(thin[u] = n_gt(least, n_add(v_bits(v_abs(dy[u])), bias));)
@@ -6311,6 +6317,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_turned
 #undef v_signed
 #undef v_lt_of
+#undef v_nge
 #undef v_least
 #undef v_most
 #undef m_some

@@ -120,7 +120,7 @@ def alternate(c):                 # the polynomial at -d
 # centre the best value of Q is nearly a float, and one minus it as well (Gal's idea). Of hundreds of such centres in each interval
 # these have the least error over three million floats on it, at the λ's of LGELU_CLAIMS; so has the step of c[1] to a neighbour.
 h, last = mpf(42) / 100, mpf('3.1')
-centres = ((0, 0), (0.45501706, 0), (0.861040771, -1), (1.29509878, 0), (1.70118785, 1), (2.16407847, -1), (2.52947807, -1), (2.98519659, 0))
+centres = ((0, 0), (0.45501706, 0), (0.861040771, -1), (1.29509878, 0), (1.70118785, 1), (2.16407847, -1), (2.52405167, 0), (2.97953248, 0))
 plus, minus = [], []
 for k in range(8):
     low, high = h * (k - mpf(1) / 2), min(h * (k + mpf(1) / 2), last)
