@@ -4946,9 +4946,9 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
 
 /* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed */
 typedef struct {
-    float x[2048 + 64];
-    uint16_t at[1024 / v_lanes];
-    m_t lanes[1024 / v_lanes][2];
+    float x[4032 + 64];
+    uint16_t at[2016 / v_lanes];
+    m_t lanes[2016 / v_lanes][2];
 } LGELU__FN(later);
 
 LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t *count, size_t *pairs, size_t i, const v_gate *g)
@@ -4982,7 +4982,7 @@ LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t 
     v_each(x[u] = r[u];)
 }
 
-/* n <= 2048 */
+/* n <= 4032 */
 static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__gate *gate, size_t n)
 {
     v_gate g = LGELU__FN(same)(gate);
@@ -5034,21 +5034,21 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     }
     g = lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);        /* f(left) = -2^-150 */
     if (y != x && n >= LGELU__STREAM) {                   /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
-        float t[2048];
+        float t[128];
         size_t j, m;
         for (i = 0; i < n; i += m) {
             m = (64 - ((uintptr_t)(y + i) & 63)) / 4 % 16;
-            if (!m) m = 2048;
+            if (!m) m = 128;
             if (m > n - i) m = n - i;
-            for (j = i + 1024; j < n && j < i + 1024 + m; j += 16) LGELU__FETCH(x + j);
+            for (j = i + 4096; j < n && j < i + 4096 + m; j += 16) LGELU__FETCH(x + j);
             LGELU__FN(forward_block)(t, x + i, &g, m);
-            if (m == 2048) for (j = 0; j < 2048; j += v_lanes) v_stream(y + i + j, v_load(t + j));
+            if (m == 128) for (j = 0; j < 128; j += v_lanes) v_stream(y + i + j, v_load(t + j));
             else memcpy(y + i, t, m * sizeof *t);
         }
         v_fence();
         return;
     }
-    for (i = 0; i < n; i += 2048) LGELU__FN(forward_block)(y + i, x + i, &g, n - i < 2048 ? n - i : 2048);
+    for (i = 0; i < n; i += 4032) LGELU__FN(forward_block)(y + i, x + i, &g, n - i < 4032 ? n - i : 4032);
 }
 
 /* f' and x²φ in the middle: dx = dy·f', and dy·x²φ = p·s */
