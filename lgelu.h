@@ -5560,7 +5560,7 @@ static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float l
             uint32_t b = lgelu__bits(t[j]);
             if ((b & (format == LGELU__F16 ? 0x1FFFu : 0xFFFFu)) != (format == LGELU__F16 ? 0x1000u : 0x8000u)) continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), (double)lambda) != b >> 31 ? b + 1 : b - 1);
+            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda)) != b >> 31 ? b + 1 : b - 1);
         }
     }
 }
