@@ -5772,10 +5772,11 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 LGELU__WORD float LGELU__FN(fold)(const v_t *a)
 {
     float s[16];
-    int i, j;
+    int i;
     for (i = 0; i < 16; i += v_lanes) v_store(s + i, a[i / v_lanes]);
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) s[i] += s[i + j];
-    return s[0];
+    LGELU__UNROLL for (i = 0; i < 8; i++) s[i] += s[i + 8];
+    LGELU__UNROLL for (i = 0; i < 4; i++) s[i] += s[i + 4];
+    return (s[0] + s[2]) + (s[1] + s[3]);
 }
 LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
 {
@@ -5795,7 +5796,10 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     for (i = 0; i < n && n >= 16; i += v_lanes) a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);   /* the last may meet those before */
     for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
     for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
+    LGELU__UNROLL for (i = 0; i < 8; i++) lane[i] = lane[i + 8] > lane[i] ? lane[i + 8] : lane[i];
+    LGELU__UNROLL for (i = 0; i < 4; i++) lane[i] = lane[i + 4] > lane[i] ? lane[i + 4] : lane[i];
+    LGELU__UNROLL for (i = 0; i < 2; i++) lane[i] = lane[i + 2] > lane[i] ? lane[i + 2] : lane[i];
+    if (lane[1] > lane[0]) lane[0] = lane[1];
     shift = v_set(stat[0] = lane[0]);
     for (i = 0; i < n; i += v_lanes) {
         v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c));
