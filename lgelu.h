@@ -670,7 +670,8 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
-enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 131072,        /* a block of B: its most columns, most rows and most numbers */
+enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,        /* a block of B: its most columns, most rows and most numbers */
+       LGELU__ACROSS = 352, LGELU__GROUP = 8,                         /* where A is read along its columns: most rows of B; slivers copied together */
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
 typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
@@ -1316,11 +1317,11 @@ static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the siz
 /* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21 fma or 16 of 2^26; returns the strands */
 static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
-    p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__K / 2 : LGELU__K, 16);
+    p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
     p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
     for (;; ) {
         size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
-        p->room = ((p->cols + 32) * (p->depth + 1) + 16 * (p->depth + 32)) * sizeof(float);
+        p->room = ((p->cols + 32) * (p->depth + 1) + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32)) * sizeof(float);
         if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
             || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
         if (p->rows > p->cols || p->cols <= 32) p->rows -= p->rows / 2;             /* of any size */
@@ -5732,10 +5733,11 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 LGELU__WORD float LGELU__FN(fold)(const v_t *a)
 {
     float s[16];
-    int i, j;
+    int i;
     for (i = 0; i < 16; i += v_lanes) v_store(s + i, a[i / v_lanes]);
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) s[i] += s[i + j];
-    return s[0];
+    LGELU__UNROLL for (i = 0; i < 8; i++) s[i] += s[i + 8];
+    LGELU__UNROLL for (i = 0; i < 4; i++) s[i] += s[i + 4];
+    return (s[0] + s[2]) + (s[1] + s[3]);
 }
 LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
 {
@@ -5755,7 +5757,10 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     for (i = 0; i < n && n >= 16; i += v_lanes) a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);   /* the last may meet those before */
     for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
     for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) lane[i] = lane[i + j] > lane[i] ? lane[i + j] : lane[i];
+    LGELU__UNROLL for (i = 0; i < 8; i++) lane[i] = lane[i + 8] > lane[i] ? lane[i + 8] : lane[i];
+    LGELU__UNROLL for (i = 0; i < 4; i++) lane[i] = lane[i + 4] > lane[i] ? lane[i + 4] : lane[i];
+    LGELU__UNROLL for (i = 0; i < 2; i++) lane[i] = lane[i + 2] > lane[i] ? lane[i + 2] : lane[i];
+    if (lane[1] > lane[0]) lane[0] = lane[1];
     shift = v_set(stat[0] = lane[0]);
     for (i = 0; i < n; i += v_lanes) {
         v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c));
@@ -5847,10 +5852,11 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    that the lower edge costs nothing; at the right edge a tile works on a copy. A task makes one block of C from its first k to
    its last, alone, in its own room: nobody waits for anybody, and what is copied stays in the cache of the core that copied it.
    k runs in steps (LGELU__K), so that a sliver stays in the first-level cache while panels stream past it out of the second;
-   between the steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read in place, A sliver
-   by sliver, only where its columns run the wrong way. When B is read only once (one sliver), 64 rows of a panel at a time. With
-   one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the peak, whole products 85 to 93 % of the
-   latter's (bench/gemm.c). ---- */
+   between the steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read in place, A only
+   where its columns run the wrong way, eight slivers side by side, so that lines of memory are read next to each other. A tile
+   asks for the C of the next one, a copy for what it reads a little later: neither lies in the cache yet. When B is read only
+   once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone
+   reaches 99 % of the peak, whole products 85 to 93 % of the latter's (bench/gemm.c). ---- */
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s, size_t s_row,
                                  const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t b_next, size_t k)
 {
@@ -5861,6 +5867,8 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float 
         LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
         LGELU__UNROLL for (i = 0; i < rows; i++)
             LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
+        if (run > 1 && k > 64) LGELU__UNROLL for (i = 0; i < rows; i++)      /* of C, for the next panel */
+            LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(c + i * c_row + (2 + v) * v_lanes);
         for (l = k; l; l--, g[0] += a_col, g[1] += a_col, g[2] += a_col, h += b_row) {
             LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(h + v * v_lanes);
             LGELU__UNROLL for (i = 0; i < rows; i++) {
@@ -5901,8 +5909,11 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
     in += row * x->row + col * x->col;
     if (x->col == 1) for (i = 0; i < rows; i++, in += x->row, out += out_row) {
+        const float *next = rows - i > 8 ? in + 8 * x->row : in;
         float *o = out;
         for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes, o += step) {
+            LGELU__FETCH(next + j);
+            LGELU__FETCH(next + j + v_lanes);
             v_store(o, v_load(in + j));
             v_store(o + v_lanes, v_load(in + j + v_lanes));
         }
@@ -5914,6 +5925,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
         w = cols - j < v_lanes ? cols - j : v_lanes;
         i = 0;
         if (x->row == 1 && w == v_lanes) for (; i + 4 <= rows; i += 4) {
+            if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes) for (l = 0; l < v_lanes; l++) LGELU__FETCH(in + (v_lanes + l) * x->col + i);   /* of the next columns */
             v_turn(t, in + i, x->col);
             for (l = 0; l < 4; l++, o += out_row) v_store(o, t[l]);
         }
@@ -5925,9 +5937,9 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
-    float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + 16 * (p->depth + 32);
+    float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     size_t slivers = (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers, panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
-    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, k0, depth, run, s, q, i;
+    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, k0, depth, run, s, q, i, at, high;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
         size_t b_panel, row = i0, rows;
         depth = job->k - k0 < p->depth ? job->k - k0 : p->depth;
@@ -5942,7 +5954,11 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
             else if (p->across) {
                 lgelu_matrix turned = job->a;
                 turned.row = a_col; turned.col = a_row = 1; a_col = 16;
-                LGELU__FN(copy)(a_pack, 16, 2 * v_lanes, &turned, k0, depth, row, rows);
+                a = a_pack + s % LGELU__GROUP * depth * 16;
+                if (s % LGELU__GROUP == 0) for (i = 0; i < depth; i += 32) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
+                    high = each + (q < more);
+                    LGELU__FN(copy)(a_pack + ((q - s) * depth + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, depth - i < 32 ? depth - i : 32, at, high);
+                }
             } else {
                 a_row = ((depth + 15) / 16 | 1) * 16; a_col = 1;      /* spreads the rows over the cache's sets */
                 LGELU__FN(copy)(a_pack, a_row, 2 * v_lanes, &job->a, row, rows, k0, depth);
