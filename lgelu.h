@@ -5070,9 +5070,9 @@ LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[2], i[u]));)
     v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[3], i[u]));)
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[1], i[u]));)
-    v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(lgelu__slope[1], i[u]), x[u]));)
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[0], i[u]));)
-    v_each(q[u] = v_fma(d[u], v_signed(lgelu__slope[2], i[u]), q[u]);)           /* last: all of it near the root */
+    v_each(t[u] = v_fma(d[u], v_signed(lgelu__slope[2], i[u]), v_base(v_signed(lgelu__slope[1], i[u]), x[u]));)      /* all of it near the root */
+    v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], t[u]);)
     v_each(s[u] = v_mul(a[u], a[u]);)
     v_each(p[u] = v_mul(dy[u], b[u]);)
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]);)
