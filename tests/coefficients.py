@@ -137,10 +137,10 @@ for k in range(8):
 signed('middle', 'minus the centre; Φ(z) in powers of the distance from it', plus, minus)
 
 # The slope f'(z) and the density φ(z) on the same intervals, with centres for both: f'(-z) = g(z) = Q(z) - zφ(z), f'(z) = 1 - g(z).
-# On the interval with the root of g the centre is a float next to it for which value, derivative and density round well, so that
-# g stays relatively exact through the root; the value takes the relative error of the derivative, which then cancels.
+# On the interval with the root of g the centre is the float next to it, so that g stays relatively exact through the root: beside
+# a larger value the square term would be lost to rounding. The derivative takes the neighbour whose relative error is the value's.
 root = findroot(slope, mpf('0.7517916'))
-centres = ((0, 0), (0.568276048, -1), (0.751791477, 0), (1.31742227, -1), (1.73099208, -1), (2.15848684, -1), (2.60030866, -1), (2.94105959, -1))
+centres = ((0, 0), (0.568276048, -1), (0.751791537, -1), (1.31742227, -1), (1.73099208, -1), (2.15848684, -1), (2.60030866, -1), (2.94105959, -1))
 plus, minus, plus_density, minus_density = [], [], [], []
 for k in range(8):
     low, high = h * (k - mpf(1) / 2), min(h * (k + mpf(1) / 2), last)
@@ -153,8 +153,7 @@ for k in range(8):
         odd = even = range(7)
     if low < root < high:
         first = (centre * centre - 2) * density(centre)
-        given = {1: to_float(first)}
-        given[0] = to_float(f(mpf(0)) * mpf(given[1]) / first)
+        given = {0: to_float(f(mpf(0))), 1: step(to_float(first), centres[k][1])}
         weight = lambda d: abs(f(d)) + mpf('1e-3')
     elif k:
         given = {0: to_float(fit(f, low - centre, high - centre, odd, weight, lawson=25, to=mpf)[0])}
