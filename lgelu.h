@@ -1224,18 +1224,13 @@ static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
-    return x->op == LGELU__INPUT ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    return x->op <= LGELU__LABELS ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
 }
-/* an absorbed normalisation's value is its input's: scale and shift (channels each) are left to the reader; NULL: plain values */
+/* an absorbed normalisation's value is its input's: scale, then shift (channels each) are left to the reader; NULL: plain values */
 static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
     return x->op == LGELU__BATCH_NORM && x->absorbed ? lgelu__at(net, x, LGELU__AUX) : NULL;
-}
-static const float *lgelu__shift(const lgelu_net *net, const lgelu_node *node, int slot)
-{
-    const float *scale = lgelu__scale(net, node, slot);
-    return scale ? scale + node->shape[2] : NULL;
 }
 
 /* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL: this
@@ -1468,111 +1463,105 @@ static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
     else if (dx[0]) memcpy(dx[0], lgelu__at(net, node, LGELU__AUX), rows * net->nodes[node->input[0]].shape[2] * sizeof(float));
 }
 
-/* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
+/* ---- a layer's work: what its tasks are told. Most take a piece of whole rows each, about 16 Ki numbers. A loss has its input's rows.
+   What goes in is x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what it absorbed ---- */
 typedef struct {
-    lgelu_net *net; lgelu_node *node;
-    const float *x, *dy, *scale, *shift, *b, *b_scale, *b_shift;
-    int made;                                /* what goes in is x·scale + shift [+ b·b_scale + b_shift], computed on the way */
-    float *y; double *dlambda; size_t rows, piece;
-} lgelu__gate_job;
+    lgelu_net *net; const lgelu_node *node, *from;                    /* from: its input 0 */
+    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
+    float *y, *dx, *aux, share;                                       /* dx NULL: nobody asks */
+    double *sum;                                                      /* aux, or what of it is double */
+    const int32_t *label;
+    size_t rows, channels, piece, pieces;
+} lgelu__job;
 
 static size_t lgelu__piece(const lgelu_node *node) { return node->shape[2] < 16384 ? 16384 / node->shape[2] : 1; }
 static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
+static lgelu__job lgelu__job_make(lgelu_net *net, const lgelu_node *node, float **dx)        /* dx NULL: forward */
+{
+    const lgelu_node *from = net->nodes + node->input[0], *whole = node->op < LGELU__CROSS_ENTROPY ? node : from;
+    const lgelu_node *reader = from->op == LGELU__ADD && from->absorbed ? from : node;
+    lgelu__job p;
+    memset(&p, 0, sizeof p);
+    p.net = net; p.node = node; p.from = from;
+    p.rows = lgelu__rows(net, whole); p.channels = whole->shape[2]; p.piece = lgelu__piece(whole); p.pieces = lgelu__pieces(whole, p.rows);
+    p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
+    if (dx) { p.dx = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT); }
+    p.x = lgelu__in(net, reader, 0); p.scale = lgelu__scale(net, reader, 0);
+    if (p.scale) p.shift = p.scale + p.channels;
+    if (reader->op != LGELU__ADD) return p;
+    p.b = lgelu__in(net, reader, 1); p.b_scale = lgelu__scale(net, reader, 1);
+    if (p.b_scale) p.b_shift = p.b_scale + p.channels;
+    return p;
+}
+static lgelu_status lgelu__each(lgelu__job *p, lgelu_task *task, size_t count)
+{
+    lgelu__parallel(&p->net->threads, task, p, count);
+    return LGELU_OK;
+}
+static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)      /* what goes in */
+{
+    size_t at = row * p->channels;
+    lgelu__k()->affine(y, p->x + at, p->scale, p->shift, p->b ? p->b + at : NULL, p->b_scale, p->b_shift, rows, p->channels);
+}
+static void lgelu__affine_piece(void *user, size_t index)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t row = index * p->piece;
+    lgelu__affine(p, p->y + row * p->channels, row, lgelu__least(p->rows - row, p->piece));
+}
+
+/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, which are added in order ---- */
+enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation or a sum and its gate */
+
 static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
     return lgelu__times(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), (size_t)node->hardnesses), sizeof(double));
 }
-static lgelu__gate_job lgelu__gate_make(lgelu_net *net, lgelu_node *node)
+static void lgelu__gate_piece(void *user, size_t index)
 {
-    lgelu_node *x = net->nodes + node->input[0];
-    lgelu__gate_job job;
-    job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.dy = NULL; job.y = lgelu__at(net, node, LGELU__VALUE);
-    job.dlambda = NULL; job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
-    job.b = job.b_scale = job.b_shift = NULL;
-    if (node->op == LGELU__GATE && x->op == LGELU__ADD && x->absorbed) {
-        node = x;
-        job.x = lgelu__in(net, node, 0);
-    }
-    if (node->op == LGELU__ADD) { job.b = lgelu__in(net, node, 1); job.b_scale = lgelu__scale(net, node, 1); job.b_shift = lgelu__shift(net, node, 1); }
-    job.scale = lgelu__scale(net, node, 0); job.shift = lgelu__shift(net, node, 0);
-    job.made = job.scale || job.b;
-    return job;
-}
-enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation and its gate */
-
-static void lgelu__gate_forward_piece(void *user, size_t index)
-{
-    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
-    const lgelu_node *node = job->node;
-    const float *lambda = job->net->lambda + node->hardness;
-    size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
-    const float *x = job->x + first * c, *b = job->b ? job->b + first * c : NULL;
-    float *y = job->y + first * c;
-    for (; rows; rows -= step, x += step * c, y += step * c) {
-        if (step > rows) step = rows;
-        if (job->made) lgelu__k()->affine(y, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
-        if (node->gate == LGELU_GATE_TANH) lgelu_tanh_forward(y, job->made ? y : x, step * c);
-        else if (node->hardnesses > 1) lgelu_forward_channels(y, job->made ? y : x, lambda, step, c, 1);
-        else lgelu_forward(y, job->made ? y : x, *lambda, step * c);
-        if (b) b += step * c;
-    }
-}
-static void lgelu__gate_backward_piece(void *user, size_t index)       /* the same pieces: dx = dy f'(x), dλ = Σ dy ∂f/∂λ */
-{
-    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
-    const lgelu_node *node = job->node;
-    const float *lambda = job->net->lambda + node->hardness;
-    size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
-    const float *x = job->x + first * c, *dy = job->dy + first * c, *b = job->b ? job->b + first * c : NULL;
-    float *dx = job->y ? job->y + first * c : NULL, room[LGELU__GATE_ROOM];
-    double *dlambda = job->dlambda + index * (size_t)node->hardnesses;
-    memset(dlambda, 0, (size_t)node->hardnesses * sizeof *dlambda);
-    for (; rows; rows -= step, x += step * c, dy += step * c) {
-        const float *in = job->made ? room : x;
-        if (step > rows) step = rows;
-        if (job->made) lgelu__k()->affine(room, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
-        if (node->gate == LGELU_GATE_TANH) { if (dx) lgelu_tanh_backward(dx, dy, in, step * c); }
-        else if (node->hardnesses > 1) lgelu_backward_channels(dx, dlambda, dy, in, lambda, step, c, 1);
-        else *dlambda += lgelu_backward(dx, dy, in, *lambda, step * c);
-        if (dx) dx += step * c;
-        if (b) b += step * c;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const float *lambda = p->net->lambda + p->node->hardness;
+    const int made = p->scale || p->b;
+    size_t c = p->channels, row = index * p->piece, end = lgelu__least(p->rows, row + p->piece), step = made ? LGELU__GATE_ROOM / c : p->piece, rows;
+    double *dlambda = p->sum + index * (size_t)p->node->hardnesses;
+    float room[LGELU__GATE_ROOM];
+    if (p->dy) memset(dlambda, 0, (size_t)p->node->hardnesses * sizeof *dlambda);
+    for (; row < end; row += rows) {
+        const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
+        float *y = p->y + row * c, *dx = p->dx ? p->dx + row * c : NULL;
+        rows = lgelu__least(end - row, step);
+        if (made) lgelu__affine(p, room, row, rows);
+        if (p->node->gate == LGELU_GATE_TANH) {
+            if (!dy) lgelu_tanh_forward(y, x, rows * c);
+            else if (dx) lgelu_tanh_backward(dx, dy, x, rows * c);
+        } else if (p->node->hardnesses > 1) {
+            if (!dy) lgelu_forward_channels(y, x, lambda, rows, c, 1);
+            else lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
+        } else if (!dy) lgelu_forward(y, x, *lambda, rows * c);
+        else *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
     }
 }
 static lgelu_status lgelu__gate_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__gate_job job = lgelu__gate_make(net, node);
-    lgelu__parallel(&net->threads, lgelu__gate_forward_piece, &job, lgelu__pieces(node, job.rows));
-    return LGELU_OK;
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    return lgelu__each(&p, lgelu__gate_piece, p.pieces);
 }
 static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__gate_job job = lgelu__gate_make(net, node);
-    size_t i, pieces = lgelu__pieces(node, job.rows), n = (size_t)node->hardnesses;
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t i, n = (size_t)node->hardnesses;
     double *sum = net->dlambda + node->hardness;
-    job.y = dx[0]; job.dy = lgelu__at(net, node, LGELU__GRADIENT); job.dlambda = (double *)(void *)lgelu__at(net, node, LGELU__AUX);
-    lgelu__parallel(&net->threads, lgelu__gate_backward_piece, &job, pieces);
+    lgelu__each(&p, lgelu__gate_piece, p.pieces);
     if (net->fresh) memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < pieces * n; i++) sum[i % n] += job.dlambda[i];
+    for (i = 0; i < p.pieces * n; i++) sum[i % n] += p.sum[i];
 }
 
-/* ---- residual sum, in the gate's pieces, where no gate absorbs it; the gradients of its inputs are its own, lent to them by the memory plan ---- */
-static void lgelu__add_piece(void *user, size_t index)
-{
-    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
-    const lgelu_node *node = job->node;
-    size_t first = index * job->piece, c = node->shape[2];
-    lgelu__k()->affine(job->y + first * c, job->x + first * c, job->scale, job->shift, job->b + first * c, job->b_scale, job->b_shift,
-                       lgelu__least(job->rows - first, job->piece), c);
-}
+/* ---- residual sum, where no gate absorbs it; the gradients of its inputs are its own, lent to them by the memory plan ---- */
 static lgelu_status lgelu__add_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__gate_job job = lgelu__gate_make(net, node);
-    if (node->absorbed) return LGELU_OK;
-    lgelu__parallel(&net->threads, lgelu__add_piece, &job, lgelu__pieces(node, job.rows));
-    return LGELU_OK;
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    return node->absorbed ? LGELU_OK : lgelu__each(&p, lgelu__affine_piece, p.pieces);
 }
 static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
@@ -1966,61 +1955,41 @@ static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
 /* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
    in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
    factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
-typedef struct { const lgelu_node *node; const float *a, *b, *factor; float *y; double *sum; size_t rows, piece; } lgelu__norm_job;
-
-static double *lgelu__norm_mean(const lgelu_net *net, const lgelu_node *node)
-{
-    return (double *)(void *)(lgelu__at(net, node, LGELU__AUX) + 6 * node->shape[2]);
-}
+static double *lgelu__norm_mean(const lgelu__job *p) { return (double *)(void *)(p->aux + 6 * p->channels); }
 static size_t lgelu__norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
     return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), 16), 40), node->shape[2]);
 }
-static void lgelu__norm_sums_piece(void *user, size_t index)
+static void lgelu__norm_sums_piece(void *user, size_t index)          /* Σ x and Σ x·b of each channel */
 {
-    const lgelu__norm_job *job = (const lgelu__norm_job *)user;
-    size_t c = job->node->shape[2], first = index * job->piece;
-    lgelu__k()->channel_sums(job->sum + index * 2 * c, job->a + first * c, job->b + first * c, lgelu__least(job->rows - first, job->piece), c);
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t c = p->channels, row = index * p->piece;
+    lgelu__k()->channel_sums(p->sum + index * 2 * c, p->x + row * c, p->b + row * c, lgelu__least(p->rows - row, p->piece), c);
 }
-static void lgelu__norm_affine_piece(void *user, size_t index)        /* y = a·factor[0] + (b·factor[1] + factor[2]); without b: a·factor[0] + factor[1] */
+static void lgelu__norm_sums(lgelu__job *p)                           /* the totals end up in the first piece's place */
 {
-    const lgelu__norm_job *job = (const lgelu__norm_job *)user;
-    size_t c = job->node->shape[2], first = index * job->piece, rows = lgelu__least(job->rows - first, job->piece);
-    const float *f = job->factor;
-    if (job->b) lgelu__k()->affine(job->y + first * c, job->a + first * c, f, NULL, job->b + first * c, f + c, f + 2 * c, rows, c);
-    else lgelu__k()->affine(job->y + first * c, job->a + first * c, f, f + c, NULL, NULL, NULL, rows, c);
-}
-static lgelu__norm_job lgelu__norm_make(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__norm_job job;
-    job.node = node; job.a = job.b = lgelu__in(net, node, 0); job.factor = lgelu__at(net, node, LGELU__AUX); job.y = NULL;
-    job.sum = lgelu__norm_mean(net, node) + 2 * node->shape[2];
-    job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
-    return job;
-}
-static void lgelu__norm_sums(lgelu_net *net, lgelu__norm_job *job)    /* the totals end up in the first piece's place */
-{
-    size_t i, n = 2 * job->node->shape[2], pieces = lgelu__pieces(job->node, lgelu__rows(net, job->node));
-    lgelu__parallel(&net->threads, lgelu__norm_sums_piece, job, pieces);
-    for (i = n; i < pieces * n; i++) job->sum[i % n] += job->sum[i];
+    size_t i, n = 2 * p->channels;
+    lgelu__each(p, lgelu__norm_sums_piece, p->pieces);
+    for (i = n; i < p->pieces * n; i++) p->sum[i % n] += p->sum[i];
 }
 static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
 {
-    size_t c = node->shape[2], i;
-    lgelu__norm_job job = lgelu__norm_make(net, node);
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    size_t c = p.channels, i;
     const float *gamma = net->w + node->bias, *beta = gamma + c;
-    float *scale = lgelu__at(net, node, LGELU__AUX), *shift = scale + c, *running = net->state + node->state;
-    double *mean = lgelu__norm_mean(net, node), *inverse = mean + c, n = (double)job.rows;
+    float *scale = p.aux, *shift = scale + c, *running = net->state + node->state;
+    double *mean = lgelu__norm_mean(&p), *inverse = mean + c, n = (double)p.rows;
     int learn = net->mode == LGELU_TRAIN && !net->evaluate;
-    if (learn && job.rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
-    if (learn) lgelu__norm_sums(net, &job);
+    if (learn && p.rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
+    p.sum = mean + 2 * c; p.b = p.x;
+    if (learn) lgelu__norm_sums(&p);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
         if (learn) {
             double k = (double)node->momentum;
-            m = job.sum[i] / n;
-            variance = fma(-m, m, job.sum[c + i] / n);
+            m = p.sum[i] / n;
+            variance = fma(-m, m, p.sum[c + i] / n);
             if (variance < 0) variance = 0;
             running[i] = (float)fma(k, m - (double)running[i], (double)running[i]);
             running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i], (double)running[c + i]);
@@ -2030,30 +1999,29 @@ static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
         scale[i] = (float)(inverse[i] * (double)gamma[i]);
         shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
     }
-    if (node->absorbed) return LGELU_OK;
-    job.y = lgelu__at(net, node, LGELU__VALUE); job.b = NULL;
-    lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
-    return LGELU_OK;
+    p.scale = scale; p.shift = shift; p.b = NULL;
+    return node->absorbed ? LGELU_OK : lgelu__each(&p, lgelu__affine_piece, p.pieces);
 }
 /* with x̂ = (x - mean)·inverse: db = Σ dy, dg = Σ dy·x̂, dx = scale·(dy - db/n - x̂·dg/n), as three factors: of dy, of x, and 1 */
 static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    size_t c = node->shape[2], i;
-    lgelu__norm_job job = lgelu__norm_make(net, node);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t c = p.channels, i;
     const float *gamma = net->w + node->bias;
-    float *g = net->g + node->bias, *factor = lgelu__at(net, node, LGELU__AUX) + 2 * c;
-    const double *mean = lgelu__norm_mean(net, node), *inverse = mean + c;
-    job.a = lgelu__at(net, node, LGELU__GRADIENT); job.factor = factor; job.y = dx[0];
-    lgelu__norm_sums(net, &job);
+    float *g = net->g + node->bias, *factor = p.aux + 2 * c;
+    double *mean = lgelu__norm_mean(&p), *inverse = mean + c;
+    p.sum = mean + 2 * c; p.b = p.x; p.x = p.dy; p.y = p.dx;
+    lgelu__norm_sums(&p);
     for (i = 0; i < c; i++) {
-        double n = net->evaluate ? HUGE_VAL : (double)job.rows, db = job.sum[i], dg = fma(-mean[i], db, job.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
+        double n = net->evaluate ? HUGE_VAL : (double)p.rows, db = p.sum[i], dg = fma(-mean[i], db, p.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
         g[i]     = (float)((net->fresh ? 0 : (double)g[i]) + dg);
         g[c + i] = (float)((net->fresh ? 0 : (double)g[c + i]) + db);
         factor[i] = (float)k;
         factor[c + i] = (float)(-k * inverse[i] * (dg / n));
         factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dg / n, -(db / n)));
     }
-    if (dx[0]) lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
+    p.scale = factor; p.b_scale = factor + c; p.b_shift = factor + 2 * c;
+    if (p.dx) lgelu__each(&p, lgelu__affine_piece, p.pieces);
 }
 
 /* ---- pooling, a sample a task; aux keeps which tap was the largest, the first of equals ---- */
@@ -2062,111 +2030,84 @@ static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size
     (void)net;
     return lgelu__times(batch, lgelu__size(node));
 }
-typedef struct { const lgelu_net *net; const lgelu_node *node; const float *from; float *to; unsigned char *which; } lgelu__pool_job;
-static void lgelu__pool_sample(void *user, size_t sample)
+static void lgelu__pool_sample(void *user, size_t sample)             /* its value, or dx */
 {
-    const lgelu__pool_job *job = (const lgelu__pool_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->net->nodes[node->input[0]].shape;
-    const float *from = job->from + sample * x[0] * x[1] * x[2];
-    float share = (float)(1 / (double)(node->window[0] * node->window[1]));
-    size_t row, column, i, j, k, c = x[2];
-    int most = node->op == LGELU__MAX_POOL;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape, c = p->channels, picture = sample * lgelu__size(p->from);
+    const int most = node->op == LGELU__MAX_POOL, back = p->dy != NULL;
+    const float share = (float)(1 / (double)(node->window[0] * node->window[1]));
+    size_t row, column, i, j, k;
+    if (back) memset(p->dx + picture, 0, lgelu__size(p->from) * sizeof *p->dx);
     for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
         size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
-        float *y = job->to + at;
-        unsigned char *which = most ? job->which + at : NULL;
-        for (k = 0; k < c; k++) y[k] = most ? -HUGE_VALF : 0;
-        if (most) memset(which, 255, c);
+        unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
+        float *y = p->y + at;
+        if (!back && most) memset(which, 255, c);
+        for (k = 0; !back && k < c; k++) y[k] = most ? -HUGE_VALF : 0;
         for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
-            size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
-            const float *p = from + (u * x[1] + v) * c;
+            const size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding, tap = i * node->window[1] + j;
             if (u >= x[0] || v >= x[1]) continue;
-            if (!most) for (k = 0; k < c; k++) y[k] += p[k];
-            else for (k = 0; k < c; k++) if (!(p[k] <= y[k]) || which[k] == 255) { if (y[k] >= y[k] || which[k] == 255) { y[k] = p[k]; which[k] = (unsigned char)(i * node->window[1] + j); } }
+            if (back) {
+                const float *dy = p->dy + at;
+                float *dx = p->dx + picture + (u * x[1] + v) * c;
+                if (most) { for (k = 0; k < c; k++) if (which[k] == tap) dx[k] += dy[k]; }
+                else for (k = 0; k < c; k++) { float d = dy[k] * share; dx[k] += d; }
+            } else {
+                const float *in = p->x + picture + (u * x[1] + v) * c;
+                if (!most) for (k = 0; k < c; k++) y[k] += in[k];
+                else for (k = 0; k < c; k++) if (which[k] == 255 || (!(in[k] <= y[k]) && y[k] >= y[k])) { y[k] = in[k]; which[k] = (unsigned char)tap; }
+            }
         }
-        for (k = 0; !most && k < c; k++) y[k] *= share;
-    }
-}
-static void lgelu__pool_sample_backward(void *user, size_t sample)
-{
-    const lgelu__pool_job *job = (const lgelu__pool_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->net->nodes[node->input[0]].shape;
-    float *dx = job->to + sample * x[0] * x[1] * x[2], share = (float)(1 / (double)(node->window[0] * node->window[1]));
-    size_t row, column, i, j, k, c = x[2];
-    memset(dx, 0, x[0] * x[1] * c * sizeof *dx);
-    for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
-        size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
-        const float *dy = job->from + at;
-        for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
-            size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
-            float *p = dx + (u * x[1] + v) * c;
-            if (u >= x[0] || v >= x[1]) continue;
-            if (node->op == LGELU__MAX_POOL) { for (k = 0; k < c; k++) if (job->which[at + k] == i * node->window[1] + j) p[k] += dy[k]; }
-            else for (k = 0; k < c; k++) { float d = dy[k] * share; p[k] += d; }
-        }
+        for (k = 0; !back && !most && k < c; k++) y[k] *= share;
     }
 }
 static lgelu_status lgelu__pool_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__pool_job job;
-    job.net = net; job.node = node; job.from = lgelu__in(net, node, 0); job.to = lgelu__at(net, node, LGELU__VALUE);
-    job.which = (unsigned char *)lgelu__at(net, node, LGELU__AUX);
-    lgelu__parallel(&net->threads, lgelu__pool_sample, &job, net->samples);
-    return LGELU_OK;
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    return lgelu__each(&p, lgelu__pool_sample, net->samples);
 }
 static void lgelu__pool_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__pool_job job;
-    job.net = net; job.node = node; job.from = lgelu__at(net, node, LGELU__GRADIENT); job.to = dx[0];
-    job.which = (unsigned char *)lgelu__at(net, node, LGELU__AUX);
-    if (dx[0]) lgelu__parallel(&net->threads, lgelu__pool_sample_backward, &job, net->samples);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    if (p.dx) lgelu__each(&p, lgelu__pool_sample, net->samples);
 }
 
 /* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
    pieces of 64 ---- */
-typedef struct { float *y; const float *x; const int32_t *token; size_t rows, channels; } lgelu__rows_job;
-
 static lgelu_status lgelu__embedding_forward(lgelu_net *net, lgelu_node *node)
 {
-    const lgelu_node *from = net->nodes + node->input[0];
-    const int32_t *token = (const int32_t *)from->bound + net->from;
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, rows = lgelu__rows(net, node), c = node->shape[2];
-    for (i = 0; i < rows; i++) {
-        if (token[i] < 0 || (size_t)token[i] >= from->shape[2])
-            return lgelu__fail(net, LGELU_E_LABEL, "tokens '%s': token %z is %d, expected 0 to %z", from->name, net->from + i, (long)token[i], from->shape[2] - 1);
-        memcpy(y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *y);
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    const int32_t *token = (const int32_t *)(const void *)p.x + net->from;
+    size_t i, c = p.channels;
+    for (i = 0; i < p.rows; i++) {
+        if (token[i] < 0 || (size_t)token[i] >= p.from->shape[2])
+            return lgelu__fail(net, LGELU_E_LABEL, "tokens '%s': token %z is %d, expected 0 to %z", p.from->name, net->from + i, (long)token[i], p.from->shape[2] - 1);
+        memcpy(p.y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *p.y);
     }
     return LGELU_OK;
 }
 static void lgelu__embedding_piece(void *user, size_t task)
 {
-    const lgelu__rows_job *p = (const lgelu__rows_job *)user;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const int32_t *token = (const int32_t *)(const void *)p->x;
     size_t i, first = task * 64, n = lgelu__least(p->channels - first, 64);
     for (i = 0; i < p->rows; i++) {
-        float *sum = p->y + (size_t)p->token[i] * p->channels + first;
-        lgelu__k()->add(sum, sum, p->x + i * p->channels + first, n);
+        float *sum = p->net->g + p->node->weight + (size_t)token[i] * p->channels + first;
+        lgelu__k()->add(sum, sum, p->dy + i * p->channels + first, n);
     }
 }
 static void lgelu__embedding_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__rows_job p;
-    (void)dx;
-    p.y = net->g + node->weight; p.x = lgelu__at(net, node, LGELU__GRADIENT);
-    p.token = (const int32_t *)net->nodes[node->input[0]].bound;
-    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
-    if (!lgelu__holds(net, node)) memset(p.y, 0, node->weights * sizeof *p.y);
-    lgelu__parallel(&net->threads, lgelu__embedding_piece, &p, (p.channels + 63) / 64);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    if (!lgelu__holds(net, node)) memset(net->g + node->weight, 0, node->weights * sizeof *net->g);
+    lgelu__each(&p, lgelu__embedding_piece, (p.channels + 63) / 64);
 }
 static lgelu_status lgelu__position_forward(lgelu_net *net, lgelu_node *node)
 {
-    const float *x = lgelu__in(net, node, 0), *place = net->w + node->weight;
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, n = lgelu__size(node);
-    if (net->tokens) lgelu__k()->add(y, x, place + net->from * node->shape[2], net->tokens * node->shape[2]);
-    else for (i = 0; i < net->samples; i++) lgelu__k()->add(y + i * n, x + i * n, place, n);
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    size_t i, n = p.rows / net->samples * p.channels;
+    for (i = 0; i < net->samples; i++) lgelu__k()->add(p.y + i * n, p.x + i * n, net->w + node->weight + net->from * p.channels, n);
     return LGELU_OK;
 }
 static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **dx)
@@ -2174,56 +2115,38 @@ static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **d
     const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
     size_t n = lgelu__size(node);
     lgelu_column_sums(net->g + node->weight, dy, n, net->samples, n, lgelu__holds(net, node), &net->threads);
-    if (dx[0]) memcpy(dx[0], dy, net->samples * n * sizeof *dy);
+    lgelu__pass_backward(net, node, dx);
 }
 
 /* ---- layer normalisation: pieces of 64 rows; aux keeps mean and 1/deviation of each row, then each piece's gradients ---- */
-typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; int add; } lgelu__layer_norm_job;
-
 static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
     (void)net;
     return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times((rows + 63) / 64, 2 * node->shape[2])), sizeof(float));
 }
-static lgelu__layer_norm_job lgelu__layer_norm_make(lgelu_net *net, lgelu_node *node)
+static void lgelu__layer_norm_piece(void *user, size_t task)
 {
-    lgelu__layer_norm_job p;
-    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
-    p.y = lgelu__at(net, node, LGELU__VALUE); p.x = lgelu__in(net, node, 0); p.dy = NULL;
-    p.stat = lgelu__at(net, node, LGELU__AUX); p.part = p.stat + 2 * p.rows;
-    p.gain = net->w + node->bias;                                     /* then the shifts */
-    p.add = net->nodes[node->input[0]].written;
-    return p;
-}
-static void lgelu__layer_norm_forward_piece(void *user, size_t task)
-{
-    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
-    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
-    for (i = task * 64; i < end; i++) lgelu__k()->normalise(p->y + i * c, p->stat + 2 * i, p->x + i * c, p->gain, c);
-}
-static void lgelu__layer_norm_backward_piece(void *user, size_t task)
-{
-    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
-    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
-    float *part = p->part + task * 2 * c;
-    memset(part, 0, 2 * c * sizeof *part);
-    for (i = task * 64; i < end; i++)
-        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, p->add, c);
+    const lgelu__job *p = (const lgelu__job *)user;
+    const float *gain = p->net->w + p->node->bias;                    /* then the shifts */
+    size_t i = task * 64, end = lgelu__least(p->rows, i + 64), c = p->channels;
+    float *part = p->aux + 2 * (p->rows + task * c);
+    if (p->dy) memset(part, 0, 2 * c * sizeof *part);
+    for (; i < end; i++)
+        if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, gain, c);
+        else lgelu__k()->normalise_backward(p->dx ? p->dx + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->aux + 2 * i, gain, p->from->written, c);
 }
 static lgelu_status lgelu__layer_norm_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
-    lgelu__parallel(&net->threads, lgelu__layer_norm_forward_piece, &p, (p.rows + 63) / 64);
-    return LGELU_OK;
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    return lgelu__each(&p, lgelu__layer_norm_piece, (p.rows + 63) / 64);
 }
 static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
-    size_t pieces = (p.rows + 63) / 64;
-    p.y = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
-    lgelu__parallel(&net->threads, lgelu__layer_norm_backward_piece, &p, pieces);
-    lgelu_column_sums(net->g + node->bias, p.part, 2 * p.channels, pieces, 2 * p.channels, !net->fresh, &net->threads);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t pieces = (p.rows + 63) / 64, n = 2 * p.channels;
+    lgelu__each(&p, lgelu__layer_norm_piece, pieces);
+    lgelu_column_sums(net->g + node->bias, p.aux + 2 * p.rows, n, pieces, n, !net->fresh, &net->threads);
 }
 
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
@@ -2335,120 +2258,106 @@ static void lgelu__attention_backward(lgelu_net *net, lgelu_node *node, float **
 }
 
 /* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
-typedef struct { float *y; const float *x; uint64_t seed, stream; float rate; size_t n; } lgelu__dropout_job;
-
 static void lgelu__dropout_piece(void *user, size_t task)
 {
-    const lgelu__dropout_job *p = (const lgelu__dropout_job *)user;
-    size_t first = task * 16384;
-    lgelu__k()->dropout(p->y + first, p->x + first, p->seed, p->stream, first, p->rate, lgelu__least(p->n - first, 16384));
-}
-static void lgelu__dropout(lgelu_net *net, const lgelu_node *node, float *y, const float *x)
-{
-    lgelu__dropout_job p;
-    p.y = y; p.x = x; p.rate = node->rate; p.n = lgelu__rows(net, node) * node->shape[2];
-    p.seed = net->seed;
-    p.stream = (uint64_t)1 << 63 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
-    if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__parallel(&net->threads, lgelu__dropout_piece, &p, (p.n + 16383) / 16384);
-    else if (y != x) memcpy(y, x, p.n * sizeof *y);
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_net *net = p->net;
+    const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
+    size_t first = task * 16384, n = lgelu__least(p->rows * p->channels - first, 16384);
+    const float *x = (p->dy ? p->dy : p->x) + first;
+    float *y = (p->dy ? p->dx : p->y) + first;
+    if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
+    else if (y != x) memcpy(y, x, n * sizeof *y);
 }
 static lgelu_status lgelu__dropout_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__dropout(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0));
-    return LGELU_OK;
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    return lgelu__each(&p, lgelu__dropout_piece, (p.rows * p.channels + 16383) / 16384);
 }
 static void lgelu__dropout_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    if (dx[0]) lgelu__dropout(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT));
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    if (p.dx) lgelu__each(&p, lgelu__dropout_piece, (p.rows * p.channels + 16383) / 16384);
 }
 
 /* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens ---- */
-static void lgelu__cut(const lgelu_net *net, const lgelu_node *node, float *tokens, float *image)   /* image NULL: forward */
+static void lgelu__cut(const lgelu__job *p)
 {
-    const lgelu_node *x = net->nodes + node->input[0];
-    size_t side = node->option[0], line = side * x->shape[2], across = x->shape[1] / side, n = net->samples * x->shape[0] * across, i;
-    const float *from = lgelu__in(net, node, 0);
+    size_t side = p->node->option[0], line = side * p->from->shape[2], across = p->from->shape[1] / side, n = p->net->samples * p->from->shape[0] * across, i;
     for (i = 0; i < n; i++) {                                         /* i: sample, row of the picture, patch in that row */
-        size_t row = i / across;
-        float *t = tokens + ((row / side * across + i % across) * side + row % side) * line;
-        if (image) memcpy(image + i * line, t, line * sizeof *t);
-        else memcpy(t, from + i * line, line * sizeof *t);
+        size_t row = i / across, at = ((row / side * across + i % across) * side + row % side) * line;
+        if (p->dy) memcpy(p->dx + i * line, p->dy + at, line * sizeof *p->dx);
+        else memcpy(p->y + at, p->x + i * line, line * sizeof *p->y);
     }
 }
 static lgelu_status lgelu__patches_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__cut(net, node, lgelu__at(net, node, LGELU__VALUE), NULL);
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    lgelu__cut(&p);
     return LGELU_OK;
 }
 static void lgelu__patches_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    if (dx[0]) lgelu__cut(net, node, lgelu__at(net, node, LGELU__GRADIENT), dx[0]);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    if (p.dx) lgelu__cut(&p);
 }
 static lgelu_status lgelu__class_token_forward(lgelu_net *net, lgelu_node *node)
 {
-    const float *x = lgelu__in(net, node, 0);
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, c = node->shape[2], n = lgelu__size(node);
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    size_t i, c = p.channels, n = lgelu__size(node);
     for (i = 0; i < net->samples; i++) {
-        memcpy(y + i * n, net->w + node->bias, c * sizeof *y);
-        memcpy(y + i * n + c, x + i * (n - c), (n - c) * sizeof *y);
+        memcpy(p.y + i * n, net->w + node->bias, c * sizeof *p.y);
+        memcpy(p.y + i * n + c, p.x + i * (n - c), (n - c) * sizeof *p.y);
     }
     return LGELU_OK;
 }
 static void lgelu__class_token_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    size_t i, c = node->shape[2], n = lgelu__size(node);
-    lgelu_column_sums(net->g + node->bias, dy, n, net->samples, c, !net->fresh, &net->threads);
-    for (i = 0; dx[0] && i < net->samples; i++) memcpy(dx[0] + i * (n - c), dy + i * n + c, (n - c) * sizeof *dy);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t i, c = p.channels, n = lgelu__size(node);
+    lgelu_column_sums(net->g + node->bias, p.dy, n, net->samples, c, !net->fresh, &net->threads);
+    for (i = 0; p.dx && i < net->samples; i++) memcpy(p.dx + i * (n - c), p.dy + i * n + c, (n - c) * sizeof *p.dx);
 }
 static lgelu_status lgelu__take_forward(lgelu_net *net, lgelu_node *node)
 {
-    const lgelu_node *x = net->nodes + node->input[0];
-    const float *from = lgelu__in(net, node, 0) + node->option[0] * node->shape[2];
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, c = node->shape[2], count = node->option[1];
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    size_t i, c = p.channels, count = node->option[1];
     for (i = 0; i < net->samples; i++) {
-        lgelu__k()->column_sums(y + i * c, from + i * lgelu__size(x), c, count, c, 0);
-        if (count > 1) lgelu__k()->scale(y + i * c, y + i * c, (float)(1 / (double)count), c);
+        lgelu__k()->column_sums(p.y + i * c, p.x + i * lgelu__size(p.from) + node->option[0] * c, c, count, c, 0);
+        if (count > 1) lgelu__k()->scale(p.y + i * c, p.y + i * c, (float)(1 / (double)count), c);
     }
     return LGELU_OK;
 }
 static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    size_t i, k, c = node->shape[2], count = node->option[1], n = lgelu__size(net->nodes + node->input[0]);
-    if (!dx[0]) return;
-    memset(dx[0], 0, net->samples * n * sizeof *dy);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t i, k, c = p.channels, count = node->option[1], n = lgelu__size(p.from);
+    if (!p.dx) return;
+    memset(p.dx, 0, net->samples * n * sizeof *p.dx);
     for (i = 0; i < net->samples; i++) for (k = 0; k < count; k++)
-        lgelu__k()->scale(dx[0] + i * n + (node->option[0] + k) * c, dy + i * c, (float)(1 / (double)count), c);
+        lgelu__k()->scale(p.dx + i * n + (node->option[0] + k) * c, p.dy + i * c, (float)(1 / (double)count), c);
 }
 
 /* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-typedef struct { const float *x; const int32_t *label; double *loss; float *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
-
-static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
+static lgelu__job lgelu__loss_make(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const lgelu_node *logits = net->nodes + node->input[0];
-    lgelu__loss_job p;
-    p.rows = lgelu__rows(net, logits); p.classes = logits->shape[2]; p.piece = lgelu__piece(logits);
-    p.x = lgelu__in(net, node, 0); p.label = (const int32_t *)net->nodes[node->input[1]].bound;
-    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.d = NULL;
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
     p.share = (float)(1 / (double)p.rows) * net->share;
     return p;
 }
-static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; d: (softmax - 1[label])·share, may be x */
+static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; dx: (softmax - 1[label])·share, may be x */
 {
-    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->classes;
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->channels;
     for (i = task * p->piece; i < end; i++) {
         const float *x = p->x + i * c;
-        float *d = p->d ? p->d + i * c : NULL, stat[2], of_label;
+        float *d = p->dx ? p->dx + i * c : NULL, stat[2], of_label;
         if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
         of_label = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
-        p->loss[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
         if (!d) continue;
         lgelu__k()->scale(d, d, p->share / stat[1], c);
         d[(size_t)p->label[i]] -= p->share;
@@ -2461,47 +2370,46 @@ enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
 static void lgelu__large_logits(lgelu_net *net, lgelu_node *node, int gradients, int holds)
 {
     const lgelu_node *linear = net->nodes + node->input[0];
-    lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu__job p = lgelu__loss_make(net, node, NULL);
     size_t in = net->nodes[linear->input[0]].shape[2], left = p.rows;
     const float *x = lgelu__in(net, linear, 0);
     float *room = lgelu__at(net, node, LGELU__SCRATCH), *dx = lgelu__at(net, linear, LGELU__AUX);
-    p.x = room; p.d = gradients ? room : NULL;
-    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.loss += p.rows, holds = 3) {
+    p.x = room; p.dx = gradients ? room : NULL;
+    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.sum += p.rows, holds = 3) {
         p.rows = lgelu__least(left, LGELU__PART);
         lgelu__linear_rows(net, linear, room, x, p.rows);
-        lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+        lgelu__each(&p, lgelu__cross_entropy_piece, (p.rows - 1) / p.piece + 1);
         if (gradients) lgelu__linear_rows_backward(net, linear, dx, room, x, p.rows, holds & 1, holds >> 1);
     }
 }
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu__job p = lgelu__loss_make(net, node, NULL);
     double sum = 0;
     size_t i;
     node->ahead = p.label && net->mode == LGELU_TRAIN && !net->evaluate && net->fresh;
     if (!p.label) return LGELU_OK;
-    for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
-        return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
-    if (net->nodes[node->input[0]].absorbed) lgelu__large_logits(net, node, node->ahead, 0);
-    else lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
-    for (i = 0; i < p.rows; i++) sum += p.loss[i];
+    for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.channels)
+        return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.channels - 1);
+    if (p.from->absorbed) lgelu__large_logits(net, node, node->ahead, 0);
+    else lgelu__each(&p, lgelu__cross_entropy_piece, p.pieces);
+    for (i = 0; i < p.rows; i++) sum += p.sum[i];
     net->loss += sum / (double)p.rows;
     return LGELU_OK;
 }
 static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu__job p = lgelu__loss_make(net, node, dx);
     lgelu_node *linear = net->nodes + node->input[0];
-    p.d = dx[0];
-    if (!p.d) return;
-    if (!linear->absorbed) lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (!p.dx) return;
+    if (!linear->absorbed) lgelu__each(&p, lgelu__cross_entropy_piece, p.pieces);
     else {
         int holds = lgelu__holds(net, linear) + 2 * !net->fresh;
         float *dw = net->g + linear->weight, *db = net->g + linear->bias, *aux = lgelu__at(net, linear, LGELU__AUX);
         size_t in = net->nodes[linear->input[0]].shape[2];
         if (!node->ahead) lgelu__large_logits(net, node, 1, holds);
         else if (net->share < 1 || net->share > 1) {
-            lgelu__k()->scale(dw, dw, net->share, p.classes * in);
+            lgelu__k()->scale(dw, dw, net->share, p.channels * in);
             lgelu__k()->scale(db, db, net->share, linear->biases);
             lgelu__k()->scale(aux, aux, net->share, p.rows * in);
         }
