@@ -1752,7 +1752,7 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     size_t out = node->shape[2] / node->groups, in = x[2] / node->groups, taps = node->window[0] * node->window[0], lattice, use[3], i, most = 0;
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
     lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
-    if (lgelu__depthwise(net, node)) return lgelu__times(2 * taps * node->shape[2], sizeof(float));
+    if (lgelu__depthwise(net, node)) return lgelu__times(taps * node->shape[2], sizeof(float));
     use[0] = lgelu_multiply_bytes(rows, out, taps * in);
     use[1] = lgelu_multiply_bytes(out, taps * in, rows);
     use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
@@ -1763,85 +1763,82 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
     return most;
 }
-static lgelu__patches lgelu__conv_patches(const lgelu_net *net, const lgelu_node *node, size_t group)
+static lgelu__patches lgelu__conv_patches(const lgelu__job *job, size_t group)
 {
-    const size_t *x = net->nodes[node->input[0]].shape;
+    const lgelu_node *node = job->node;
+    const size_t *x = job->from->shape;
     lgelu__patches p;
     p.channels = x[2] / node->groups;
-    p.x = lgelu__in(net, node, 0) + group * p.channels;
+    p.x = job->x + group * p.channels;
     p.rows = x[0]; p.columns = x[1]; p.pixel = x[2];
     p.across = node->window[1];
     p.grid[0] = node->shape[0]; p.grid[1] = node->shape[1]; p.step = node->stride;
     p.origin[0] = p.origin[1] = -(ptrdiff_t)node->padding;
     return p;
 }
-/* one row of depthwise pixels at a time: value, or with `back` dx; the taps met by the pixel, in order */
-typedef struct { const lgelu_net *net; const lgelu_node *node; const float *w, *x, *bias; float *y; int back, add; } lgelu__depth_job;
+/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in order */
 static void lgelu__depthwise_row(void *user, size_t index)
 {
-    const lgelu__depth_job *job = (const lgelu__depth_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *to = job->back ? job->net->nodes[node->input[0]].shape : node->shape, *from = job->back ? node->shape : job->net->nodes[node->input[0]].shape;
-    size_t c = to[2], kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
-    const float *tap[LGELU__TAPS], *pixels = job->x + sample * from[0] * from[1] * c;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const int back = p->dy != NULL;
+    const size_t *to = back ? p->from->shape : node->shape, *from = back ? node->shape : p->from->shape;
+    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
+    const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
+    const float *bias = node->biases && !back ? p->net->w + node->bias : NULL;
     for (column = 0; column < to[1]; column++) {
-        float *y = job->y + (index * to[1] + column) * c;
+        float *y = (back ? p->dx : p->y) + (index * to[1] + column) * c;
         for (i = 0; i < kernel; i++) for (j = 0; j < kernel; j++) {
             size_t u = row + node->padding - i, v = column + node->padding - j;       /* wraps where there is no such pixel */
             int there = 1;
-            if (!job->back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
+            if (!back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
             else { there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2; u /= node->stride; v /= node->stride; }
             tap[i * kernel + j] = there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
         }
-        lgelu__k()->depthwise(y, c, job->w, c, job->add ? y : job->bias, tap, kernel * kernel);
+        lgelu__k()->depthwise(y, c, p->net->pack, c, back && p->from->written ? y : bias, tap, kernel * kernel);
     }
 }
 static void lgelu__depthwise_weight(void *user, size_t index)         /* dW of one tap and 64 channels: one chain over all pixels */
 {
-    const lgelu__depth_job *job = (const lgelu__depth_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->net->nodes[node->input[0]].shape;
-    size_t c = x[2], taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0], j = tap % node->window[0];
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape;
+    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0], j = tap % node->window[0];
     size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
-    float *sum = job->y + tap * c + first;
-    for (row = 0; row < job->net->samples * node->shape[0]; row++) {
+    float *sum = p->net->pack + tap * c + first;
+    memset(sum, 0, n * sizeof *sum);
+    for (row = 0; row < p->net->samples * node->shape[0]; row++) {
         size_t u = row % node->shape[0] * node->stride + i - node->padding;
         if (u < x[0]) for (column = 0; column < node->shape[1]; column++) {
             size_t v = column * node->stride + j - node->padding;
-            const float *pixel = job->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
-            if (v < x[1]) lgelu__k()->depthwise(sum, n, job->w + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
+            const float *pixel = p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
+            if (v < x[1]) lgelu__k()->depthwise(sum, n, p->dy + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
         }
     }
 }
-static float *lgelu__depthwise_weights(const lgelu_net *net, const lgelu_node *node)      /* tap by tap, in net->pack */
+static void lgelu__depthwise_weights(const lgelu_net *net, const lgelu_node *node)        /* tap by tap, in net->pack */
 {
     size_t c = node->shape[2], taps = node->weights / c, i;
     for (i = 0; i < node->weights; i++) net->pack[i % taps * c + i / taps] = net->w[node->weight + i];
-    return net->pack;
 }
 static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
 {
-    size_t pixel = net->nodes[node->input[0]].shape[2], in = pixel / node->groups, out = node->shape[2] / node->groups, g;
-    size_t k = in * node->window[0] * node->window[1];
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    const float *bias = node->biases ? net->w + node->bias : NULL;
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    size_t out = node->shape[2] / node->groups, k = node->weights / node->shape[2], g;
     if (lgelu__depthwise(net, node)) {
-        lgelu__depth_job job;
-        job.net = net; job.node = node; job.w = lgelu__depthwise_weights(net, node); job.x = lgelu__in(net, node, 0); job.bias = bias;
-        job.y = y; job.back = job.add = 0;
-        lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * node->shape[0]);
-        return LGELU_OK;
+        lgelu__depthwise_weights(net, node);
+        return lgelu__each(&p, lgelu__depthwise_row, net->samples * node->shape[0]);
     }
     if (lgelu__fast(net, node)) { lgelu__winograd_run(net, node, NULL, NULL, 0); return LGELU_OK; }
     for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(net, node, g);
-        lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, k, y + g * out, patches.x, net->w + node->weight + g * out * k);
-        p.c_row = node->shape[2];
-        p.b.row = 1; p.b.col = k;
-        p.a.row = pixel;
-        if (!lgelu__pointwise(node)) { p.a.read = lgelu__k()->patches; p.a.from = &patches; }
-        if (bias) p.bias = bias + g * out;
-        lgelu_multiply(&p, net->pack, &net->threads);
+        lgelu__patches patches = lgelu__conv_patches(&p, g);
+        lgelu_product y = lgelu__linear_make(p.rows, out, k, p.y + g * out, patches.x, net->w + node->weight + g * out * k);
+        y.c_row = node->shape[2];
+        y.b.row = 1; y.b.col = k;
+        y.a.row = patches.pixel;
+        if (!lgelu__pointwise(node)) { y.a.read = lgelu__k()->patches; y.a.from = &patches; }
+        if (node->biases) y.bias = net->w + node->bias + g * out;
+        lgelu_multiply(&y, net->pack, &net->threads);
     }
     return LGELU_OK;
 }
@@ -1871,11 +1868,12 @@ static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t 
         if (p->add) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
     }
 }
-static void lgelu__conv_dx(lgelu_net *net, lgelu_node *node, float *dx, int add)
+static void lgelu__conv_dx(const lgelu__job *job)
 {
-    const size_t *x = net->nodes[node->input[0]].shape;
+    const lgelu_net *net = job->net;
+    const lgelu_node *node = job->node;
+    const size_t *x = job->from->shape;
     size_t s = node->stride, kernel = node->window[0], in = x[2] / node->groups, out = node->shape[2] / node->groups, k = in * kernel * kernel, g, lattice, d;
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
     for (g = 0; g < node->groups; g++) for (lattice = 0; lattice < s * s; lattice++) {
         lgelu__patches patches;
         lgelu__flipped flipped;
@@ -1883,7 +1881,7 @@ static void lgelu__conv_dx(lgelu_net *net, lgelu_node *node, float *dx, int add)
         size_t taps[2], first[2];
         lgelu_product p;
         first[0] = lattice / s; first[1] = lattice % s;
-        patches.x = dy + g * out;
+        patches.x = job->dy + g * out;
         patches.rows = node->shape[0]; patches.columns = node->shape[1]; patches.pixel = node->shape[2];
         patches.channels = out; patches.step = 1;
         for (d = 0; d < 2; d++) {             /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
@@ -1896,17 +1894,17 @@ static void lgelu__conv_dx(lgelu_net *net, lgelu_node *node, float *dx, int add)
         patches.across = flipped.across = taps[1];
         flipped.w = net->w + node->weight + g * out * k;
         flipped.row = k; flipped.channels = in; flipped.outputs = out; flipped.kernel = kernel; flipped.step = s;
-        p = lgelu__linear_make(net->samples * patches.grid[0] * patches.grid[1], in, taps[0] * taps[1] * out, dx + g * in, patches.x, flipped.w);
+        p = lgelu__linear_make(net->samples * patches.grid[0] * patches.grid[1], in, taps[0] * taps[1] * out, job->dx + g * in, patches.x, flipped.w);
         p.a.row = node->shape[2];
         p.c_row = x[2];
-        p.accumulate = add;
+        p.accumulate = job->from->written;
         if (!lgelu__pointwise(node)) {
             p.a.read = lgelu__k()->patches; p.a.from = &patches;
             p.b.read = lgelu__read_flipped; p.b.from = &flipped;
         }
         if (s > 1) {
-            spread.from = p.c = net->pack; spread.dx = dx + g * in;
-            spread.channels = p.c_row = in; spread.pixel = x[2]; spread.rows = x[0]; spread.columns = x[1]; spread.stride = s; spread.add = add;
+            spread.from = p.c = net->pack; spread.dx = job->dx + g * in; spread.add = p.accumulate;
+            spread.channels = p.c_row = in; spread.pixel = x[2]; spread.rows = x[0]; spread.columns = x[1]; spread.stride = s;
             memcpy(spread.grid, patches.grid, sizeof spread.grid);
             memcpy(spread.first, first, sizeof first);
             p.accumulate = 0;
@@ -1917,39 +1915,32 @@ static void lgelu__conv_dx(lgelu_net *net, lgelu_node *node, float *dx, int add)
 }
 static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const lgelu_node *x = net->nodes + node->input[0];
-    size_t in = x->shape[2] / node->groups, out = node->shape[2] / node->groups, k = in * node->window[0] * node->window[1], rows = lgelu__rows(net, node), g, i;
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, node->shape[2], rows, node->shape[2], !net->fresh, &net->threads);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t c = node->shape[2], out = c / node->groups, k = node->weights / c, g, i;
+    float *dw = net->g + node->weight;
+    if (node->biases) lgelu_column_sums(net->g + node->bias, p.dy, c, p.rows, c, !net->fresh, &net->threads);
     if (lgelu__depthwise(net, node)) {
-        size_t c = node->shape[2], taps = k;
-        float *dw = net->g + node->weight;
-        lgelu__depth_job job;
-        job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.w = dy; job.bias = NULL; job.back = 1; job.add = x->written;
-        job.y = net->pack + node->weights;
-        memset(job.y, 0, node->weights * sizeof *dw);
-        lgelu__parallel(&net->threads, lgelu__depthwise_weight, &job, taps * ((c + 63) / 64));
-        for (i = 0; i < node->weights; i++) dw[i] = (net->fresh ? 0 : dw[i]) + job.y[i % taps * c + i / taps];
-        if (!dx[0]) return;
-        job.w = lgelu__depthwise_weights(net, node); job.x = dy; job.y = dx[0];
-        lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * x->shape[0]);
+        lgelu__each(&p, lgelu__depthwise_weight, k * ((c + 63) / 64));
+        for (i = 0; i < node->weights; i++) dw[i] = (net->fresh ? 0 : dw[i]) + net->pack[i % k * c + i / k];
+        lgelu__depthwise_weights(net, node);
+        if (p.dx) lgelu__each(&p, lgelu__depthwise_row, net->samples * p.from->shape[0]);
         return;
     }
     if (lgelu__fast(net, node)) {
-        lgelu__winograd_run(net, node, NULL, net->g + node->weight, !net->fresh);
-        if (dx[0]) lgelu__winograd_run(net, node, dx[0], NULL, x->written);
+        lgelu__winograd_run(net, node, NULL, dw, !net->fresh);
+        if (p.dx) lgelu__winograd_run(net, node, p.dx, NULL, p.from->written);
         return;
     }
     for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(net, node, g);
-        lgelu_product p = lgelu__linear_make(out, k, rows, net->g + node->weight + g * out * k, dy + g * out, patches.x);
-        p.a.row = 1; p.a.col = node->shape[2];
-        p.b.row = x->shape[2];
-        if (!lgelu__pointwise(node)) { p.b.read = lgelu__k()->patches; p.b.from = &patches; }
-        p.accumulate = !net->fresh;
-        lgelu_multiply(&p, net->pack, &net->threads);
+        lgelu__patches patches = lgelu__conv_patches(&p, g);
+        lgelu_product w = lgelu__linear_make(out, k, p.rows, dw + g * out * k, p.dy + g * out, patches.x);
+        w.a.row = 1; w.a.col = c;
+        w.b.row = patches.pixel;
+        if (!lgelu__pointwise(node)) { w.b.read = lgelu__k()->patches; w.b.from = &patches; }
+        w.accumulate = !net->fresh;
+        lgelu_multiply(&w, net->pack, &net->threads);
     }
-    if (dx[0]) lgelu__conv_dx(net, node, dx[0], x->written);
+    if (p.dx) lgelu__conv_dx(&p);
 }
 
 /* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
