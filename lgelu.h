@@ -672,6 +672,7 @@ typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__ru
 #ifdef LGELU_TRAINER
 enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 131072,        /* a block of B: its most columns, most rows and most numbers */
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
+enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };       /* Winograd's transforms */
 typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
@@ -723,10 +724,11 @@ typedef struct lgelu__kernels {
     void   (*affine)          (float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb, const float *cb,
                                size_t rows, size_t n);
     void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
-    void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
-    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);   /* 3×3 taps to 16 matrices */
-    void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
-    void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
+    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */
+    void   (*winograd_in)     (float *u, size_t step, const float *x, const size_t *at, size_t n);
+    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);
+    void   (*winograd_out)    (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n);
+    void   (*winograd_dy)     (float *m, size_t step, const float *dy, const size_t *at, size_t n);   /* the transposes of the last two: */
     void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
     void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 8 */
     size_t rows, cols;                                                                        /* of a tile */
@@ -1589,11 +1591,11 @@ static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 
    tiles then fall into eight parts (one, with many channels), each summed up alone. */
 enum { LGELU__PARTS = 8 };
 typedef struct {
-    const float *x, *w, *bias; float *y;
-    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, tiles, first, count;   /* tiles: in a row, in a column, all, of this round */
+    const float *x, *w, *bias, *dy; float *y, *dw;                    /* x and w to y, or x and dy to dw */
+    const size_t *from, *to;                 /* shapes of x and y */
+    size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
     size_t most, part, multiply;             /* tiles in a round and in a part; bytes of the room for a product */
-    float *u, *m, *kernel; unsigned char *work; int big, *next, flip, add;
-    float *dw; const float *dy;              /* dW wanted, from dy */
+    float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
 } lgelu__winograd;
 
 static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
@@ -1633,71 +1635,72 @@ static void lgelu__winograd_taps(void *user, size_t task)
         for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
     }
 }
+/* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
+static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile, const size_t *shape, size_t side, size_t padding)
+{
+    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding, column = 2 * (tile % p->across) - padding, i, j;
+    for (i = row; i != row + side; i++) for (j = column; j != column + side; j++)     /* wrap below 0 */
+        *at++ = i < shape[0] && j < shape[1] ? ((sample * shape[0] + i) * shape[1] + j) * shape[2] : (size_t)-1;
+}
 static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    const float *d[16];
-    size_t t, k;
+    size_t t, at[16];
     for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
-        size_t tile = p->first + t, sample = tile / (p->across * p->down);
-        size_t row = 2 * (tile / p->across % p->down) - p->padding, column = 2 * (tile % p->across) - p->padding;      /* wrap below 0 */
-        for (k = 0; k < 16; k++)
-            d[k] = row + k / 4 < p->rows && column + k % 4 < p->columns ? p->x + ((sample * p->rows + row + k / 4) * p->columns + column + k % 4) * p->in : NULL;
-        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
+        lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, p->x, at, p->in);
     }
 }
-static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, unsigned char *work)
+static void lgelu__winograd_scatter(void *user, size_t task)
 {
-    float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
-    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
-    if (p->dw) {
-        job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
-        job.a.row = 1; job.a.col = p->out;
-        job.accumulate = p->first % p->part != 0;
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t t, at[4];
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
+        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, p->dy, at, p->out);
+        else lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
     }
-    lgelu_multiply(&job, work, NULL);
 }
 static void lgelu__winograd_products(void *user, size_t strand)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t k;
-    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) lgelu__winograd_product(p, k, p->work + strand * p->multiply);
-}
-static void lgelu__winograd_scatter(void *user, size_t task)
-{
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
-    float *y[4];
-    const float *dy[4];
-    size_t t, k;
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
-        size_t tile = p->first + t, sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down), column = 2 * (tile % p->across);
-        for (k = 0; k < 4; k++) {
-            size_t at = ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out;
-            int there = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns;
-            y[k] = there && p->y ? p->y + at : NULL;
-            dy[k] = there && p->dw ? p->dy + at : NULL;
+    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
+        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
+        lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
+        if (p->dw) {
+            job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
+            job.a.row = 1; job.a.col = p->out;
+            job.accumulate = p->first % p->part != 0;
         }
-        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, dy, p->out);
-        else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+        lgelu_multiply(&job, p->work + strand * p->multiply, NULL);
     }
+}
+static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)    /* NULL: this thread alone */
+{
+    size_t eights = (p->count + 7) / 8;
+    int next = 0;
+    p->next = &next;
+    lgelu__parallel(threads, lgelu__winograd_gather, p, eights);
+    if (p->dw) lgelu__parallel(threads, lgelu__winograd_scatter, p, eights);
+    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
+    if (!p->dw) lgelu__parallel(threads, lgelu__winograd_scatter, p, eights);
 }
 /* rounds of few channels; dW: the rounds of one part */
 static void lgelu__winograd_rounds(void *user, size_t strand)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t k;
+    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles;
+    int *next = p.next;
     p.u += strand * 16 * p.most * (p.in + p.out);
     p.m = p.u + 16 * p.most * p.in;
     p.work += strand * p.multiply;
     if (p.dw) p.kernel += strand * 16 * p.in * p.out;
     for (p.first = strand * p.part; ; p.first += p.most) {
-        if (!p.dw) p.first = (size_t)LGELU__ADD(p.next, 1) * p.most;
-        if (p.first >= (p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles)) return;
-        p.count = lgelu__least(p.tiles - p.first, p.most);
-        for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_gather(&p, k);
-        for (k = 0; p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
-        for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k, p.work);
-        for (k = 0; !p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+        if (!p.dw) p.first = (size_t)LGELU__ADD(next, 1) * p.most;
+        if (p.first >= end) return;
+        p.count = lgelu__least(end - p.first, p.most);
+        lgelu__winograd_round(&p, NULL);
     }
 }
 static void lgelu__winograd_dtaps(void *user, size_t o)
@@ -1709,26 +1712,25 @@ static void lgelu__winograd_dtaps(void *user, size_t o)
         lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * part + k) * size, p->in);
     lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
-/* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out), to dx, or to dw */
-static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
+/* the value, dx or dW */
+static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
 {
-    const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
+    lgelu_net *net = job->net;
+    const lgelu_node *node = job->node;
     const lgelu_threads *threads = &net->threads;
-    size_t eights, parts;
+    size_t parts;
     int next = 0;
     lgelu__winograd p;
-    lgelu__winograd_size(&p, a->shape[2], b->shape[2]);
-    p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
-    p.y = dw ? NULL : dx ? dx : lgelu__at(net, node, LGELU__VALUE);
-    p.dw = dw; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+    p.from = dx ? node->shape : job->from->shape; p.to = dx ? job->from->shape : node->shape;
+    lgelu__winograd_size(&p, p.from[2], p.to[2]);
+    p.x = dx ? job->dy : job->x; p.dy = job->dy;
+    p.y = dx ? dx : job->y; p.dw = dw;
     p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
-    p.rows = a->shape[0]; p.columns = a->shape[1];
-    p.to_rows = b->shape[0]; p.to_columns = b->shape[1];
     p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2; p.tiles = net->samples * p.across * p.down;
+    p.across = (p.to[1] + 1) / 2; p.down = (p.to[0] + 1) / 2; p.tiles = net->samples * p.across * p.down;
     parts = p.big || !dw ? 1 : LGELU__PARTS;
     p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
-    p.flip = dx != NULL; p.add = add; p.next = &next;
+    p.flip = dx != NULL; p.add = dw ? !net->fresh : dx && job->from->written; p.next = &next;
     p.kernel = net->pack;
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
     p.m = p.u + 16 * p.most * p.in;
@@ -1737,12 +1739,7 @@ static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *d
     if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__PARTS);
     else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
         p.count = lgelu__least(p.tiles - p.first, p.most);
-        eights = (p.count + 7) / 8;
-        next = 0;
-        lgelu__parallel(threads, lgelu__winograd_gather, &p, eights);
-        if (dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
-        lgelu__parallel(threads, lgelu__winograd_products, &p, LGELU__STRANDS);
-        if (!dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
+        lgelu__winograd_round(&p, threads);
     }
     if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
 }
@@ -1829,7 +1826,7 @@ static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
         lgelu__depthwise_weights(net, node);
         return lgelu__each(&p, lgelu__depthwise_row, net->samples * node->shape[0]);
     }
-    if (lgelu__fast(net, node)) { lgelu__winograd_run(net, node, NULL, NULL, 0); return LGELU_OK; }
+    if (lgelu__fast(net, node)) { lgelu__winograd_run(&p, NULL, NULL); return LGELU_OK; }
     for (g = 0; g < node->groups; g++) {
         lgelu__patches patches = lgelu__conv_patches(&p, g);
         lgelu_product y = lgelu__linear_make(p.rows, out, k, p.y + g * out, patches.x, net->w + node->weight + g * out * k);
@@ -1927,8 +1924,8 @@ static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
         return;
     }
     if (lgelu__fast(net, node)) {
-        lgelu__winograd_run(net, node, NULL, dw, !net->fresh);
-        if (p.dx) lgelu__winograd_run(net, node, p.dx, NULL, p.from->written);
+        lgelu__winograd_run(&p, NULL, dw);
+        if (p.dx) lgelu__winograd_run(&p, p.dx, NULL);
         return;
     }
     for (g = 0; g < node->groups; g++) {
@@ -6037,107 +6034,85 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
         v_store_n(y + i, sum, n - i);
     }
 }
-/* Bᵀ d B with Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); d NULL: zeros */
-LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, v_t a, v_t b, v_t c, v_t d)
+/* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d): of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1);
+   of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
+LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
-    y[0] = v_sub(a, c); y[1] = v_add(b, c); y[2] = v_sub(c, b); y[3] = v_sub(b, d);
-}
-static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *const *d, size_t n)
-{
-    size_t j, k, l;
-    for (j = 0; j < n; j += v_lanes) {
-        v_t t[16], y[4];
-        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = d[k] ? v_load_n(d[k] + j, n - j) : v_set(0);
-        LGELU__UNROLL for (k = 0; k < 4; k++) LGELU__FN(winograd_line)(t + 4 * k, t[4 * k], t[4 * k + 1], t[4 * k + 2], t[4 * k + 3]);
-        LGELU__UNROLL for (k = 0; k < 4; k++) {
-            LGELU__FN(winograd_line)(y, t[k], t[4 + k], t[8 + k], t[12 + k]);
-            LGELU__UNROLL for (l = 0; l < 4; l++) v_store_n(u + (4 * l + k) * step + j, y[l], n - j);
-        }
+    const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
+    switch (of) {
+    case LGELU__OF_X:  y[0] = v_sub(a, c);           y[step] = v_add(b, c);               y[2 * step] = v_sub(c, b); y[3 * step] = v_sub(b, d); break;
+    case LGELU__OF_W:  b = v_mul(b, half);
+                       y[0] = a;                     y[step] = v_add(sum, b);             y[2 * step] = v_sub(sum, b); y[3 * step] = c; break;
+    case LGELU__OF_Y:  y[0] = v_add(v_add(a, b), c); y[step] = v_sub(v_sub(b, c), d); break;
+    case LGELU__OF_DY: y[0] = a;                     y[step] = v_add(a, b);               y[2 * step] = v_sub(a, b); y[3 * step] = v_sub(v_set(0), b); break;
+    default:           y[0] = v_add(a, sum);         y[step] = v_mul(v_sub(b, c), half);  y[2 * step] = v_add(sum, d); break;
     }
 }
-/* G w Gᵀ with G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); reversed taps swap the first and the last of each four */
-LGELU__WORD void LGELU__FN(winograd_taps)(v_t *y, v_t a, v_t b, v_t c)
+LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, size_t m)      /* x (n, n), y (m, m): rows first, then columns */
 {
-    v_t s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
-    y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
+    const v_t none = v_set(0);
+    v_t t[16];
+    size_t k;
+    LGELU__UNROLL for (k = 0; k < n; k++)
+        LGELU__FN(winograd_line)(t + k * m, 1, of, x[k * n], x[k * n + 1], n > 2 ? x[k * n + 2] : none, n > 3 ? x[k * n + 3] : none);
+    LGELU__UNROLL for (k = 0; k < m; k++)
+        LGELU__FN(winograd_line)(y + k, m, of, t[k], t[m + k], n > 2 ? t[2 * m + k] : none, n > 3 ? t[3 * m + k] : none);
+}
+static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x, const size_t *at, size_t n)
+{
+    v_t t[16], y[16];
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = at[k] + 1 ? v_load_n(x + at[k] + j, n - j) : v_set(0);
+        LGELU__FN(winograd)(y, t, LGELU__OF_X, 4, 4);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(u + k * step + j, y[k], n - j);
+    }
 }
 static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t tap, size_t n, int flip)
 {
-    size_t j, k, l;
-    for (j = 0; j < n; j += v_lanes) {
-        v_t t[12], y[4];
-        LGELU__UNROLL for (k = 0; k < 3; k++)
-            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * tap + j, n - j), v_load_n(w + (3 * k + 1) * tap + j, n - j), v_load_n(w + (3 * k + 2) * tap + j, n - j));
-        LGELU__UNROLL for (k = 0; k < 4; k++) {
-            LGELU__FN(winograd_taps)(y, t[k], t[4 + k], t[8 + k]);
-            LGELU__UNROLL for (l = 0; l < 4; l++) {
-                size_t row = flip && l % 3 == 0 ? 3 - l : l, column = flip && k % 3 == 0 ? 3 - k : k;
-                v_store_n(u + (4 * row + column) * step + j, y[l], n - j);
-            }
-        }
-    }
-}
-/* Aᵀ m A with Aᵀ = (1 1 1 0; 0 1 -1 -1); y NULL: no such pixel */
-static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *m, size_t step, const float *bias, int add, size_t n)
-{
+    v_t t[9], y[16];
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[8], z[4], a, b, c, d;
-        LGELU__UNROLL for (k = 0; k < 4; k++) {
-            a = v_load_n(m + k * step + j, n - j); b = v_load_n(m + (4 + k) * step + j, n - j);
-            c = v_load_n(m + (8 + k) * step + j, n - j); d = v_load_n(m + (12 + k) * step + j, n - j);
-            t[k] = v_add(v_add(a, b), c);
-            t[4 + k] = v_sub(v_sub(b, c), d);
-        }
-        LGELU__UNROLL for (k = 0; k < 2; k++) {
-            z[2 * k] = v_add(v_add(t[4 * k], t[4 * k + 1]), t[4 * k + 2]);
-            z[2 * k + 1] = v_sub(v_sub(t[4 * k + 1], t[4 * k + 2]), t[4 * k + 3]);
-        }
-        for (k = 0; k < 4; k++) if (y[k]) {
-            if (bias) z[k] = v_add(z[k], v_load_n(bias + j, n - j));
-            if (add) z[k] = v_add(z[k], v_load_n(y[k] + j, n - j));
-            v_store_n(y[k] + j, z[k], n - j);
-        }
+        LGELU__UNROLL for (k = 0; k < 9; k++) t[k] = v_load_n(w + (flip ? 8 - k : k) * tap + j, n - j);
+        LGELU__FN(winograd)(y, t, LGELU__OF_W, 3, 4);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(u + k * step + j, y[k], n - j);
     }
 }
-static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *const *dy, size_t n)
+/* the next two by columns first, as their lines lie here */
+static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)
 {
+    v_t t[16], z[4];
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[8], d[4], zero = v_set(0);
-        LGELU__UNROLL for (k = 0; k < 4; k++) d[k] = dy[k] ? v_load_n(dy[k] + j, n - j) : zero;
-        LGELU__UNROLL for (k = 0; k < 2; k++) {
-            t[k] = d[k]; t[2 + k] = v_add(d[k], d[2 + k]); t[4 + k] = v_sub(d[k], d[2 + k]); t[6 + k] = v_sub(zero, d[2 + k]);
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = v_load_n(m + (k % 4 * 4 + k / 4) * step + j, n - j);
+        LGELU__FN(winograd)(z, t, LGELU__OF_Y, 4, 2);
+        LGELU__UNROLL for (k = 0; k < 4; k++) if (at[k] + 1) {
+            float *to = y + at[k] + j;
+            v_t v = z[k % 2 * 2 + k / 2];
+            if (bias) v = v_add(v, v_load_n(bias + j, n - j));
+            if (add) v = v_add(v, v_load_n(to, n - j));
+            v_store_n(to, v, n - j);
         }
-        LGELU__UNROLL for (k = 0; k < 4; k++, m += 4 * step) {
-            v_store_n(m + j, t[2 * k], n - j);
-            v_store_n(m + step + j, v_add(t[2 * k], t[2 * k + 1]), n - j);
-            v_store_n(m + 2 * step + j, v_sub(t[2 * k], t[2 * k + 1]), n - j);
-            v_store_n(m + 3 * step + j, v_sub(zero, t[2 * k + 1]), n - j);
-        }
-        m -= 16 * step;
     }
 }
-LGELU__WORD void LGELU__FN(winograd_dtaps)(v_t *y, v_t a, v_t b, v_t c, v_t d)
+static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *dy, const size_t *at, size_t n)
 {
-    v_t s = v_mul(v_add(b, c), v_set(0.5f));
-    y[0] = v_add(a, s); y[1] = v_mul(v_sub(b, c), v_set(0.5f)); y[2] = v_add(s, d);
+    v_t t[4], y[16];
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        LGELU__UNROLL for (k = 0; k < 4; k++) t[k % 2 * 2 + k / 2] = at[k] + 1 ? v_load_n(dy + at[k] + j, n - j) : v_set(0);
+        LGELU__FN(winograd)(y, t, LGELU__OF_DY, 2, 4);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(m + k * step + j, y[k % 4 * 4 + k / 4], n - j);
+    }
 }
 static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n)
 {
-    size_t j, k, l;
+    v_t t[16], y[9];
+    size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[12], y[3];
-        LGELU__UNROLL for (k = 0; k < 4; k++)
-            LGELU__FN(winograd_dtaps)(t + 3 * k, v_load_n(u + 4 * k * step + j, n - j), v_load_n(u + (4 * k + 1) * step + j, n - j),
-                                      v_load_n(u + (4 * k + 2) * step + j, n - j), v_load_n(u + (4 * k + 3) * step + j, n - j));
-        LGELU__UNROLL for (k = 0; k < 3; k++) {
-            LGELU__FN(winograd_dtaps)(y, t[k], t[3 + k], t[6 + k], t[9 + k]);
-            LGELU__UNROLL for (l = 0; l < 3; l++) {
-                float *to = dw + (3 * l + k) * n + j;
-                v_store_n(to, add ? v_add(v_load_n(to, n - j), y[l]) : y[l], n - j);
-            }
-        }
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = v_load_n(u + k * step + j, n - j);
+        LGELU__FN(winograd)(y, t, LGELU__OF_DW, 4, 3);
+        LGELU__UNROLL for (k = 0; k < 9; k++) v_store_n(dw + k * n + j, add ? v_add(v_load_n(dw + k * n + j, n - j), y[k]) : y[k], n - j);
     }
 }
 /* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors (Knuth's TwoSum, an fma), which
