@@ -2461,70 +2461,69 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* what a layer can't take; -1, which is what its builder returns */
-static int lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
+/* what a layer can't take. Errors stick, the first one is kept: a builder may refuse, go on, and leave the rest to lgelu__place */
+static void lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
 {
     char *end = net->message + sizeof net->message - 1;
     va_list list;
-    if (net->status) return -1;
+    if (net->status) return;
     net->status = status;
     va_start(list, format);
     lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__layers[node->op].name, node->name), end, format, list);
     va_end(list);
-    return -1;
 }
-/* a node with checked inputs, the last one from now on; its shape is that of its first input until the builder says otherwise */
-static lgelu_node *lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error: zeros) */
+static lgelu_node lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
 {
-    lgelu_node *node = net->nodes + net->count;
+    lgelu_node node;
     int k;
-    if (net->status) return NULL;
-    if (net->memory || net->count >= net->capacity) {
-        if (net->memory) lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name);
-        else lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
-        return NULL;
+    memset(&node, 0, sizeof node);
+    lgelu__say(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
+    node.op = op;
+    node.init = net->init;
+    node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
+    node.input[0] = a; node.input[1] = b;
+    node.inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
+    if (net->memory) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the network is already made");
+    if (net->count >= net->capacity) lgelu__refuse(net, &node, LGELU_E_MEMORY, "no room for more than %z nodes", (size_t)net->capacity);
+    for (k = 0; k < node.inputs && !net->status; k++) {
+        const lgelu_node *from = net->nodes + node.input[k];
+        if (node.input[k] < 0 || node.input[k] >= net->count) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
+        else if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
+                 || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1))
+            lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
+        else node.learns |= from->learns;
     }
-    memset(node, 0, sizeof *node);
-    lgelu__say(node->name, node->name + sizeof node->name - 1, "%s%s", net->prefix, name);
-    node->op = op;
-    node->init = net->init;
-    node->deviation = net->deviation > 0 ? net->deviation : 0.02f;
-    node->input[0] = a; node->input[1] = b;
-    node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
-    for (k = 0; k < node->inputs; k++) {
-        const lgelu_node *from = net->nodes + node->input[k];
-        if (node->input[k] < 0 || node->input[k] >= net->count) {
-            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
-            return NULL;
-        }
-        if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
-            || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
-            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
-            return NULL;
-        }
-        node->learns |= from->learns;
-    }
-    if (node->inputs) memcpy(node->shape, net->nodes[a].shape, sizeof node->shape);
-    net->count++;
+    if (node.inputs && !net->status) memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
     return node;
 }
-static int lgelu__last(const lgelu_net *net) { return net->count - 1; }
+static int lgelu__place(lgelu_net *net, const lgelu_node *node)       /* the last node from now on; -1 after an error */
+{
+    if (net->status) return -1;
+    net->nodes[net->count] = *node;
+    return net->count++;
+}
 static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weights = lgelu__times(outputs, inputs);
     node->learns = 1;
     if (!node->weights || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
-    return lgelu__last(net);
+        lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
+    return lgelu__place(net, node);
+}
+static int lgelu__with_biases(lgelu_net *net, lgelu_node *node, size_t biases)
+{
+    node->biases = biases;
+    node->learns = 1;
+    return lgelu__place(net, node);
 }
 static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, size_t columns, size_t channels)
 {
-    lgelu_node *node = lgelu__node(net, op, name, -1, -1);
-    if (!node) return -1;
-    node->shape[0] = rows; node->shape[1] = columns; node->shape[2] = channels;
+    lgelu_node node = lgelu__node(net, op, name, -1, -1);
+    node.shape[0] = rows; node.shape[1] = columns; node.shape[2] = channels;
     if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
-    return lgelu__last(net);
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
 {
@@ -2540,39 +2539,35 @@ LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_
 }
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    size_t inputs;
-    if (!node) return -1;
-    inputs = node->shape[2];
-    node->biases = node->shape[2] = outputs;
-    return lgelu__with_matrix(net, node, outputs, inputs);
+    lgelu_node node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.biases = node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
 }
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
-    if (!node) return -1;
-    if (embedding < 0 || table >= node || table->op != LGELU__EMBEDDING)
-        return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
-    if (table->shape[2] != node->shape[2])
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node->shape[2]);
-    node->shape[2] = table->weights / table->shape[2];
-    node->shares = embedding + 1;
-    node->learns = 1;
-    return lgelu__last(net);
+    if (embedding < 0 || embedding >= net->count || table->op != LGELU__EMBEDDING)
+        lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
+    else if (table->shape[2] != node.shape[2])
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node.shape[2]);
+    else node.shape[2] = table->weights / table->shape[2];
+    node.shares = embedding + 1;
+    node.learns = 1;
+    return lgelu__place(net, &node);
 }
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__GATE, name, x, -1);
-    if (!node) return -1;
-    if ((unsigned)kind > LGELU_GATE_RELU) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "unknown kind");
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) return lgelu__refuse(net, node, LGELU_E_LAMBDA, "λ must be at least 1");
-    if (channels && node->shape[2] > 0xFFFFFF) return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels", node->shape[2]);
-    node->gate = kind;
-    node->lambda0 = lambda;
-    node->hardnesses = channels ? (int)node->shape[2] : 1;
-    node->learns |= kind == LGELU_GATE_LAMBDA;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__GATE, name, x, -1);
+    if ((unsigned)kind > LGELU_GATE_RELU) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "unknown kind");
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) lgelu__refuse(net, &node, LGELU_E_LAMBDA, "λ must be at least 1");
+    if (channels && node.shape[2] > 0xFFFFFF) lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels", node.shape[2]);
+    node.gate = kind;
+    node.lambda0 = lambda;
+    node.hardnesses = channels ? (int)node.shape[2] : 1;
+    node.learns |= kind == LGELU_GATE_LAMBDA;
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
 {
@@ -2582,24 +2577,27 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 {
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
-static lgelu_node *lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
+static lgelu_node lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)        /* two inputs of one shape */
 {
-    lgelu_node *node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                /* refused as no earlier layer */
-    const size_t *p = net->nodes[a < 0 ? 0 : a].shape, *q = net->nodes[b < 0 ? 0 : b].shape;
-    if (!node || !memcmp(p, q, sizeof node->shape)) return node;
-    lgelu__refuse(net, node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z", net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
-    return NULL;
+    lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                 /* refused as no earlier layer */
+    const lgelu_node *p, *q;
+    if (net->status) return node;
+    p = net->nodes + a; q = net->nodes + b;
+    if (memcmp(p->shape, q->shape, sizeof p->shape))
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z",
+                      p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0], q->shape[1], q->shape[2]);
+    return node;
 }
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
-    return lgelu__pair(net, LGELU__ADD, name, a, b) ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__pair(net, LGELU__ADD, name, a, b);
+    return lgelu__place(net, &node);
 }
 static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int target)
 {
-    lgelu_node *node = lgelu__pair(net, op, name, x, target);
-    if (!node) return -1;
-    memset(node->shape, 0, sizeof node->shape);
-    return lgelu__last(net);
+    lgelu_node node = lgelu__pair(net, op, name, x, target);
+    memset(node.shape, 0, sizeof node.shape);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
@@ -2611,153 +2609,133 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
 }
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
-    lgelu_node *node;
+    lgelu_node node;
     if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
-    if (!(node = lgelu__node(net, LGELU__DROPOUT, name, x, -1))) return -1;
-    if (!(rate > 0 && rate < 1)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
-    node->rate = rate;
-    return lgelu__last(net);
+    node = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
+    if (!(rate > 0 && rate < 1)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
+    node.rate = rate;
+    return lgelu__place(net, &node);
 }
 
 /* ---- pictures ---- */
 /* a node with a square window (NULL: the whole picture), whose shape is what comes out */
-static lgelu_node *lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
+static lgelu_node lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
 {
-    lgelu_node *node = lgelu__node(net, op, name, x, -1);
-    size_t window[2], d;
-    if (!node) return NULL;
-    window[0] = kernel ? kernel[0] : node->shape[0]; window[1] = kernel ? kernel[0] : node->shape[1];
-    node->stride = stride; node->padding = padding; node->groups = 1;
+    lgelu_node node = lgelu__node(net, op, name, x, -1);
+    size_t d;
+    node.stride = stride; node.padding = padding; node.groups = 1;
     for (d = 0; d < 2; d++) {
-        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
-            lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window[d], stride, padding, node->shape[d]);
-            return NULL;
-        }
-        node->window[d] = window[d];
-        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
+        const size_t window = kernel ? *kernel : node.shape[d], pixels = node.shape[d] + 2 * padding;
+        node.window[d] = window;
+        if (window && stride && window <= 65535 && padding < window && pixels >= window) node.shape[d] = (pixels - window) / stride + 1;
+        else lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window, stride, padding, node.shape[d]);
     }
     return node;
 }
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
 {
-    lgelu_node *node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
-    size_t in;
-    if (!node) return -1;
-    in = node->shape[2];
+    lgelu_node node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
+    const size_t in = node.shape[2];
     if (!groups || !outputs || in % groups || outputs % groups)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
     if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
-    node->groups = groups;
-    node->shape[2] = outputs;
-    node->biases = bias ? outputs : 0;
-    return lgelu__with_matrix(net, node, outputs, lgelu__times(kernel * kernel, in / groups));
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
+    node.groups = groups;
+    node.shape[2] = outputs;
+    node.biases = bias ? outputs : 0;
+    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(kernel * kernel, in / groups) : 0);
 }
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
-    if (!node) return -1;
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
-    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
-    node->momentum = momentum;
-    node->eps = eps;
-    node->learns = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
+    node.momentum = momentum;
+    node.eps = eps;
+    node.states = 2 * node.shape[2];                                  /* means, then variances */
+    return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* factors, then constants */
 }
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
-    lgelu_node *node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
-    if (node && (kernel > 15 || 2 * padding > kernel))
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
-    return node ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
+    if (kernel > 15 || 2 * padding > kernel) lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
-    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding) ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
-    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0) ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__VIEW, name, x, -1);
-    if (!node) return -1;
-    node->shape[2] *= node->shape[0] * node->shape[1];
-    node->shape[0] = node->shape[1] = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__VIEW, name, x, -1);
+    node.shape[2] = lgelu__size(&node);
+    node.shape[0] = node.shape[1] = 1;
+    return lgelu__place(net, &node);
 }
 
 /* ---- tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
-    size_t words;
-    if (!node) return -1;
-    words = node->shape[2];
-    node->shape[2] = channels;
-    return lgelu__with_matrix(net, node, words, channels);
+    lgelu_node node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    const size_t words = node.shape[2];
+    node.shape[2] = channels;
+    return lgelu__with_matrix(net, &node, words, channels);
 }
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__POSITION, name, x, -1);
-    return node ? lgelu__with_matrix(net, node, node->shape[0] * node->shape[1], node->shape[2]) : -1;
+    lgelu_node node = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
 }
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
-    if (!node) return -1;
-    node->biases = 2 * node->shape[2];                                /* gains, then shifts: neither decays */
-    node->learns = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* gains, then shifts: neither decays */
 }
-static int lgelu__one_row(lgelu_net *net, const lgelu_node *node)
+static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
 {
-    return node->shape[0] == 1 ? lgelu__last(net) : lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
+    if (node->shape[0] != 1) lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
 }
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
-    if (!node) return -1;
-    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node->shape[2]);
-    node->shape[2] /= 3;
-    node->option[0] = heads; node->option[1] = causal != 0;
-    return lgelu__one_row(net, node);
+    lgelu_node node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads)
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node.shape[2]);
+    lgelu__one_row(net, &node);
+    node.shape[2] /= 3;
+    node.option[0] = heads; node.option[1] = causal != 0;
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
-    size_t *s;
-    if (!node) return -1;
-    s = node->shape;
-    if (!side || s[0] % side || s[1] % side)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
-    s[2] *= side * side;
-    s[1] = s[0] / side * (s[1] / side);
+    lgelu_node node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    size_t *s = node.shape;
+    if (!side || s[0] % side || s[1] % side) lgelu__refuse(net, &node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
+    else s[1] = s[0] / side * (s[1] / side);
     s[0] = 1;
-    node->option[0] = side;
-    return lgelu__last(net);
+    s[2] *= side * side;
+    node.option[0] = side;
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
-    if (!node) return -1;
-    node->shape[1]++;
-    node->biases = node->shape[2];
-    node->learns = 1;
-    return lgelu__one_row(net, node);
+    lgelu_node node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    lgelu__one_row(net, &node);
+    node.shape[1]++;
+    return lgelu__with_biases(net, &node, node.shape[2]);
 }
 LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__TAKE, name, x, -1);
-    size_t tokens;
-    if (!node) return -1;
-    tokens = node->shape[0] * node->shape[1];
-    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
-    node->option[0] = first; node->option[1] = count;
-    node->shape[0] = node->shape[1] = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    const size_t tokens = node.shape[0] * node.shape[1];
+    if (!count || first >= tokens || count > tokens - first) lgelu__refuse(net, &node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
+    node.option[0] = first; node.option[1] = count;
+    node.shape[0] = node.shape[1] = 1;
+    return lgelu__place(net, &node);
 }
 
 /* ---- whole networks ---- */
