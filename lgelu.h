@@ -2846,86 +2846,88 @@ static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1;
 }
-/* may x's gradient be that of its last reader j, which passes it on unchanged? Nobody may write to it before all who share it
-   have read it: x's next writer comes after the other input's backward. */
-static int lgelu__lends(const lgelu_net *net, int i, int j, int below)
+/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1: none);
+   when it is read for the last time; whether a gradient has to be added to another by way of scratch */
+typedef struct { int inputs, layers, first, last, below, until, scratch; } lgelu__readers;
+static lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
-    const lgelu_node *to = net->nodes + j;
-    int other = to->input[to->input[0] == i];
-    if (!(lgelu__layers[to->op].traits & LGELU__PASSES) || to->lent != j || !to->buffer[LGELU__GRADIENT].bytes) return 0;
-    return to->inputs < 2 || (other != i && other > below);
+    lgelu__readers r;
+    int j, k;
+    memset(&r, 0, sizeof r);
+    r.first = r.last = r.until = i; r.below = -1;
+    for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
+        const int op = net->nodes[j].op, back = 2 * net->count - 1 - j;
+        const int use = mode == LGELU_GENERATE && op == LGELU__ATTENTION ? 2 * net->count : mode == LGELU_TRAIN && (lgelu__layers[op].traits & LGELU__KEEPS) ? back : j;
+        if (use > r.until) r.until = use;
+        if (r.inputs) { r.below = r.last; r.scratch |= r.last == j || !(lgelu__layers[net->nodes[r.last].op].traits & LGELU__ADDS); }
+        else r.first = j;
+        r.last = j;
+        r.inputs++;
+        r.layers += op < LGELU__CROSS_ENTROPY;
+    }
+    return r;
 }
 static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the value of node i */
 {
     const lgelu_node *x = net->nodes + net->nodes[i].host;
     return x->op == LGELU__INPUT || x->buffer[LGELU__VALUE].to >= until;
 }
-static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_mode mode)
+/* Never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and again in the backward, of values
+   that stay for that in any case; large logits by their loss, if whoever writes their matrix's gradient first is the last to share it. */
+static int lgelu__absorbed(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
 {
-    int i = (int)(node - net->nodes), n = net->count, end = 2 * n, train = mode == LGELU_TRAIN, j, k;
-    int last = i, writes = end, written = i, readers = 0, writers = 0, reader = i, below = -1, scratch = 0, loss = 0, x;
-    size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
-    size_t (*aux)(const lgelu_net *, const lgelu_node *, size_t) = lgelu__layers[node->op].aux;
-    for (j = i + 1; j < n; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
-        unsigned traits = lgelu__layers[net->nodes[j].op].traits;
-        int back = end - 1 - j, use = train && (traits & LGELU__KEEPS) ? back : j;
-        if (use > last) last = use;
-        if (back < writes) writes = back;
-        if (back > written) written = back;
-        readers += net->nodes[j].op < LGELU__CROSS_ENTROPY;
-        if (!k) loss = net->nodes[j].op;
-        writers++;
-        below = reader;                                               /* the last reader but one */
-        reader = j;
-    }
-    if (mode == LGELU_GENERATE) for (j = i + 1; j < n; j++) if (net->nodes[j].op == LGELU__ATTENTION && net->nodes[j].input[0] == i) last = end;
-    for (j = i + 1; j < reader; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i)
-        scratch |= !(lgelu__layers[net->nodes[j].op].traits & LGELU__ADDS);
-    scratch |= below == reader;                                       /* x + x */
-    lgelu__live(&node->buffer[LGELU__VALUE], bytes, last == end ? 0 : i, readers ? last : end); /* results stay readable */
-    node->host = node->lent = i;
-    x = node->inputs ? net->nodes[node->input[0]].host : i;
-    node->absorbed = node->op == LGELU__BATCH_NORM && writers == 1 && (lgelu__layers[net->nodes[reader].op].traits & LGELU__ABSORBS)
-                  && node->shape[2] <= LGELU__GATE_ROOM;
-    /* a sum that a gate alone reads, of values that stay for the backward in any case, is computed there and again in the backward */
-    if (node->op == LGELU__ADD && train && writers == 1 && net->nodes[reader].op == LGELU__GATE && node->shape[2] <= LGELU__GATE_ROOM
-        && lgelu__stays(net, node->input[0], end - 1 - reader) && lgelu__stays(net, node->input[1], end - 1 - reader)) {
-        node->absorbed = 1;
-        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
-    } else if (node->op == LGELU__VIEW || node->absorbed
-        || ((lgelu__layers[node->op].traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU__LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i)) {
-        lgelu_buffer *b = &net->nodes[x].buffer[LGELU__VALUE];
-        node->host = x;
-        if (b->to < node->buffer[LGELU__VALUE].to) b->to = node->buffer[LGELU__VALUE].to;
-        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
-    }
-    for (j = i + 1; node->shares && j < n; j++) if (net->nodes[j].shares == node->shares) readers++;      /* whoever writes a gradient first must be the last */
-    if (node->op == LGELU__LINEAR && train && writers == 1 && !readers && loss == LGELU__CROSS_ENTROPY && bytes > LGELU__LARGE) {
-        node->absorbed = 1;
-        writers = 0;
-        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
-    }
-    lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train && node->learns ? end - 1 - i : last < end ? last : i);
-    train = train && node->learns;
-    if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
-    lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
-    lgelu__live(&node->buffer[LGELU__SCRATCH], train && scratch ? bytes : 0, writes, written);
-    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[x = node->input[0]].absorbed)
-        lgelu__live(&node->buffer[LGELU__SCRATCH], LGELU__PART * net->nodes[x].shape[2] * sizeof(float), i, end - 1 - i);
+    const int reader = net->nodes[r->last].op, back = 2 * net->count - 1 - r->last, fits = node->shape[2] <= LGELU__GATE_ROOM;
+    const lgelu_node *other = node + 1;
+    if (r->inputs != 1) return 0;
+    if (node->op == LGELU__BATCH_NORM) return fits && (lgelu__layers[reader].traits & LGELU__ABSORBS);
+    if (node->op == LGELU__ADD)
+        return fits && train && reader == LGELU__GATE && lgelu__stays(net, node->input[0], back) && lgelu__stays(net, node->input[1], back);
+    if (node->op != LGELU__LINEAR || !train || reader != LGELU__CROSS_ENTROPY || bytes <= LGELU__LARGE) return 0;
+    while (other < net->nodes + net->count && (!node->shares || other->shares != node->shares)) other++;
+    return other == net->nodes + net->count;
 }
-static void lgelu__lend(lgelu_net *net)                               /* gradients that need no buffer of their own, from the last node up */
+static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
-    int i, j, k;
+    lgelu_node *node = net->nodes + i;
+    lgelu_buffer *b = node->buffer;
+    const lgelu__readers r = lgelu__readers_of(net, i, mode);
+    const int end = 2 * net->count, back = end - 1 - i, learns = mode == LGELU_TRAIN && node->learns, x = node->inputs ? net->nodes[node->input[0]].host : i;
+    const size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
+    const lgelu__layer *layer = lgelu__layers + node->op;
+    int hosted, writers;
+    node->host = node->lent = i;
+    node->absorbed = lgelu__absorbed(net, node, &r, bytes, mode == LGELU_TRAIN);
+    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, r.layers ? r.until : end);          /* results stay readable */
+    hosted = node->op == LGELU__VIEW || (node->op == LGELU__BATCH_NORM && node->absorbed)
+          || (!node->absorbed && (layer->traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU__LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i);
+    if (hosted) {
+        int *to = &net->nodes[x].buffer[LGELU__VALUE].to;
+        node->host = x;
+        if (*to < b[LGELU__VALUE].to) *to = b[LGELU__VALUE].to;
+    }
+    if (hosted || node->absorbed) lgelu__live(b + LGELU__VALUE, 0, i, i);
+    lgelu__live(b + LGELU__AUX, layer->aux ? layer->aux(net, node, batch) : 0, i, learns ? back : r.until < end ? r.until : i);
+    writers = learns && r.inputs && node->op < LGELU__CROSS_ENTROPY && !(node->op == LGELU__LINEAR && node->absorbed);
+    lgelu__live(b + LGELU__GRADIENT, writers ? bytes : 0, end - 1 - r.last, back);
+    lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last, end - 1 - r.first);
+    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[node->input[0]].absorbed)
+        lgelu__live(b + LGELU__SCRATCH, LGELU__PART * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
+}
+/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on unchanged. Nobody
+   may write to it before all who share it have read it: x's next writer comes after the other input's backward. */
+static void lgelu__lend(lgelu_net *net)
+{
+    int i;
     for (i = net->count - 1; i >= 0; i--) {
-        lgelu_node *node = net->nodes + i;
-        int reader = -1, below = -1;
-        lgelu_buffer *b;
-        for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) { below = reader; reader = j; }
-        if (reader < 0 || !node->buffer[LGELU__GRADIENT].bytes || !lgelu__lends(net, i, reader, below)) continue;
-        b = &net->nodes[reader].buffer[LGELU__GRADIENT];
-        node->lent = reader;
-        if (b->to < node->buffer[LGELU__GRADIENT].to) b->to = node->buffer[LGELU__GRADIENT].to;
-        node->buffer[LGELU__GRADIENT].bytes = 0;
+        const lgelu__readers r = lgelu__readers_of(net, i, LGELU_TRAIN);
+        lgelu_node *to = net->nodes + r.last;
+        lgelu_buffer *own = net->nodes[i].buffer + LGELU__GRADIENT, *b = to->buffer + LGELU__GRADIENT;
+        const int other = to->input[to->input[0] == i];
+        if (!r.inputs || !own->bytes || !b->bytes || !(lgelu__layers[to->op].traits & LGELU__PASSES) || to->lent != r.last
+            || (to->inputs == 2 && (other == i || other <= r.below))) continue;
+        net->nodes[i].lent = r.last;
+        if (b->to < own->to) b->to = own->to;
+        own->bytes = 0;
     }
 }
 static lgelu_buffer *lgelu__largest(const lgelu_net *net)             /* of those without a place; NULL when all have one */
@@ -2943,7 +2945,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     lgelu_buffer *b;
     size_t top = 0;
     int i, k, moved;
-    for (i = 0; i < net->count; i++) lgelu__lives(net, net->nodes + i, batch, mode);
+    for (i = 0; i < net->count; i++) lgelu__lives(net, i, batch, mode);
     if (mode == LGELU_TRAIN) lgelu__lend(net);
     while ((b = lgelu__largest(net)) != NULL) {
         size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
@@ -3411,15 +3413,14 @@ LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_G
 /* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases, itself a view */
 LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
 {
-    int i, j, k;
+    int i;
     size_t c, o;
     if (net->status) return net->status;
     if (!net->memory || net->mode != LGELU_INFER) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
-        int readers = 0;
-        for (j = 0; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) readers += net->nodes + net->nodes[j].input[k] == conv;
-        if (norm->op != LGELU__BATCH_NORM || conv->op != LGELU__CONV || readers != 1 || norm->host != conv->host) continue;
+        if (norm->op != LGELU__BATCH_NORM || conv->op != LGELU__CONV || norm->host != conv->host
+            || lgelu__readers_of(net, norm->input[0], LGELU_INFER).inputs != 1) continue;
         for (c = 0; c < norm->shape[2]; c++) {
             float *gamma = net->w + norm->bias + c, *beta = gamma + norm->shape[2], *row = net->w + conv->weight + c * (conv->weights / norm->shape[2]);
             const float *running = net->state + norm->state + c;
