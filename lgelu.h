@@ -1167,15 +1167,18 @@ typedef struct {
     unsigned traits;
 } lgelu__layer;
 
-/* ---- texts: %s a text, %z a size_t, %d a long; cut at end, which becomes the closing 0 at the latest ---- */
+/* ---- texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end, which becomes the
+   closing 0 at the latest ---- */
 static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
         char digit[24], *d = digit + sizeof digit - 1;
         const char *text;
+        size_t width = 0, length;
         if (*format != '%') { *p++ = *format; continue; }
         *d = 0;
-        if (*++format == 's') text = va_arg(list, const char *);
+        while (*++format >= '0' && *format <= '9') width = width * 10 + (size_t)(*format - '0');
+        if (*format == 's') text = va_arg(list, const char *);
         else {
             long  n = *format == 'd' ? va_arg(list, long) : 0;
             size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
@@ -1183,7 +1186,10 @@ static char *lgelu__format(char *p, const char *end, const char *format, va_list
             if (n < 0) *--d = '-';
             text = d;
         }
+        length = strlen(text);
+        for (; *format != 's' && length < width && p < end; width--) *p++ = ' ';
         while (*text && p < end) *p++ = *text++;
+        for (; length < width && p < end; width--) *p++ = ' ';
     }
     *p = 0;
     return p;
@@ -3452,36 +3458,29 @@ static size_t lgelu__matrix_rows(const lgelu_node *node)
 }
 static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 {
-    static const char suffix[14][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v",
-                                         ".s", ".s.m", ".s.v", ".lambda", ".lambda0", "", ".running_mean", ".running_var" };
-    const lgelu_node *node = net->nodes + k / 14;
-    float *array[14];
-    size_t n;
-    int kind = k % 14;
-    if (k / 14 >= net->count) return 0;
-    array[0] = net->w; array[1] = net->m; array[2] = net->v; array[3] = net->w; array[4] = net->m; array[5] = net->v;
-    array[6] = net->s; array[7] = net->s_m; array[8] = net->s_v; array[9] = net->lambda; array[10] = net->lambda0; array[11] = NULL;
-    array[12] = array[13] = net->state;
-    n = kind < 3 ? node->weights : kind < 6 ? node->biases : (size_t)node->hardnesses;
+    static const char suffix[15][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v", ".s", ".s.m", ".s.v",
+                                         ".lambda", ".lambda0", "", ".running_mean", ".running_var", "" };
+    enum { WEIGHT, BIAS, S, LAMBDA, RUNNING };
+    float *const array[15] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
+                               net->lambda, net->lambda0, NULL, net->state, net->state, NULL };
+    const lgelu_node *node = net->nodes + k / 15;
+    const int kind = k % 15, of = kind / 3, normalises = node->op == LGELU__LAYER_NORM || node->op == LGELU__BATCH_NORM;
+    size_t n = (size_t)node->hardnesses, first = (size_t)node->hardness;
+    if (k / 15 >= net->count) return 0;
+    if (of == WEIGHT) { n = node->weights; first = node->weight; }
+    if (of == BIAS)   { n = node->biases;  first = node->bias; }
+    if (of == RUNNING || (normalises && of <= BIAS)) {                /* factors and constants, means and variances are one array each */
+        n = of == RUNNING ? node->states / 2 : node->shape[2];
+        first = of == RUNNING ? node->state + (size_t)(kind % 3) * n : node->bias + (size_t)of * n;
+    }
     memset(t, 0, sizeof *t);
     t->node = node;
     t->suffix = suffix[kind];
-    t->data = array[kind] && n ? array[kind] + (kind < 3 ? node->weight : kind < 6 ? node->bias : (size_t)node->hardness) : NULL;
-    t->dims = kind < 3 ? 2 : 1;
-    t->shape[0] = kind < 3 ? lgelu__matrix_rows(node) : n;
-    t->shape[1] = kind < 3 && n ? n / lgelu__matrix_rows(node) : 1;
-    t->required = kind == 0 || kind == 3 || kind > 11;
-    if (node->states && (kind < 6 || kind > 11)) {                    /* its factors and constants, its means and variances are one array each */
-        n = node->shape[2];
-        t->data = array[kind] ? array[kind] + (kind < 6 ? node->bias : node->state) + (kind % 6 < 3 && kind != 12 ? 0 : n) : NULL;
-        if (kind > 11) t->data = array[kind] + node->state + (kind == 13 ? n : 0);
-        t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
-    } else if (kind > 11) t->data = NULL;
-    if (node->op == LGELU__LAYER_NORM && kind < 6) {                  /* gains go by the name of weights */
-        n = node->shape[2];
-        t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
-        t->data = array[kind] ? array[kind] + node->bias + (kind < 3 ? 0 : n) : NULL;
-    }
+    t->data = array[kind] && n ? array[kind] + first : NULL;
+    t->dims = of == WEIGHT && !normalises ? 2 : 1;
+    t->shape[0] = t->dims == 2 ? lgelu__matrix_rows(node) : n;
+    t->shape[1] = t->dims == 2 && n ? n / t->shape[0] : 1;
+    t->required = kind == 0 || kind == 3 || of == RUNNING;
     return 1;
 }
 static const char *lgelu__gate_names(int kind)
@@ -3490,12 +3489,11 @@ static const char *lgelu__gate_names(int kind)
     return name[kind];
 }
 
-/* prefix and name as they stand in a file */
-static const char *lgelu__key(char key[64], const char *prefix, const char *name)
+/* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
+enum { LGELU__KEY = 80 };
+static const char *lgelu__key(char *key, const char *prefix, const char *name, const char *suffix)
 {
-    size_t n = strlen(prefix);
-    memcpy(key, prefix, n);
-    memcpy(key + n, name, strlen(name) + 1);
+    lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
     return key;
 }
 
@@ -3519,92 +3517,79 @@ static void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
     if (out->write && !out->failed && bytes) out->failed = out->write(out->user, data, bytes);
     out->bytes += bytes;
 }
-static void lgelu__put_text(lgelu__out *out, const char *text) { lgelu__put(out, text, strlen(text)); }
-static void lgelu__put_number(lgelu__out *out, size_t n)
+static void lgelu__print(lgelu__out *out, const char *format, ...)    /* at most 255 bytes */
 {
-    char digit[24], *d = digit + sizeof digit;
-    do { *--d = (char)('0' + n % 10); n /= 10; } while (n);
-    lgelu__put(out, d, (size_t)(digit + sizeof digit - d));
+    char text[256];
+    va_list list;
+    va_start(list, format);
+    lgelu__put(out, text, (size_t)(lgelu__format(text, text + sizeof text - 1, format, list) - text));
+    va_end(list);
 }
 static void lgelu__put_string(lgelu__out *out, const char *text)
 {
-    lgelu__put_text(out, "\"");
+    lgelu__put(out, "\"", 1);
     for (; *text; text++) {
         static const char hex[] = "0123456789abcdef";
         unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') { lgelu__put_text(out, "\\"); lgelu__put(out, text, 1); }
-        else if (c < 32) { lgelu__put_text(out, "\\u00"); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1); }
-        else lgelu__put(out, text, 1);
+        if (c < 32) { lgelu__put(out, "\\u00", 4); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1); continue; }
+        if (c == '"' || c == '\\') lgelu__put(out, "\\", 1);
+        lgelu__put(out, text, 1);
     }
-    lgelu__put_text(out, "\"");
-}
-static void lgelu__put_pair(lgelu__out *out, const char *key, const char *value)
-{
-    lgelu__put_string(out, key);
-    lgelu__put_text(out, ":");
-    lgelu__put_string(out, value);
+    lgelu__put(out, "\"", 1);
 }
 static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs)
 {
-    size_t at = 0;
+    size_t at = 0, end;
     lgelu__tensor t;
-    char key[64];
     int i, k;
-    lgelu__put_text(out, "{\"__metadata__\":{");
-    lgelu__put_pair(out, "format", "lgelu");
+    lgelu__print(out, "{\"__metadata__\":{\"format\":\"lgelu\"");
     for (k = 0; k < parts; k++) {
         const lgelu_net *net = part[k].net;
-        lgelu__put_text(out, ",");
-        lgelu__put_string(out, lgelu__key(key, part[k].prefix, "step"));
-        lgelu__put_text(out, ":\"");
-        lgelu__put_number(out, (size_t)net->step);
-        lgelu__put_text(out, "\"");
-        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE) {
-            lgelu__put_text(out, ",");
-            lgelu__put_pair(out, lgelu__key(key, part[k].prefix, net->nodes[i].name), lgelu__gate_names((int)net->nodes[i].gate));
-        }
+        lgelu__print(out, ",\"%sstep\":\"%d\"", part[k].prefix, net->step);
+        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE)
+            lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name, lgelu__gate_names((int)net->nodes[i].gate));
     }
     for (i = 0; i < pairs; i++) {
-        lgelu__put_text(out, ",");
-        lgelu__put_pair(out, metadata[i][0], metadata[i][1]);
+        lgelu__print(out, ",");
+        lgelu__put_string(out, metadata[i][0]);
+        lgelu__print(out, ":");
+        lgelu__put_string(out, metadata[i][1]);
     }
-    lgelu__put_text(out, "}");
+    lgelu__print(out, "}");
     for (i = 0; i < parts; i++) for (k = 0; lgelu__tensor_at(part[i].net, k, &t); k++) if (t.data) {
-        lgelu__put_text(out, ",\"");
-        lgelu__put_text(out, lgelu__key(key, part[i].prefix, t.node->name));
-        lgelu__put_text(out, t.suffix);
-        lgelu__put_text(out, "\":{\"dtype\":\"F32\",\"shape\":[");
-        lgelu__put_number(out, t.shape[0]);
-        if (t.dims > 1) { lgelu__put_text(out, ","); lgelu__put_number(out, t.shape[1]); }
-        lgelu__put_text(out, "],\"data_offsets\":[");
-        lgelu__put_number(out, at);
-        at += t.shape[0] * t.shape[1] * sizeof(float);
-        lgelu__put_text(out, ",");
-        lgelu__put_number(out, at);
-        lgelu__put_text(out, "]}");
+        lgelu__print(out, ",\"%s%s%s\":{\"dtype\":\"F32\",\"shape\":[%z", part[i].prefix, t.node->name, t.suffix, t.shape[0]);
+        if (t.dims > 1) lgelu__print(out, ",%z", t.shape[1]);
+        end = at + t.shape[0] * t.shape[1] * sizeof(float);
+        lgelu__print(out, "],\"data_offsets\":[%z,%z]}", at, end);
+        at = end;
     }
-    lgelu__put_text(out, "}");
+    lgelu__print(out, "}");
 }
 /* a message without the sticky status: the network itself is unharmed */
 #define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
+static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const char *what)
+{
+    int p;
+    for (p = 0; p < parts; p++) {
+        if (part[p].net->status) return part[p].net->status;
+        if (!part[p].net->memory) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "a network must be made before it is %s", what);
+        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
+    }
+    return LGELU_OK;
+}
 /* names that can stand in a file, and each but once */
 static lgelu_status lgelu__check_names(const lgelu_part *part, int parts)
 {
-    lgelu_net *first = part->net;
-    char key[64], other[64];
+    char key[LGELU__KEY], other[LGELU__KEY];
     const char *c;
     int p, q, i, j;
-    for (p = 0; p < parts; p++) {
-        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is saved");
-        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
-        for (i = 0; i < part[p].net->count; i++) {
-            for (c = lgelu__key(key, part[p].prefix, part[p].net->nodes[i].name); *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
-                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", key);
-            for (q = 0; q <= p; q++) for (j = 0; j < (q < p ? part[q].net->count : i); j++)
-                if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name)))
-                    return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
-        }
+    for (p = 0; p < parts; p++) for (i = 0; i < part[p].net->count; i++) {
+        for (c = lgelu__key(key, part[p].prefix, part[p].net->nodes[i].name, ""); *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
+            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", key);
+        for (q = 0; q <= p; q++) for (j = 0; j < (q < p ? part[q].net->count : i); j++)
+            if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, "")))
+                return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
     }
     return LGELU_OK;
 }
@@ -3616,8 +3601,8 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const
     unsigned char head[256];
     size_t i, j, n;
     int k, p;
-    for (p = 0; p < parts; p++) if (part[p].net->status) return part[p].net->status;
-    status = lgelu__check_names(part, parts);
+    status = lgelu__check_parts(part, parts, "saved");
+    if (!status) status = lgelu__check_names(part, parts);
     if (status) return status;
     for (k = 0; k < 2 * pairs; k++)                                    /* or the file could not be read again */
         if (lgelu__utf8((const unsigned char *)metadata[k / 2][k % 2], strlen(metadata[k / 2][k % 2])) < strlen(metadata[k / 2][k % 2]))
@@ -3647,19 +3632,6 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
     return lgelu_parts_save(&part, 1, metadata, pairs, write, user);
 }
 
-static void lgelu__put_column(lgelu__out *out, const char *text, size_t n, int width)   /* a text, or with NULL a number, padded left */
-{
-    lgelu__out measure;
-    memset(&measure, 0, sizeof measure);
-    if (text) {
-        lgelu__put_text(out, text);
-        for (n = strlen(text); n < (size_t)width; n++) lgelu__put_text(out, " ");
-        return;
-    }
-    lgelu__put_number(&measure, n);
-    for (; measure.bytes < (size_t)width; measure.bytes++) lgelu__put_text(out, " ");
-    lgelu__put_number(out, n);
-}
 LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user)
 {
     lgelu__out out;
@@ -3668,27 +3640,19 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     if (net->status) return net->status;
     memset(&out, 0, sizeof out);
     out.write = write; out.user = user;
-    lgelu__put_text(&out, "layer            kind                     shape   parameters        value     gradient        other  (bytes @ place)\n");
+    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient        other  (bytes @ place)\n");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        lgelu__put_column(&out, node->name, 0, 17);
-        lgelu__put_column(&out, lgelu__layers[node->op].name, 0, 18);
-        for (k = 0; k < 3; k++) { lgelu__put_column(&out, NULL, node->shape[k], k < 2 ? 3 : 5); if (k < 2) lgelu__put_text(&out, "x"); }
-        lgelu__put_column(&out, NULL, node->weights + node->biases + (size_t)node->hardnesses, 13);
+        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu__layers[node->op].name, node->shape[0], node->shape[1], node->shape[2],
+                     node->weights + node->biases + (size_t)node->hardnesses);
         for (k = 0; k < 3; k++) {
-            lgelu__put_column(&out, NULL, node->buffer[k].bytes, 11);
-            if (!node->buffer[k].bytes) continue;
-            lgelu__put_text(&out, "@");
-            lgelu__put_number(&out, node->buffer[k].at);
+            lgelu__print(&out, "%11z", node->buffer[k].bytes);
+            if (node->buffer[k].bytes) lgelu__print(&out, "@%z", node->buffer[k].at);
         }
         for (k = 0; k < 4; k++) shared += node->buffer[k].bytes;
-        lgelu__put_text(&out, "\n");
+        lgelu__print(&out, "\n");
     }
-    lgelu__put_text(&out, "parameters ");       lgelu__put_number(&out, net->parameters);
-    lgelu__put_text(&out, ", hardnesses ");     lgelu__put_number(&out, (size_t)net->hardnesses);
-    lgelu__put_text(&out, ", buffers ");        lgelu__put_number(&out, shared);
-    lgelu__put_text(&out, " bytes sharing ");   lgelu__put_number(&out, net->arena_bytes);
-    lgelu__put_text(&out, "\n");
+    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n", net->parameters, (size_t)net->hardnesses, shared, net->arena_bytes);
     return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written") : LGELU_OK;
 }
 
@@ -3698,7 +3662,7 @@ typedef struct { const unsigned char *p; size_t at, end; const char *wrong; } lg
 static int lgelu__wrong(lgelu__json *j, const char *what) { if (!j->wrong) j->wrong = what; return 0; }
 static int lgelu__peek(lgelu__json *j)
 {
-    while (j->at < j->end && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t' || j->p[j->at] == '\r')) j->at++;
+    while (j->at < j->end && !j->wrong && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t' || j->p[j->at] == '\r')) j->at++;
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
 static int lgelu__take(lgelu__json *j, int c)
@@ -3744,39 +3708,41 @@ static size_t lgelu__dtype(const lgelu__json *j, size_t text, size_t bytes)
     for (k = 0; k < 15; k++) if (lgelu__is(j, text, bytes, name[k])) return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
     return 0;
 }
+/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts them, from 0 */
+static int lgelu__member(lgelu__json *j, size_t *n, size_t *text, size_t *bytes)
+{
+    if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__take(j, '}')) return 0; }
+    else if (!lgelu__take(j, ',')) { lgelu__need(j, '}', "expected '}'"); return 0; }
+    return lgelu__string(j, text, bytes) && lgelu__need(j, ':', "expected ':'");
+}
 /* {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each once */
 static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
 {
-    size_t text, bytes, n, count = 1, size = 0;
+    size_t text, bytes, n, count = 1, size = 0, members = 0;
     int seen = 0;
-    if (!lgelu__need(j, '{', "expected a tensor's description")) return 0;
-    do {
-        if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'")) return 0;
-        if (lgelu__is(j, text, bytes, "dtype") && !(seen & 1)) {
-            seen |= 1;
+    if (lgelu__peek(j) != '{') return lgelu__wrong(j, "expected a tensor's description");
+    while (lgelu__member(j, &members, &text, &bytes)) {
+        const int key = lgelu__is(j, text, bytes, "dtype") ? 1 : lgelu__is(j, text, bytes, "shape") ? 2 : lgelu__is(j, text, bytes, "data_offsets") ? 4 : 0;
+        if (!key || (seen & key)) return lgelu__wrong(j, "unknown or repeated key");
+        seen |= key;
+        if (key == 1) {
             if (!lgelu__string(j, &text, &bytes)) return 0;
             if (!(size = lgelu__dtype(j, text, bytes))) return lgelu__wrong(j, "unknown dtype");
             e->f32 = lgelu__is(j, text, bytes, "F32");
-        } else if (lgelu__is(j, text, bytes, "shape") && !(seen & 2)) {
-            seen |= 2;
-            if (!lgelu__need(j, '[', "expected a shape")) return 0;
-            if (!lgelu__take(j, ']')) {
-                do {
-                    if (!lgelu__number(j, &n)) return 0;
-                    if (e->dims < 2) e->shape[e->dims] = n;
-                    e->dims++;
-                    if (n && count > (size_t)-1 / n) return lgelu__wrong(j, "the shape overflows");
-                    count *= n;
-                } while (lgelu__take(j, ','));
-                if (!lgelu__need(j, ']', "expected ']'")) return 0;
-            }
-        } else if (lgelu__is(j, text, bytes, "data_offsets") && !(seen & 4)) {
-            seen |= 4;
-            if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from) || !lgelu__need(j, ',', "expected two offsets")
-                || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
-        } else return lgelu__wrong(j, "unknown or repeated key");
-    } while (lgelu__take(j, ','));
-    if (!lgelu__need(j, '}', "expected '}'")) return 0;
+        } else if (key == 2) {
+            if (!lgelu__need(j, '[', "expected a shape") || lgelu__take(j, ']')) continue;
+            do {
+                if (!lgelu__number(j, &n)) return 0;
+                if (e->dims < 2) e->shape[e->dims] = n;
+                e->dims++;
+                if (n && count > (size_t)-1 / n) return lgelu__wrong(j, "the shape overflows");
+                count *= n;
+            } while (lgelu__take(j, ','));
+            if (!lgelu__need(j, ']', "expected ']'")) return 0;
+        } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from) || !lgelu__need(j, ',', "expected two offsets")
+                   || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
+    }
+    if (j->wrong) return 0;
     if (seen != 7) return lgelu__wrong(j, "a tensor needs dtype, shape and data_offsets");
     if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size) return lgelu__wrong(j, "offsets and shape disagree");
     return 1;
@@ -3802,36 +3768,22 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
 /* Walks the header: fills entries, or, with entries NULL, looks the metadata key up and gives where its value stands. */
 static int lgelu__walk(lgelu__json *j, lgelu__entry *entry, size_t capacity, size_t *count, const char *key, size_t *value, size_t *value_bytes)
 {
-    size_t text, bytes, at, n;
-    int seen = 0;
+    size_t text, bytes, at, n, members = 0, pairs = 0;
     *count = 0;
-    if (!lgelu__need(j, '{', "expected '{'")) return 0;
-    if (!lgelu__take(j, '}')) {
-        do {
-            if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'")) return 0;
-            if (lgelu__is(j, text, bytes, "__metadata__")) {
-                if (seen++) return lgelu__wrong(j, "a second __metadata__");
-                if (!lgelu__need(j, '{', "expected '{'")) return 0;
-                if (!lgelu__take(j, '}')) {
-                    do {
-                        if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'") || !lgelu__string(j, &at, &n)) return 0;
-                        if (key && lgelu__is(j, text, bytes, key)) { *value = at; *value_bytes = n; *count = 1; }
-                    } while (lgelu__take(j, ','));
-                    if (!lgelu__need(j, '}', "expected '}'")) return 0;
-                }
-            } else {
-                lgelu__entry e;
-                memset(&e, 0, sizeof e);
-                e.name = text; e.name_bytes = bytes;
-                if (memchr(j->p + text, '\\', bytes)) { j->at = text; return lgelu__wrong(j, "a tensor's name with an escape"); }
-                if (!lgelu__parse_entry(j, &e)) return 0;
-                if (entry) {
-                    if (*count >= capacity) return lgelu__wrong(j, "more tensors than this network can have");
-                    entry[(*count)++] = e;
-                }
-            }
-        } while (lgelu__take(j, ','));
-        if (!lgelu__need(j, '}', "expected '}'")) return 0;
+    while (lgelu__member(j, &members, &text, &bytes)) {
+        lgelu__entry e;
+        if (lgelu__is(j, text, bytes, "__metadata__")) {
+            if (pairs) return lgelu__wrong(j, "a second __metadata__");
+            while (lgelu__member(j, &pairs, &text, &bytes) && lgelu__string(j, &at, &n))
+                if (key && lgelu__is(j, text, bytes, key)) { *value = at; *value_bytes = n; *count = 1; }
+            continue;
+        }
+        memset(&e, 0, sizeof e);
+        e.name = text; e.name_bytes = bytes;
+        if (memchr(j->p + text, '\\', bytes)) { j->at = text; return lgelu__wrong(j, "a tensor's name with an escape"); }
+        if (!lgelu__parse_entry(j, &e)) return 0;
+        if (entry && *count >= capacity) return lgelu__wrong(j, "more tensors than this network can have");
+        if (entry) entry[(*count)++] = e;
     }
     return lgelu__peek(j) < 0 && !j->wrong ? 1 : lgelu__wrong(j, "something stands behind the header's end");
 }
@@ -3871,43 +3823,38 @@ static int lgelu__read(lgelu__json *j, const void *file, size_t bytes, lgelu__en
         if (!lgelu__before(j, entry + i - 1, entry + i, 1)) { j->at = entry[i].name; return lgelu__wrong(j, "a name stands twice"); }
     return 1;
 }
-static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const char *key, const lgelu__tensor *t)
+static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const char *key)
 {
-    size_t a = strlen(key), b = strlen(t->suffix), i;
-    for (i = 0; i < n; i++)
-        if (e[i].name_bytes == a + b && !memcmp(j->p + e[i].name, key, a) && !memcmp(j->p + e[i].name + a, t->suffix, b)) return e + i;
+    for (; n; n--, e++) if (lgelu__is(j, e->name, e->name_bytes, key)) return e;
     return NULL;
 }
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes)
 {
     lgelu_net *first = part->net;
+    lgelu_status status = lgelu__check_parts(part, parts, "loaded");
     lgelu__json j;
     lgelu__tensor t;
     lgelu__entry *entry;
     size_t count, i, n;
     int pass, p, k, kind;
-    char text[24], key[64];
-    for (p = 0; p < parts; p++) {
-        if (part[p].net->status) return part[p].net->status;
-        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is loaded");
-        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
-    }
+    char text[24], key[LGELU__KEY];
+    if (status) return status;
     entry = (lgelu__entry *)(void *)first->arena;                      /* between two passes the arena is free */
     first->pending = 0;
     if (!lgelu__read(&j, file, bytes, entry, first->arena_bytes / sizeof *entry, &count))
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
     for (pass = 0; pass < 2; pass++) for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.data) {   /* check all, then change */
-        const lgelu__entry *e = lgelu__find(&j, entry, count, lgelu__key(key, part[p].prefix, t.node->name), &t);
+        const lgelu__entry *e = lgelu__find(&j, entry, count, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
         const unsigned char *from;
-        if (!e && t.required) return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: no tensor '%s%s'", key, t.suffix);
+        if (!e && t.required) return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
         if (!e) continue;
         if (!e->f32 || e->dims != t.dims || e->shape[0] != t.shape[0] || (t.dims > 1 && e->shape[1] != t.shape[1]))
-            return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: '%s%s' is not F32 %z x %z", e->name, key, t.suffix, t.shape[0], t.shape[1]);
+            return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", e->name, key, t.shape[0], t.shape[1]);
         for (from = j.p + j.end + e->from, i = 0, n = t.shape[0] * t.shape[1]; i < n; i++, from += 4) {
             float x = lgelu__float((uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24);
             if (pass) t.data[i] = x;
-            else if (t.suffix[1] == 'l' && t.suffix[7] == 0 && !(x >= 1))
-                return LGELU__REFUSE(first, LGELU_E_LAMBDA, "safetensors: byte %z: '%s%s' is less than 1", e->name, key, t.suffix);
+            else if (!strcmp(t.suffix, ".lambda") && !(x >= 1))
+                return LGELU__REFUSE(first, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1", e->name, key);
         }
     }
     for (p = 0; p < parts; p++) {
@@ -3915,9 +3862,10 @@ LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const
         net->pending = 0;
         net->fresh = 1;
         net->step = 0;
-        if (lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, "step"), text, sizeof text))
+        if (lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, "step", ""), text, sizeof text))
             for (i = 0; text[i] >= '0' && text[i] <= '9' && net->step < 100000000L; i++) net->step = net->step * 10 + (text[i] - '0');
-        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE && lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, net->nodes[k].name), text, sizeof text))
+        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE
+                                             && lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, net->nodes[k].name, ""), text, sizeof text))
             for (kind = 0; kind < 4; kind++) if (!strcmp(text, lgelu__gate_names(kind))) net->nodes[k].gate = (lgelu_gate_kind)kind;
     }
     return LGELU_OK;

@@ -92,7 +92,7 @@ static void headers(void)
     static const struct { const char *header; size_t data; const char *why; } bad[] = {
         { "", 0, "byte 8: the header does not start" }, { " {}", 0, "byte 8: the header does not start" },
         { "[]", 0, "does not start" }, { "{", 0, "byte 9: expected a string" }, { "{}x", 0, "byte 10: something stands behind" },
-        { "{}", 1, "byte 11: the tensors do not end" }, { "{\"a\":{}}", 0, "byte 14: expected a string" },
+        { "{}", 1, "byte 11: the tensors do not end" }, { "{\"a\":{}}", 0, "byte 15: a tensor needs dtype" },
         { "{\"a\":{\"dtype\":\"F31\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8, "offsets and shape disagree" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "expected a whole number" },
