@@ -1126,19 +1126,10 @@ LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 {
-    switch (status) {
-    case LGELU_OK:          return "no error";
-    case LGELU_E_ARGUMENT:  return "an argument is out of its range";
-    case LGELU_E_SHAPE:     return "shapes do not fit";
-    case LGELU_E_MEMORY:    return "the memory given is too small, or a size overflows";
-    case LGELU_E_UNBOUND:   return "an input has no data";
-    case LGELU_E_LABEL:     return "a label is out of range";
-    case LGELU_E_LAMBDA:    return "a hardness must be at least 1";
-    case LGELU_E_NONFINITE: return "the loss is not finite";
-    case LGELU_E_FILE:      return "a file is damaged, or could not be written";
-    case LGELU_E_SUM:       return "the sum over machines failed";
-    default:                return "unknown status";
-    }
+    static const char *const text[] = { "no error", "an argument is out of its range", "shapes do not fit",
+        "the memory given is too small, or a size overflows", "an input has no data", "a label is out of range", "a hardness must be at least 1",
+        "the loss is not finite", "a file is damaged, or could not be written", "the sum over machines failed" };
+    return (unsigned)status < sizeof text / sizeof *text ? text[status] : "unknown status";
 }
 
 #ifdef LGELU_TRAINER
@@ -1216,6 +1207,7 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 /* ---- small reads ---- */
 static size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }   /* sticks at the top */
 static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
+static size_t lgelu__most (size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
 static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
 {
@@ -1609,7 +1601,6 @@ static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
     return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
         && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
-static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
 {
     size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
@@ -1752,19 +1743,17 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
     const size_t *x = net->nodes[node->input[0]].shape;
-    size_t out = node->shape[2] / node->groups, in = x[2] / node->groups, taps = node->window[0] * node->window[0], lattice, use[3], i, most = 0;
+    size_t out = node->shape[2] / node->groups, in = x[2] / node->groups, taps = node->window[0] * node->window[0];
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
-    lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
+    size_t lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
+    size_t y = lgelu_multiply_bytes(rows, out, taps * in), dw = lgelu_multiply_bytes(out, taps * in, rows);
+    size_t dx = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
     if (lgelu__depthwise(net, node)) return lgelu__times(taps * node->shape[2], sizeof(float));
-    use[0] = lgelu_multiply_bytes(rows, out, taps * in);
-    use[1] = lgelu_multiply_bytes(out, taps * in, rows);
-    use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
     if (lgelu__fast(net, node)) {
         lgelu__winograd p;
-        use[0] = use[1] = lgelu__winograd_size(&p, in, out); use[2] = lgelu__winograd_size(&p, out, in);
+        y = dw = lgelu__winograd_size(&p, in, out); dx = lgelu__winograd_size(&p, out, in);
     }
-    for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
-    return most;
+    return train ? lgelu__most(y, lgelu__most(dw, dx)) : y;
 }
 static lgelu__patches lgelu__conv_patches(const lgelu__job *job, size_t group)
 {
@@ -2982,61 +2971,56 @@ enum { LGELU__PIECE = 65536 };                                        /* paramet
 typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
 #define LGELU__ENTRIES(net) (16 * ((size_t)(net)->count + 1))
 
+static size_t lgelu__work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)       /* bytes of net->pack that a layer wants */
+{
+    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2], in, most;
+    if (node->op == LGELU__ATTENTION) return lgelu__attention_work(node);
+    if (node->op == LGELU__CONV) return lgelu__conv_work(net, node, batch, train);
+    if (node->op != LGELU__LINEAR) return 0;
+    in = net->nodes[node->input[0]].shape[2];
+    most = lgelu_multiply_bytes(rows, out, in);
+    return train ? lgelu__most(most, lgelu__most(lgelu_multiply_bytes(out, in, rows), lgelu_multiply_bytes(rows, in, out))) : most;
+}
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
-    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
+    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, biases = 0;
     int i;
     if (net->status) return 0;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
     if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
-    net->parameters = net->matrices = net->states = 0;
+    net->matrices = net->states = 0;
     net->hardnesses = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        node->weight = net->matrices;
-        net->matrices = lgelu__plus(net->matrices, node->weights);
-        net->parameters = lgelu__plus(net->parameters, node->biases);
-        node->hardness = net->hardnesses;
         if (node->hardnesses > 0x7FFFFFFF - net->hardnesses) { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
-        net->hardnesses += node->hardnesses;
-        if (node->shares) node->weight = net->nodes[node->shares - 1].weight;
-        if (node->op == LGELU__ATTENTION && lgelu__attention_work(node) > pack) pack = lgelu__attention_work(node);
+        node->weight = node->shares ? net->nodes[node->shares - 1].weight : net->matrices;
+        node->bias = biases;                                          /* behind the matrices, see below */
         node->state = net->states;
+        node->hardness = net->hardnesses;
+        net->matrices = lgelu__plus(net->matrices, node->weights);
         net->states += node->states;
-        if (node->op == LGELU__CONV) {
-            size_t use = lgelu__conv_work(net, node, batch, (int)train);
-            if (use > pack) pack = use;
-        }
-        if (node->op == LGELU__LINEAR) {
-            size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2], rows = lgelu__times(batch, node->shape[0] * node->shape[1]), k;
-            size_t use[3];
-            use[0] = lgelu_multiply_bytes(rows, out, in);
-            use[1] = lgelu_multiply_bytes(out, in, rows);
-            use[2] = lgelu_multiply_bytes(rows, in, out);
-            for (k = 0; k < 1 + 2 * train; k++) if (use[k] > pack) pack = use[k];
-        }
+        net->hardnesses += node->hardnesses;
+        biases = lgelu__plus(biases, node->biases);
+        pack = lgelu__most(pack, lgelu__work(net, node, batch, (int)train));
     }
-    net->parameters = lgelu__plus(net->parameters, net->matrices);
-    arena = net->matrices;
-    for (i = 0; i < net->count; i++) { net->nodes[i].bias = arena; arena += net->nodes[i].biases; }
-    arena = lgelu__plan(net, batch, mode);
-    if (arena < LGELU__ENTRIES(net) * sizeof(lgelu__entry)) arena = LGELU__ENTRIES(net) * sizeof(lgelu__entry);   /* room [9] reads there */
-    net->arena_bytes = arena;
+    for (i = 0; i < net->count; i++) net->nodes[i].bias += net->matrices;
+    net->parameters = lgelu__plus(net->matrices, biases);
+    net->arena_bytes = lgelu__most(lgelu__plan(net, batch, mode), LGELU__ENTRIES(net) * sizeof(lgelu__entry));    /* room [9] reads there */
+    pack = lgelu__most(pack, net->parameters / LGELU__PIECE * sizeof(double) + 64);
     hard = (size_t)net->hardnesses;
-    net->w = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
-    net->g = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->m = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->v = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->state = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
+    net->w       = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
+    net->g       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->m       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->v       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->state   = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
     net->lambda  = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s       = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->lambda0 = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s_m     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s_v     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
-    if (pack < net->parameters / LGELU__PIECE * sizeof(double) + 64) pack = net->parameters / LGELU__PIECE * sizeof(double) + 64;
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
-    net->arena   = (unsigned char *)lgelu__carve(memory, &at, arena, 1);
+    net->arena   = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
     return at + 63;                                                   /* for a block that starts anywhere */
 }
