@@ -1574,9 +1574,6 @@ static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
    of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W' the taps
    in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s, dx falls
    into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
-typedef struct { const float *w; size_t row, channels, outputs, kernel, step, last[2], across; } lgelu__flipped;
-typedef struct { const float *from; float *dx; size_t channels, pixel, rows, columns, grid[2], stride, first[2]; int add; } lgelu__spread;
-
 static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 {
     return node->groups > 1 && node->groups == node->shape[2] && node->groups == net->nodes[node->input[0]].shape[2];
@@ -1755,16 +1752,20 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     }
     return train ? lgelu__most(y, lgelu__most(dw, dx)) : y;
 }
+static lgelu__patches lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups, size_t group)   /* of one group */
+{
+    lgelu__patches p;
+    p.channels = node->shape[2] / groups;
+    p.x = x + group * p.channels;
+    p.rows = node->shape[0]; p.columns = node->shape[1]; p.pixel = node->shape[2];
+    return p;
+}
 static lgelu__patches lgelu__conv_patches(const lgelu__job *job, size_t group)
 {
     const lgelu_node *node = job->node;
-    const size_t *x = job->from->shape;
-    lgelu__patches p;
-    p.channels = x[2] / node->groups;
-    p.x = job->x + group * p.channels;
-    p.rows = x[0]; p.columns = x[1]; p.pixel = x[2];
-    p.across = node->window[1];
-    p.grid[0] = node->shape[0]; p.grid[1] = node->shape[1]; p.step = node->stride;
+    lgelu__patches p = lgelu__channels_of(job->x, job->from, node->groups, group);
+    p.across = node->window[1]; p.step = node->stride;
+    p.grid[0] = node->shape[0]; p.grid[1] = node->shape[1];
     p.origin[0] = p.origin[1] = -(ptrdiff_t)node->padding;
     return p;
 }
@@ -1834,73 +1835,72 @@ static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
     }
     return LGELU_OK;
 }
-/* W' of one lattice: row (tap row, tap column, output), the taps from the last to the first */
+/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart, meet them: W' has a row for each (tap row,
+   tap column, output). The product waits in c until it is spread. */
+typedef struct { const lgelu__job *job; const float *w, *c; float *dx; size_t first[2], last[2]; lgelu__patches dy; } lgelu__lattice;
+
 static void lgelu__read_flipped(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
 {
-    const lgelu__flipped *p = (const lgelu__flipped *)from;
+    const lgelu__lattice *l = (const lgelu__lattice *)from;
+    const lgelu_node *node = l->job->node;
     const lgelu__kernels *isa = lgelu__k();
+    const size_t channels = l->job->channels / node->groups, inputs = l->job->from->shape[2] / node->groups;
     lgelu_matrix w;
     size_t n;
     memset(&w, 0, sizeof w);
-    w.row = p->row; w.col = 1;
+    w.row = node->weights / node->shape[2]; w.col = 1;
     for (; rows; rows -= n, i += n, out += n * out_row) {
-        size_t tap = i / p->outputs, o = i % p->outputs;
-        n = lgelu__least(rows, p->outputs - o);
-        w.x = p->w + ((p->last[0] - tap / p->across * p->step) * p->kernel + p->last[1] - tap % p->across * p->step) * p->channels;
+        size_t tap = i / channels, o = i % channels, row = l->last[0] - tap / l->dy.across * node->stride, column = l->last[1] - tap % l->dy.across * node->stride;
+        n = lgelu__least(rows, channels - o);
+        w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
     }
 }
 static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t j, size_t cols)
 {
-    const lgelu__spread *p = (const lgelu__spread *)with;
+    const lgelu__lattice *l = (const lgelu__lattice *)with;
+    const lgelu_node *node = l->job->node, *x = l->job->from;
     for (; rows; rows--, i++) {
-        size_t v = i % p->grid[1], u = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0];
-        float *d = p->dx + ((sample * p->rows + u * p->stride + p->first[0]) * p->columns + v * p->stride + p->first[1]) * p->pixel + j;
-        const float *c = p->from + i * p->channels + j;
-        if (p->add) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
+        size_t v = i % l->dy.grid[1] * node->stride + l->first[1], u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
+        float *d = l->dx + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v) * x->shape[2] + j;
+        const float *c = l->c + i * (x->shape[2] / node->groups) + j;
+        if (x->written) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
     }
 }
 static void lgelu__conv_dx(const lgelu__job *job)
 {
     const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
-    const size_t *x = job->from->shape;
-    size_t s = node->stride, kernel = node->window[0], in = x[2] / node->groups, out = node->shape[2] / node->groups, k = in * kernel * kernel, g, lattice, d;
-    for (g = 0; g < node->groups; g++) for (lattice = 0; lattice < s * s; lattice++) {
-        lgelu__patches patches;
-        lgelu__flipped flipped;
-        lgelu__spread spread;
-        size_t taps[2], first[2];
+    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0], in = x[2] / node->groups, k = node->weights / node->shape[2];
+    size_t g, n, d;
+    for (g = 0; g < node->groups; g++) for (n = 0; n < s * s; n++) {
+        lgelu__lattice l;
         lgelu_product p;
-        first[0] = lattice / s; first[1] = lattice % s;
-        patches.x = job->dy + g * out;
-        patches.rows = node->shape[0]; patches.columns = node->shape[1]; patches.pixel = node->shape[2];
-        patches.channels = out; patches.step = 1;
+        size_t taps[2];
+        l.job = job; l.c = net->pack; l.dx = job->dx + g * in;
+        l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
+        l.w = net->w + node->weight + g * l.dy.channels * k;
+        l.first[0] = n / s; l.first[1] = n % s;
         for (d = 0; d < 2; d++) {             /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
-            size_t r = (first[d] + node->padding) % s;
+            size_t r = (l.first[d] + node->padding) % s;
             taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-            flipped.last[d] = r + (taps[d] - 1) * s;
-            patches.grid[d] = first[d] < x[d] ? (x[d] - 1 - first[d]) / s + 1 : 0;
-            patches.origin[d] = (ptrdiff_t)((first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
+            l.last[d] = r + (taps[d] - 1) * s;
+            l.dy.grid[d] = l.first[d] < x[d] ? (x[d] - 1 - l.first[d]) / s + 1 : 0;
+            l.dy.origin[d] = (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
         }
-        patches.across = flipped.across = taps[1];
-        flipped.w = net->w + node->weight + g * out * k;
-        flipped.row = k; flipped.channels = in; flipped.outputs = out; flipped.kernel = kernel; flipped.step = s;
-        p = lgelu__linear_make(net->samples * patches.grid[0] * patches.grid[1], in, taps[0] * taps[1] * out, job->dx + g * in, patches.x, flipped.w);
+        l.dy.across = taps[1]; l.dy.step = 1;
+        p = lgelu__linear_make(net->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, l.dy.x, l.w);
         p.a.row = node->shape[2];
         p.c_row = x[2];
         p.accumulate = job->from->written;
         if (!lgelu__pointwise(node)) {
-            p.a.read = lgelu__k()->patches; p.a.from = &patches;
-            p.b.read = lgelu__read_flipped; p.b.from = &flipped;
+            p.a.read = lgelu__k()->patches; p.a.from = &l.dy;
+            p.b.read = lgelu__read_flipped; p.b.from = &l;
         }
         if (s > 1) {
-            spread.from = p.c = net->pack; spread.dx = job->dx + g * in; spread.add = p.accumulate;
-            spread.channels = p.c_row = in; spread.pixel = x[2]; spread.rows = x[0]; spread.columns = x[1]; spread.stride = s;
-            memcpy(spread.grid, patches.grid, sizeof spread.grid);
-            memcpy(spread.first, first, sizeof first);
+            p.c = net->pack; p.c_row = in;
             p.accumulate = 0;
-            p.finish = lgelu__spread_piece; p.with = &spread;
+            p.finish = lgelu__spread_piece; p.with = &l;
         }
         lgelu_multiply(&p, net->pack + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0), &net->threads);
     }
