@@ -1143,8 +1143,9 @@ enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
 /* One row per kind of layer. forward writes the node's value (a loss adds to net->loss); backward reads the node's gradient,
-   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). aux says how many
-   bytes forward leaves for backward. What the memory plan must know of it stands in `traits`. */
+   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). Where there is no such
+   function, tasks do it, each for one piece of the rows. aux says how many bytes forward leaves for backward. What the memory plan must
+   know of it stands in `traits`. */
 enum { LGELU__KEEPS = 1,                     /* backward reads the inputs' values */
        LGELU__IN_PLACE = 2,                  /* the value may be written over that of input 0 */
        LGELU__PASSES = 4,                    /* each input's gradient is the node's own */
@@ -1154,6 +1155,7 @@ typedef struct {
     const char *name;
     lgelu_status (*forward) (lgelu_net *net, lgelu_node *node);
     void         (*backward)(lgelu_net *net, lgelu_node *node, float **dx);
+    lgelu_task    *piece;
     size_t       (*aux)     (const lgelu_net *net, const lgelu_node *node, size_t batch);
     unsigned traits;
 } lgelu__layer;
@@ -1463,8 +1465,8 @@ static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
     else if (dx[0]) memcpy(dx[0], lgelu__at(net, node, LGELU__AUX), rows * net->nodes[node->input[0]].shape[2] * sizeof(float));
 }
 
-/* ---- a layer's work: what its tasks are told. Most take a piece of whole rows each, about 16 Ki numbers. A loss has its input's rows.
-   What goes in is x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what it absorbed ---- */
+/* ---- a layer's work: what its tasks are told. Each takes a piece of whole rows; a loss has its input's rows. What goes in is
+   x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what it absorbed ---- */
 typedef struct {
     lgelu_net *net; const lgelu_node *node, *from;                    /* from: its input 0 */
     const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
@@ -1474,7 +1476,17 @@ typedef struct {
     size_t rows, channels, piece, pieces;
 } lgelu__job;
 
-static size_t lgelu__piece(const lgelu_node *node) { return node->shape[2] < 16384 ? 16384 / node->shape[2] : 1; }
+static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a sample's, or about 16 Ki numbers */
+{
+    const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
+    switch (node->op) {
+    case LGELU__MAX_POOL: case LGELU__AVERAGE_POOL: case LGELU__POSITION: case LGELU__PATCHES: case LGELU__CLASS_TOKEN: case LGELU__TAKE:
+        return node->shape[0] * node->shape[1];
+    case LGELU__LAYER_NORM: return 64;
+    case LGELU__DROPOUT:    return (rows + 3) / 4 * 4;                /* its random numbers come in fours */
+    default:                return rows;
+    }
+}
 static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
 static lgelu__job lgelu__job_make(lgelu_net *net, const lgelu_node *node, float **dx)        /* dx NULL: forward */
 {
@@ -1493,11 +1505,7 @@ static lgelu__job lgelu__job_make(lgelu_net *net, const lgelu_node *node, float 
     if (p.b_scale) p.b_shift = p.b_scale + p.channels;
     return p;
 }
-static lgelu_status lgelu__each(lgelu__job *p, lgelu_task *task, size_t count)
-{
-    lgelu__parallel(&p->net->threads, task, p, count);
-    return LGELU_OK;
-}
+static void lgelu__each(lgelu__job *p, lgelu_task *task, size_t count) { lgelu__parallel(&p->net->threads, task, p, count); }
 static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)      /* what goes in */
 {
     size_t at = row * p->channels;
@@ -1542,11 +1550,6 @@ static void lgelu__gate_piece(void *user, size_t index)
         else *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
     }
 }
-static lgelu_status lgelu__gate_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    return lgelu__each(&p, lgelu__gate_piece, p.pieces);
-}
 static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__job p = lgelu__job_make(net, node, dx);
@@ -1557,12 +1560,7 @@ static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
     for (i = 0; i < p.pieces * n; i++) sum[i % n] += p.sum[i];
 }
 
-/* ---- residual sum, where no gate absorbs it; the gradients of its inputs are its own, lent to them by the memory plan ---- */
-static lgelu_status lgelu__add_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    return node->absorbed ? LGELU_OK : lgelu__each(&p, lgelu__affine_piece, p.pieces);
-}
+/* ---- residual sum, where no gate absorbs it, and views; the gradients of its inputs are its own, lent to them by the memory plan ---- */
 static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
@@ -1820,10 +1818,9 @@ static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
     size_t out = node->shape[2] / node->groups, k = node->weights / node->shape[2], g;
     if (lgelu__depthwise(net, node)) {
         lgelu__depthwise_weights(net, node);
-        return lgelu__each(&p, lgelu__depthwise_row, net->samples * node->shape[0]);
-    }
-    if (lgelu__fast(net, node)) { lgelu__winograd_run(&p, NULL, NULL); return LGELU_OK; }
-    for (g = 0; g < node->groups; g++) {
+        lgelu__each(&p, lgelu__depthwise_row, net->samples * node->shape[0]);
+    } else if (lgelu__fast(net, node)) lgelu__winograd_run(&p, NULL, NULL);
+    else for (g = 0; g < node->groups; g++) {
         lgelu__patches patches = lgelu__conv_patches(&p, g);
         lgelu_product y = lgelu__linear_make(p.rows, out, k, p.y + g * out, patches.x, net->w + node->weight + g * out * k);
         y.c_row = node->shape[2];
@@ -1983,7 +1980,8 @@ static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
         shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
     }
     p.scale = scale; p.shift = shift; p.b = NULL;
-    return node->absorbed ? LGELU_OK : lgelu__each(&p, lgelu__affine_piece, p.pieces);
+    if (!node->absorbed) lgelu__each(&p, lgelu__affine_piece, p.pieces);
+    return LGELU_OK;
 }
 /* with x̂ = (x - mean)·inverse: db = Σ dy, dg = Σ dy·x̂, dx = scale·(dy - db/n - x̂·dg/n), as three factors: of dy, of x, and 1 */
 static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
@@ -2013,7 +2011,7 @@ static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size
     (void)net;
     return lgelu__times(batch, lgelu__size(node));
 }
-static void lgelu__pool_sample(void *user, size_t sample)             /* its value, or dx */
+static void lgelu__pool_piece(void *user, size_t sample)             /* its value, or dx */
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
@@ -2044,16 +2042,6 @@ static void lgelu__pool_sample(void *user, size_t sample)             /* its val
         }
         for (k = 0; !back && !most && k < c; k++) y[k] *= share;
     }
-}
-static lgelu_status lgelu__pool_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    return lgelu__each(&p, lgelu__pool_sample, net->samples);
-}
-static void lgelu__pool_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    if (p.dx) lgelu__each(&p, lgelu__pool_sample, net->samples);
 }
 
 /* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
@@ -2086,12 +2074,12 @@ static void lgelu__embedding_backward(lgelu_net *net, lgelu_node *node, float **
     if (!lgelu__holds(net, node)) memset(net->g + node->weight, 0, node->weights * sizeof *net->g);
     lgelu__each(&p, lgelu__embedding_piece, (p.channels + 63) / 64);
 }
-static lgelu_status lgelu__position_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__position_piece(void *user, size_t index)
 {
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    size_t i, n = p.rows / net->samples * p.channels;
-    for (i = 0; i < net->samples; i++) lgelu__k()->add(p.y + i * n, p.x + i * n, net->w + node->weight + net->from * p.channels, n);
-    return LGELU_OK;
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t row = index * p->piece, at = row * p->channels;
+    const float *place = p->net->w + p->node->weight + p->net->from * p->channels;
+    lgelu__k()->add(p->y + at, p->x + at, place, lgelu__least(p->rows - row, p->piece) * p->channels);
 }
 static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
@@ -2106,30 +2094,25 @@ static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node
 {
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
     (void)net;
-    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times((rows + 63) / 64, 2 * node->shape[2])), sizeof(float));
+    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times(lgelu__pieces(node, rows), 2 * node->shape[2])), sizeof(float));
 }
-static void lgelu__layer_norm_piece(void *user, size_t task)
+static void lgelu__layer_norm_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const float *gain = p->net->w + p->node->bias;                    /* then the shifts */
-    size_t i = task * 64, end = lgelu__least(p->rows, i + 64), c = p->channels;
-    float *part = p->aux + 2 * (p->rows + task * c);
+    size_t i = index * p->piece, end = lgelu__least(p->rows, i + p->piece), c = p->channels;
+    float *part = p->aux + 2 * (p->rows + index * c);
     if (p->dy) memset(part, 0, 2 * c * sizeof *part);
     for (; i < end; i++)
         if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, gain, c);
         else lgelu__k()->normalise_backward(p->dx ? p->dx + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->aux + 2 * i, gain, p->from->written, c);
 }
-static lgelu_status lgelu__layer_norm_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    return lgelu__each(&p, lgelu__layer_norm_piece, (p.rows + 63) / 64);
-}
 static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__job p = lgelu__job_make(net, node, dx);
-    size_t pieces = (p.rows + 63) / 64, n = 2 * p.channels;
-    lgelu__each(&p, lgelu__layer_norm_piece, pieces);
-    lgelu_column_sums(net->g + node->bias, p.aux + 2 * p.rows, n, pieces, n, !net->fresh, &net->threads);
+    size_t n = 2 * p.channels;
+    lgelu__each(&p, lgelu__layer_norm_piece, p.pieces);
+    lgelu_column_sums(net->g + node->bias, p.aux + 2 * p.rows, n, p.pieces, n, !net->fresh, &net->threads);
 }
 
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
@@ -2241,84 +2224,60 @@ static void lgelu__attention_backward(lgelu_net *net, lgelu_node *node, float **
 }
 
 /* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
-static void lgelu__dropout_piece(void *user, size_t task)
+static void lgelu__dropout_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_net *net = p->net;
     const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
-    size_t first = task * 16384, n = lgelu__least(p->rows * p->channels - first, 16384);
+    size_t row = index * p->piece, first = row * p->channels, n = lgelu__least(p->rows - row, p->piece) * p->channels;
     const float *x = (p->dy ? p->dy : p->x) + first;
     float *y = (p->dy ? p->dx : p->y) + first;
     if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
     else if (y != x) memcpy(y, x, n * sizeof *y);
 }
-static lgelu_status lgelu__dropout_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    return lgelu__each(&p, lgelu__dropout_piece, (p.rows * p.channels + 16383) / 16384);
-}
-static void lgelu__dropout_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    if (p.dx) lgelu__each(&p, lgelu__dropout_piece, (p.rows * p.channels + 16383) / 16384);
-}
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens ---- */
-static void lgelu__cut(const lgelu__job *p)
+/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time, forward or backward ---- */
+static void lgelu__patches_piece(void *user, size_t sample)
 {
-    size_t side = p->node->option[0], line = side * p->from->shape[2], across = p->from->shape[1] / side, n = p->net->samples * p->from->shape[0] * across, i;
-    for (i = 0; i < n; i++) {                                         /* i: sample, row of the picture, patch in that row */
-        size_t row = i / across, at = ((row / side * across + i % across) * side + row % side) * line;
-        if (p->dy) memcpy(p->dx + i * line, p->dy + at, line * sizeof *p->dx);
-        else memcpy(p->y + at, p->x + i * line, line * sizeof *p->y);
+    const lgelu__job *p = (const lgelu__job *)user;
+    const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side;
+    size_t i, k;
+    for (i = 0; i < x[0]; i++) for (k = 0; k < across; k++) {         /* a line of patch k in row i of the picture */
+        size_t at = ((sample * x[0] + i) * across + k) * line, to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
+        if (p->dy) memcpy(p->dx + at, p->dy + to, line * sizeof *p->dx);
+        else memcpy(p->y + to, p->x + at, line * sizeof *p->y);
     }
 }
-static lgelu_status lgelu__patches_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__class_token_piece(void *user, size_t sample)
 {
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    lgelu__cut(&p);
-    return LGELU_OK;
-}
-static void lgelu__patches_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    if (p.dx) lgelu__cut(&p);
-}
-static lgelu_status lgelu__class_token_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    size_t i, c = p.channels, n = lgelu__size(node);
-    for (i = 0; i < net->samples; i++) {
-        memcpy(p.y + i * n, net->w + node->bias, c * sizeof *p.y);
-        memcpy(p.y + i * n + c, p.x + i * (n - c), (n - c) * sizeof *p.y);
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t c = p->channels, n = lgelu__size(p->node), at = sample * n, from = sample * (n - c);
+    if (p->dy) memcpy(p->dx + from, p->dy + at + c, (n - c) * sizeof *p->dx);
+    else {
+        memcpy(p->y + at, p->net->w + p->node->bias, c * sizeof *p->y);
+        memcpy(p->y + at + c, p->x + from, (n - c) * sizeof *p->y);
     }
-    return LGELU_OK;
 }
 static void lgelu__class_token_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     lgelu__job p = lgelu__job_make(net, node, dx);
-    size_t i, c = p.channels, n = lgelu__size(node);
-    lgelu_column_sums(net->g + node->bias, p.dy, n, net->samples, c, !net->fresh, &net->threads);
-    for (i = 0; p.dx && i < net->samples; i++) memcpy(p.dx + i * (n - c), p.dy + i * n + c, (n - c) * sizeof *p.dx);
+    lgelu_column_sums(net->g + node->bias, p.dy, lgelu__size(node), net->samples, p.channels, !net->fresh, &net->threads);
+    if (p.dx) lgelu__each(&p, lgelu__class_token_piece, p.pieces);
 }
-static lgelu_status lgelu__take_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__take_piece(void *user, size_t sample)
 {
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    size_t i, c = p.channels, count = node->option[1];
-    for (i = 0; i < net->samples; i++) {
-        lgelu__k()->column_sums(p.y + i * c, p.x + i * lgelu__size(p.from) + node->option[0] * c, c, count, c, 0);
-        if (count > 1) lgelu__k()->scale(p.y + i * c, p.y + i * c, (float)(1 / (double)count), c);
+    const lgelu__job *p = (const lgelu__job *)user;
+    const size_t c = p->channels, first = p->node->option[0] * c, count = p->node->option[1], n = lgelu__size(p->from);
+    const float share = (float)(1 / (double)count);
+    float *y = p->y + sample * c;
+    size_t k;
+    if (p->dy) {
+        memset(p->dx + sample * n, 0, n * sizeof *p->dx);
+        for (k = 0; k < count; k++) lgelu__k()->scale(p->dx + sample * n + first + k * c, p->dy + sample * c, share, c);
+    } else {
+        lgelu__k()->column_sums(y, p->x + sample * n + first, c, count, c, 0);
+        if (count > 1) lgelu__k()->scale(y, y, share, c);
     }
-    return LGELU_OK;
-}
-static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    size_t i, k, c = p.channels, count = node->option[1], n = lgelu__size(p.from);
-    if (!p.dx) return;
-    memset(p.dx, 0, net->samples * n * sizeof *p.dx);
-    for (i = 0; i < net->samples; i++) for (k = 0; k < count; k++)
-        lgelu__k()->scale(p.dx + i * n + (node->option[0] + k) * c, p.dy + i * c, (float)(1 / (double)count), c);
 }
 
 /* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
@@ -2426,27 +2385,29 @@ static void lgelu__squared_error_backward(lgelu_net *net, lgelu_node *node, floa
 }
 
 static const lgelu__layer lgelu__layers[] = {
-    { "input",              NULL,                         NULL,                          NULL,                     0 },
-    { "tokens",             NULL,                         NULL,                          NULL,                     0 },
-    { "labels",             NULL,                         NULL,                          NULL,                     0 },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        lgelu__linear_aux,        LGELU__KEEPS },
-    { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
-    { "add",                lgelu__add_forward,           lgelu__pass_backward,          NULL,                     LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
-    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     LGELU__KEEPS | LGELU__ADDS },
-    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          lgelu__norm_aux,          LGELU__KEEPS | LGELU__IN_PLACE },
-    { "max pool",           lgelu__pool_forward,          lgelu__pool_backward,          lgelu__pool_aux,          0 },
-    { "average pool",       lgelu__pool_forward,          lgelu__pool_backward,          NULL,                     0 },
-    { "view",               NULL,                         lgelu__pass_backward,          NULL,                     LGELU__PASSES },
-    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     0 },
-    { "position",           lgelu__position_forward,      lgelu__position_backward,      NULL,                     LGELU__IN_PLACE },
-    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
-    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     lgelu__attention_aux,     LGELU__KEEPS },
-    { "dropout",            lgelu__dropout_forward,       lgelu__dropout_backward,       NULL,                     LGELU__IN_PLACE },
-    { "patches",            lgelu__patches_forward,       lgelu__patches_backward,       NULL,                     0 },
-    { "class token",        lgelu__class_token_forward,   lgelu__class_token_backward,   NULL,                     0 },
-    { "take",               lgelu__take_forward,          lgelu__take_backward,          NULL,                     0 },
-    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, lgelu__cross_entropy_aux, LGELU__KEEPS },
-    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     LGELU__KEEPS }
+    { "input",              NULL,                         NULL,                          NULL,                      NULL,                     0 },
+    { "tokens",             NULL,                         NULL,                          NULL,                      NULL,                     0 },
+    { "labels",             NULL,                         NULL,                          NULL,                      NULL,                     0 },
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                      lgelu__linear_aux,        LGELU__KEEPS },
+    { "gate",               NULL,                         lgelu__gate_backward,          lgelu__gate_piece,         lgelu__gate_aux,
+      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
+    { "add",                NULL,                         lgelu__pass_backward,          lgelu__affine_piece,       NULL,
+      LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
+    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                      NULL,                     LGELU__KEEPS | LGELU__ADDS },
+    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          NULL,                      lgelu__norm_aux,          LGELU__KEEPS | LGELU__IN_PLACE },
+    { "max pool",           NULL,                         NULL,                          lgelu__pool_piece,         lgelu__pool_aux,          0 },
+    { "average pool",       NULL,                         NULL,                          lgelu__pool_piece,         NULL,                     0 },
+    { "view",               NULL,                         lgelu__pass_backward,          NULL,                      NULL,                     LGELU__PASSES },
+    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                      NULL,                     0 },
+    { "position",           NULL,                         lgelu__position_backward,      lgelu__position_piece,     NULL,                     LGELU__IN_PLACE },
+    { "layer norm",         NULL,                         lgelu__layer_norm_backward,    lgelu__layer_norm_piece,   lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
+    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     NULL,                      lgelu__attention_aux,     LGELU__KEEPS },
+    { "dropout",            NULL,                         NULL,                          lgelu__dropout_piece,      NULL,                     LGELU__IN_PLACE },
+    { "patches",            NULL,                         NULL,                          lgelu__patches_piece,      NULL,                     0 },
+    { "class token",        NULL,                         lgelu__class_token_backward,   lgelu__class_token_piece,  NULL,                     0 },
+    { "take",               NULL,                         NULL,                          lgelu__take_piece,         NULL,                     0 },
+    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,                      lgelu__cross_entropy_aux, LGELU__KEEPS },
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                      NULL,                     LGELU__KEEPS }
 };
 
 /* ---- builders ---- */
@@ -3144,6 +3105,14 @@ static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
     else lgelu__with_crew(&own, lgelu__net_crew, &with);
     return net->status;
 }
+static void lgelu__run_pieces(lgelu_net *net, const lgelu_node *node, float **dx)
+{
+    lgelu_task *piece = lgelu__layers[node->op].piece;
+    lgelu__job p;
+    if (!piece || (dx ? !dx[0] : node->absorbed)) return;
+    p = lgelu__job_make(net, node, dx);
+    lgelu__each(&p, piece, p.pieces);
+}
 static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
@@ -3152,13 +3121,15 @@ static void lgelu__run_forward(lgelu_net *net)
     net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
+        const lgelu__layer *layer = lgelu__layers + node->op;
         if (net->tokens && node->op >= LGELU__CROSS_ENTROPY) continue;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
             if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
-                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name); return; }
+                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", layer->name, node->name, x->name); return; }
         }
-        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return;
+        if (!layer->forward) lgelu__run_pieces(net, node, NULL);
+        else if (layer->forward(net, node)) return;
     }
     if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
     else net->pending = 1;
@@ -3198,14 +3169,14 @@ static void lgelu__run_backward(lgelu_net *net)
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
         float *dx[3] = { NULL, NULL, NULL };
-        if (!node->learns || !lgelu__layers[node->op].backward) continue;
-        if (node->op < LGELU__CROSS_ENTROPY && !node->written) continue;           /* nothing below depends on it */
+        if (!node->learns || (node->op < LGELU__CROSS_ENTROPY && !node->written)) continue;        /* nothing below depends on it */
         for (k = 0; k < node->inputs; k++) {
             lgelu_node *x = net->nodes + node->input[k];
             if (x->learns) dx[k] = lgelu__at(net, x, (x->written && !(lgelu__layers[node->op].traits & LGELU__ADDS))
                                                  || (k && dx[0] && node->input[0] == node->input[k]) ? LGELU__SCRATCH : LGELU__GRADIENT);
         }
-        lgelu__layers[node->op].backward(net, node, dx);
+        if (lgelu__layers[node->op].backward) lgelu__layers[node->op].backward(net, node, dx);
+        else lgelu__run_pieces(net, node, dx);
         for (k = 0; k < node->inputs; k++) if (dx[k]) {
             lgelu_node *x = net->nodes + node->input[k];
             float *d = lgelu__at(net, x, LGELU__GRADIENT);
