@@ -2037,7 +2037,7 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
             } else {
                 const float *in = p->x + picture + (u * x[1] + v) * c;
                 if (!most) for (k = 0; k < c; k++) y[k] += in[k];
-                else for (k = 0; k < c; k++) if (which[k] == 255 || (!(in[k] <= y[k]) && y[k] >= y[k])) { y[k] = in[k]; which[k] = (unsigned char)tap; }
+                else for (k = 0; k < c; k++) if (!(in[k] <= y[k]) || which[k] == 255) { if (y[k] >= y[k] || which[k] == 255) { y[k] = in[k]; which[k] = (unsigned char)tap; } }
             }
         }
         for (k = 0; !back && !most && k < c; k++) y[k] *= share;
