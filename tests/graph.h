@@ -75,6 +75,12 @@ static void end(graph *g)
     for (int l = 0; l < NODES; l++) free(g->data[l]);
     free(g->block);
 }
+/* threads of a kind: the tasks one after another, backwards in so many interleaved parts */
+static inline void backwards(void *user, lgelu_task *task, void *job, size_t count)
+{
+    size_t parts = *(const size_t *)user;
+    for (size_t i = 0; i < parts; i++) for (size_t k = count; k--; ) if (k % parts == i) task(job, k);
+}
 /* biases and running means start at 0, where a bug in them can hide, factors and running variances at 1 */
 static void move_biases(graph *g)
 {

@@ -241,17 +241,6 @@ static void statistics(void)
 }
 
 /* ---- inference, folding, copies, checkpoints ---- */
-static unsigned char *file;
-static size_t file_bytes;
-static int append(void *user, const void *data, size_t bytes)
-{
-    (void)user;
-    file = (unsigned char *)realloc(file, file_bytes + bytes + 1);
-    if (!file) return 1;
-    memcpy(file + file_bytes, data, bytes);
-    file_bytes += bytes;
-    return 0;
-}
 static int build(graph *g, lgelu_mode mode)
 {
     int x, l;
@@ -267,6 +256,7 @@ static void folding(void)
     int logits = build(&train, LGELU_TRAIN), other = build(&infer, LGELU_INFER), steps, l, norms = 0, convs = 0;
     lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
     float before[42], after[42];
+    memory_file file = { NULL, 0, 0 };
     double most = 0;
     if (!check(logits >= 0 && other == logits, "a network to train and one to infer", "%s%s", train.net.message, infer.net.message)) return;
     for (steps = 0; steps < 4; steps++)
@@ -280,9 +270,9 @@ static void folding(void)
     check(steps == 4 && !memcmp(before, after, sizeof after), "a copy made to infer has the bits of net.evaluate", "%s", infer.net.message);
     check(infer.net.arena_bytes < train.net.arena_bytes / 2, "inference needs less than half of the buffers", "%zu of %zu", infer.net.arena_bytes, train.net.arena_bytes);
 
-    check(!lgelu_net_save(&train.net, NULL, 0, append, NULL), "save", "%s", train.net.message);
+    check(!lgelu_net_save(&train.net, NULL, 0, memory_append, &file), "save", "%s", train.net.message);
     if (build(&again, LGELU_TRAIN) >= 0) {
-        check(!lgelu_net_load(&again.net, file, file_bytes), "load", "%s", again.net.message);
+        check(!lgelu_net_load(&again.net, file.data, file.size), "load", "%s", again.net.message);
         check(!memcmp(again.net.w, train.net.w, train.net.parameters * 4) && !memcmp(again.net.m, train.net.m, train.net.parameters * 4)
               && !memcmp(again.net.v, train.net.v, train.net.parameters * 4) && !memcmp(again.net.state, train.net.state, train.net.states * 4),
               "a checkpoint brings back weights, moments and running statistics", "they differ");
@@ -299,22 +289,11 @@ static void folding(void)
     check(most > 0 && most < 2e-5, "folded and unfolded agree to rounding", "off by %.3g", most);
     end(&train);
     end(&infer);
-    free(file);
-    file = NULL;
+    free(file.data);
 }
 
 /* ---- the same bits ---- */
-static void backwards(void *user, lgelu_task *task, void *job, size_t count)
-{
-    (void)user;
-    while (count--) task(job, count);
-}
-static void interleaved(void *user, lgelu_task *task, void *job, size_t count)
-{
-    (void)user;
-    for (size_t first = 0; first < 3; first++) for (size_t i = first; i < count; i += 3) task(job, i);
-}
-static uint64_t fingerprint(int which, void (*run)(void *, lgelu_task *, void *, size_t))
+static uint64_t fingerprint(int which, size_t parts)      /* 0: in order */
 {
     graph g;
     lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
@@ -322,7 +301,7 @@ static uint64_t fingerprint(int which, void (*run)(void *, lgelu_task *, void *,
     int x, step;
     size_t i;
     begin(&g);
-    g.net.threads.run = run;
+    if (parts) { g.net.threads.run = backwards; g.net.threads.user = &parts; }
     x = lgelu_input(&g.net, "x", which ? 12 : 16, which ? 12 : 16, 3);
     if (which) x = lgelu_lenet(&g.net, x, 4, LGELU_GATE_LAMBDA, 1.6931472f);
     else {
@@ -343,18 +322,18 @@ static void bits(int most)
 {
     for (int which = 0; which < 2; which++) {
         const char *net = which ? "LeNet" : "residual, grouped, depthwise";
-        uint64_t want = fingerprint(which, NULL), got;
+        uint64_t want = fingerprint(which, 0), got;
         char name[120];
         check(want != 0, net, "it does not train");
-        got = fingerprint(which, backwards);
+        got = fingerprint(which, 1);
         snprintf(name, sizeof name, "%s: the same bits with the tasks backwards", net);
         check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
-        got = fingerprint(which, interleaved);
+        got = fingerprint(which, 3);
         snprintf(name, sizeof name, "%s: the same bits with the tasks interleaved", net);
         check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
         for (int isa = LGELU_SCALAR; isa < most; isa++) {
             if (lgelu_isa_limit(isa) != isa) continue;
-            got = fingerprint(which, NULL);
+            got = fingerprint(which, 0);
             snprintf(name, sizeof name, "%s: the same bits on %s and %s", net, lgelu_isa_name(isa), lgelu_isa_name(most));
             check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
         }
