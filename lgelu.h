@@ -1847,7 +1847,8 @@ static void lgelu__read_flipped(const void *from, float *out, size_t out_row, si
     memset(&w, 0, sizeof w);
     w.row = node->weights / node->shape[2]; w.col = 1;
     for (; rows; rows -= n, i += n, out += n * out_row) {
-        size_t tap = i / channels, o = i % channels, row = l->last[0] - tap / l->dy.across * node->stride, column = l->last[1] - tap % l->dy.across * node->stride;
+        size_t tap = i / channels, o = i % channels;
+        size_t row = l->last[0] - tap / l->dy.across * node->stride, column = l->last[1] - tap % l->dy.across * node->stride;
         n = lgelu__least(rows, channels - o);
         w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
@@ -2005,7 +2006,7 @@ static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
     if (p.dx) lgelu__each(&p, lgelu__affine_piece, p.pieces);
 }
 
-/* ---- pooling, a sample a task; aux keeps which tap was the largest, the first of equals ---- */
+/* ---- pooling; aux keeps which tap was the largest, the first of equals ---- */
 static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
@@ -2037,7 +2038,9 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
             } else {
                 const float *in = p->x + picture + (u * x[1] + v) * c;
                 if (!most) for (k = 0; k < c; k++) y[k] += in[k];
-                else for (k = 0; k < c; k++) if (!(in[k] <= y[k]) || which[k] == 255) { if (y[k] >= y[k] || which[k] == 255) { y[k] = in[k]; which[k] = (unsigned char)tap; } }
+                else for (k = 0; k < c; k++) if (!(in[k] <= y[k]) || which[k] == 255) {
+                    if (y[k] >= y[k] || which[k] == 255) { y[k] = in[k]; which[k] = (unsigned char)tap; }
+                }
             }
         }
         for (k = 0; !back && !most && k < c; k++) y[k] *= share;
@@ -2812,8 +2815,9 @@ static lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode 
     memset(&r, 0, sizeof r);
     r.first = r.last = r.until = i; r.below = -1;
     for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
-        const int op = net->nodes[j].op, back = 2 * net->count - 1 - j;
-        const int use = mode == LGELU_GENERATE && op == LGELU__ATTENTION ? 2 * net->count : mode == LGELU_TRAIN && (lgelu__layers[op].traits & LGELU__KEEPS) ? back : j;
+        const int op = net->nodes[j].op, end = 2 * net->count;
+        const int kept = mode == LGELU_TRAIN && (lgelu__layers[op].traits & LGELU__KEEPS);
+        const int use = mode == LGELU_GENERATE && op == LGELU__ATTENTION ? end : kept ? end - 1 - j : j;
         if (use > r.until) r.until = use;
         if (r.inputs) { r.below = r.last; r.scratch |= r.last == j || !(lgelu__layers[net->nodes[r.last].op].traits & LGELU__ADDS); }
         else r.first = j;
@@ -2847,7 +2851,8 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     lgelu_node *node = net->nodes + i;
     lgelu_buffer *b = node->buffer;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int end = 2 * net->count, back = end - 1 - i, learns = mode == LGELU_TRAIN && node->learns, x = node->inputs ? net->nodes[node->input[0]].host : i;
+    const int end = 2 * net->count, back = end - 1 - i, x = node->inputs ? net->nodes[node->input[0]].host : i;
+    const int learns = mode == LGELU_TRAIN && node->learns;
     const size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
     const lgelu__layer *layer = lgelu__layers + node->op;
     int hosted, writers;
@@ -3195,35 +3200,31 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->gradient_scale = 1;
     return lgelu__share(net, lgelu__run_backward);
 }
-/* what runs over all the parameters, in pieces of LGELU__PIECE: the sum of squares, the update */
+/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without one, sums of squares */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
 
-static size_t lgelu__sweep_piece(const lgelu__sweep *s, size_t index, size_t *first)
-{
-    *first = s->first + index * LGELU__PIECE;
-    return lgelu__least(s->n - index * LGELU__PIECE, LGELU__PIECE);
-}
-static void lgelu__square_piece(void *user, size_t index)
-{
-    const lgelu__sweep *s = (const lgelu__sweep *)user;
-    size_t first, n = lgelu__sweep_piece(s, index, &first);
-    ((double *)(void *)s->net->pack)[index] = lgelu__k()->square_sum(s->net->g + first, n);
-}
-static void lgelu__update_piece(void *user, size_t index)
+static void lgelu__sweep_piece(void *user, size_t index)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     const lgelu_net *net = s->net;
-    size_t first, n = lgelu__sweep_piece(s, index, &first);
-    (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + first, net->m + first, net->v + first, net->g + first, s->rule, n);
+    const size_t i = s->first + index * LGELU__PIECE, n = lgelu__least(s->first + s->n - i, LGELU__PIECE);
+    if (!s->rule) ((double *)(void *)net->pack)[index] = lgelu__k()->square_sum(net->g + i, n);
+    else (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
+}
+static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first, size_t n)      /* the number of pieces */
+{
+    size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
+    lgelu__sweep s;
+    s.net = net; s.rule = rule; s.sgd = sgd; s.first = first; s.n = n;
+    lgelu__parallel(&net->threads, lgelu__sweep_piece, &s, pieces);
+    return pieces;
 }
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
 {
-    size_t pieces = (net->parameters + LGELU__PIECE - 1) / LGELU__PIECE, i;
     double sum = 0, norm;
-    lgelu__sweep s;
+    size_t pieces, i;
     if (!net->g) return 0;
-    s.net = net; s.rule = NULL; s.sgd = 0; s.first = 0; s.n = net->parameters;
-    lgelu__parallel(&net->threads, lgelu__square_piece, &s, pieces);
+    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameters);
     for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
     norm = sqrt(sum);
     net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
@@ -3253,9 +3254,7 @@ static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgel
 {
     lgelu__rule rule = plan->sgd ? lgelu__sgd_rule(o->lr, o->beta1, o->weight_decay, net->gradient_scale)
                                  : lgelu__adamw_rule(o, net->gradient_scale, net->step);
-    lgelu__sweep s;
-    s.net = net; s.rule = &rule; s.sgd = plan->sgd; s.first = first; s.n = n;
-    lgelu__parallel(&net->threads, lgelu__update_piece, &s, (n + LGELU__PIECE - 1) / LGELU__PIECE);
+    lgelu__sweep_over(net, &rule, plan->sgd, first, n);
 }
 static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
@@ -3677,7 +3676,8 @@ static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
     int seen = 0;
     if (lgelu__peek(j) != '{') return lgelu__wrong(j, "expected a tensor's description");
     while (lgelu__member(j, &members, &text, &bytes)) {
-        const int key = lgelu__is(j, text, bytes, "dtype") ? 1 : lgelu__is(j, text, bytes, "shape") ? 2 : lgelu__is(j, text, bytes, "data_offsets") ? 4 : 0;
+        const int key = lgelu__is(j, text, bytes, "dtype") ? 1 : lgelu__is(j, text, bytes, "shape") ? 2
+                      : lgelu__is(j, text, bytes, "data_offsets") ? 4 : 0;
         if (!key || (seen & key)) return lgelu__wrong(j, "unknown or repeated key");
         seen |= key;
         if (key == 1) {
