@@ -122,8 +122,8 @@ head -c 20000 $out/r.st > $out/cut.st
 refused ": --resume: " $out/mlp --resume $out/cut.st
 sed 's/"state":"[0-9]*/"state":"9/' $out/r.st > $out/bad.st
 refused ": --resume: " $out/mlp --resume $out/bad.st
-refused --save --quick --data $pictures --save $out/missing/a.st
-refused --save --quick --data $pictures --save $out
+refused ": --save: " $out/mlp --quick --data $pictures --save $out/missing/a.st
+refused ": --save: " $out/mlp --quick --data $pictures --save $out
 $out/mlp --resume $out/r.st $small --data $pictures --csv $out/r.csv > $out/r.out 2> $out/r.err
 verdict $([ $? = 0 ] && cmp $out/r.st $out/whole.st > /dev/null 2>&1; echo $?) "the same options may be given again" "$(cat $out/r.err)"
 [ -z "$(find $out -name '*.part' ! -name 'kill*')" ]
