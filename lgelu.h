@@ -673,6 +673,7 @@ typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__ru
 enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,        /* a block of B: its most columns, most rows and most numbers */
        LGELU__ACROSS = 352, LGELU__GROUP = 8,                         /* where A is read along its columns: most rows of B; slivers copied together */
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
+enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };       /* Winograd's transforms */
 typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
@@ -724,10 +725,11 @@ typedef struct lgelu__kernels {
     void   (*affine)          (float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb, const float *cb,
                                size_t rows, size_t n);
     void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
-    void   (*winograd_in)     (float *u, size_t step, const float *const *d, size_t n);               /* 4×4 pixels to 16 matrices */
-    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);   /* 3×3 taps to 16 matrices */
-    void   (*winograd_out)    (float *const *y, const float *m, size_t step, const float *bias, int add, size_t n);   /* 16 to 2×2 pixels */
-    void   (*winograd_dy)     (float *m, size_t step, const float *const *dy, size_t n);              /* the transposes of the last two: */
+    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */
+    void   (*winograd_in)     (float *u, size_t step, const float *x, const size_t *at, size_t n);
+    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);
+    void   (*winograd_out)    (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n);
+    void   (*winograd_dy)     (float *m, size_t step, const float *dy, const size_t *at, size_t n);   /* the transposes of the last two: */
     void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
     void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 8 */
     size_t rows, cols;                                                                        /* of a tile */
@@ -1125,19 +1127,10 @@ LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 {
-    switch (status) {
-    case LGELU_OK:          return "no error";
-    case LGELU_E_ARGUMENT:  return "an argument is out of its range";
-    case LGELU_E_SHAPE:     return "shapes do not fit";
-    case LGELU_E_MEMORY:    return "the memory given is too small, or a size overflows";
-    case LGELU_E_UNBOUND:   return "an input has no data";
-    case LGELU_E_LABEL:     return "a label is out of range";
-    case LGELU_E_LAMBDA:    return "a hardness must be at least 1";
-    case LGELU_E_NONFINITE: return "the loss is not finite";
-    case LGELU_E_FILE:      return "a file is damaged, or could not be written";
-    case LGELU_E_SUM:       return "the sum over machines failed";
-    default:                return "unknown status";
-    }
+    static const char *const text[] = { "no error", "an argument is out of its range", "shapes do not fit",
+        "the memory given is too small, or a size overflows", "an input has no data", "a label is out of range", "a hardness must be at least 1",
+        "the loss is not finite", "a file is damaged, or could not be written", "the sum over machines failed" };
+    return (unsigned)status < sizeof text / sizeof *text ? text[status] : "unknown status";
 }
 
 #ifdef LGELU_TRAINER
@@ -1151,8 +1144,9 @@ enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
 /* One row per kind of layer. forward writes the node's value (a loss adds to net->loss); backward reads the node's gradient,
-   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). aux says how many
-   bytes forward leaves for backward. What the memory plan must know of it stands in `traits`. */
+   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). Where there is no such
+   function, tasks do it, each for one piece of the rows. aux says how many bytes forward leaves for backward. What the memory plan must
+   know of it stands in `traits`. */
 enum { LGELU__KEEPS = 1,                     /* backward reads the inputs' values */
        LGELU__IN_PLACE = 2,                  /* the value may be written over that of input 0 */
        LGELU__PASSES = 4,                    /* each input's gradient is the node's own */
@@ -1162,19 +1156,23 @@ typedef struct {
     const char *name;
     lgelu_status (*forward) (lgelu_net *net, lgelu_node *node);
     void         (*backward)(lgelu_net *net, lgelu_node *node, float **dx);
+    lgelu_task    *piece;
     size_t       (*aux)     (const lgelu_net *net, const lgelu_node *node, size_t batch);
     unsigned traits;
 } lgelu__layer;
 
-/* ---- texts: %s a text, %z a size_t, %d a long; cut at end, which becomes the closing 0 at the latest ---- */
+/* ---- texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end, which becomes the
+   closing 0 at the latest ---- */
 static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
         char digit[24], *d = digit + sizeof digit - 1;
         const char *text;
+        size_t width = 0, length;
         if (*format != '%') { *p++ = *format; continue; }
         *d = 0;
-        if (*++format == 's') text = va_arg(list, const char *);
+        while (*++format >= '0' && *format <= '9') width = width * 10 + (size_t)(*format - '0');
+        if (*format == 's') text = va_arg(list, const char *);
         else {
             long  n = *format == 'd' ? va_arg(list, long) : 0;
             size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
@@ -1182,7 +1180,10 @@ static char *lgelu__format(char *p, const char *end, const char *format, va_list
             if (n < 0) *--d = '-';
             text = d;
         }
+        length = strlen(text);
+        for (; *format != 's' && length < width && p < end; width--) *p++ = ' ';
         while (*text && p < end) *p++ = *text++;
+        for (; length < width && p < end; width--) *p++ = ' ';
     }
     *p = 0;
     return p;
@@ -1209,6 +1210,7 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 /* ---- small reads ---- */
 static size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }   /* sticks at the top */
 static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
+static size_t lgelu__most (size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
 static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
 {
@@ -1225,18 +1227,13 @@ static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
-    return x->op == LGELU__INPUT ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    return x->op <= LGELU__LABELS ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
 }
-/* an absorbed normalisation's value is its input's: scale and shift (channels each) are left to the reader; NULL: plain values */
+/* an absorbed normalisation's value is its input's: scale, then shift (channels each) are left to the reader; NULL: plain values */
 static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
     return x->op == LGELU__BATCH_NORM && x->absorbed ? lgelu__at(net, x, LGELU__AUX) : NULL;
-}
-static const float *lgelu__shift(const lgelu_net *net, const lgelu_node *node, int slot)
-{
-    const float *scale = lgelu__scale(net, node, slot);
-    return scale ? scale + node->shape[2] : NULL;
 }
 
 /* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL: this
@@ -1469,112 +1466,102 @@ static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
     else if (dx[0]) memcpy(dx[0], lgelu__at(net, node, LGELU__AUX), rows * net->nodes[node->input[0]].shape[2] * sizeof(float));
 }
 
-/* ---- gate: in pieces of whole rows, about 16 Ki numbers each; the pieces' dλ are added in order ---- */
+/* ---- a layer's work: what its tasks are told. Each takes a piece of whole rows; a loss has its input's rows. What goes in is
+   x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what it absorbed ---- */
 typedef struct {
-    lgelu_net *net; lgelu_node *node;
-    const float *x, *dy, *scale, *shift, *b, *b_scale, *b_shift;
-    int made;                                /* what goes in is x·scale + shift [+ b·b_scale + b_shift], computed on the way */
-    float *y; double *dlambda; size_t rows, piece;
-} lgelu__gate_job;
+    lgelu_net *net; const lgelu_node *node, *from;                    /* from: its input 0 */
+    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
+    float *y, *dx, *aux, share;                                       /* dx NULL: nobody asks */
+    double *sum;                                                      /* aux, or what of it is double */
+    const int32_t *label;
+    size_t rows, channels, piece, pieces;
+} lgelu__job;
 
-static size_t lgelu__piece(const lgelu_node *node) { return node->shape[2] < 16384 ? 16384 / node->shape[2] : 1; }
+static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a sample's, or about 16 Ki numbers */
+{
+    const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
+    switch (node->op) {
+    case LGELU__MAX_POOL: case LGELU__AVERAGE_POOL: case LGELU__POSITION: case LGELU__PATCHES: case LGELU__CLASS_TOKEN: case LGELU__TAKE:
+        return node->shape[0] * node->shape[1];
+    case LGELU__LAYER_NORM: return 64;
+    case LGELU__DROPOUT:    return (rows + 3) / 4 * 4;                /* its random numbers come in fours */
+    default:                return rows;
+    }
+}
 static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
+static lgelu__job lgelu__job_make(lgelu_net *net, const lgelu_node *node, float **dx)        /* dx NULL: forward */
+{
+    const lgelu_node *from = net->nodes + node->input[0], *whole = node->op < LGELU__CROSS_ENTROPY ? node : from;
+    const lgelu_node *reader = from->op == LGELU__ADD && from->absorbed ? from : node;
+    lgelu__job p;
+    memset(&p, 0, sizeof p);
+    p.net = net; p.node = node; p.from = from;
+    p.rows = lgelu__rows(net, whole); p.channels = whole->shape[2]; p.piece = lgelu__piece(whole); p.pieces = lgelu__pieces(whole, p.rows);
+    p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
+    if (dx) { p.dx = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT); }
+    p.x = lgelu__in(net, reader, 0); p.scale = lgelu__scale(net, reader, 0);
+    if (p.scale) p.shift = p.scale + p.channels;
+    if (reader->op != LGELU__ADD) return p;
+    p.b = lgelu__in(net, reader, 1); p.b_scale = lgelu__scale(net, reader, 1);
+    if (p.b_scale) p.b_shift = p.b_scale + p.channels;
+    return p;
+}
+static void lgelu__each(lgelu__job *p, lgelu_task *task, size_t count) { lgelu__parallel(&p->net->threads, task, p, count); }
+static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)      /* what goes in */
+{
+    size_t at = row * p->channels;
+    lgelu__k()->affine(y, p->x + at, p->scale, p->shift, p->b ? p->b + at : NULL, p->b_scale, p->b_shift, rows, p->channels);
+}
+static void lgelu__affine_piece(void *user, size_t index)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t row = index * p->piece;
+    lgelu__affine(p, p->y + row * p->channels, row, lgelu__least(p->rows - row, p->piece));
+}
+
+/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, which are added in order ---- */
+enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation or a sum and its gate */
+
 static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
     return lgelu__times(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), (size_t)node->hardnesses), sizeof(double));
 }
-static lgelu__gate_job lgelu__gate_make(lgelu_net *net, lgelu_node *node)
+static void lgelu__gate_piece(void *user, size_t index)
 {
-    lgelu_node *x = net->nodes + node->input[0];
-    lgelu__gate_job job;
-    job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.dy = NULL; job.y = lgelu__at(net, node, LGELU__VALUE);
-    job.dlambda = NULL; job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
-    job.b = job.b_scale = job.b_shift = NULL;
-    if (node->op == LGELU__GATE && x->op == LGELU__ADD && x->absorbed) {
-        node = x;
-        job.x = lgelu__in(net, node, 0);
+    const lgelu__job *p = (const lgelu__job *)user;
+    const float *lambda = p->net->lambda + p->node->hardness;
+    const int made = p->scale || p->b;
+    size_t c = p->channels, row = index * p->piece, end = lgelu__least(p->rows, row + p->piece), step = made ? LGELU__GATE_ROOM / c : p->piece, rows;
+    double *dlambda = p->sum + index * (size_t)p->node->hardnesses;
+    float room[LGELU__GATE_ROOM];
+    if (p->dy) memset(dlambda, 0, (size_t)p->node->hardnesses * sizeof *dlambda);
+    for (; row < end; row += rows) {
+        const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
+        float *y = p->y + row * c, *dx = p->dx ? p->dx + row * c : NULL;
+        rows = lgelu__least(end - row, step);
+        if (made) lgelu__affine(p, room, row, rows);
+        if (p->node->gate == LGELU_GATE_TANH) {
+            if (!dy) lgelu_tanh_forward(y, x, rows * c);
+            else if (dx) lgelu_tanh_backward(dx, dy, x, rows * c);
+        } else if (p->node->hardnesses > 1) {
+            if (!dy) lgelu_forward_channels(y, x, lambda, rows, c, 1);
+            else lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
+        } else if (!dy) lgelu_forward(y, x, *lambda, rows * c);
+        else *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
     }
-    if (node->op == LGELU__ADD) { job.b = lgelu__in(net, node, 1); job.b_scale = lgelu__scale(net, node, 1); job.b_shift = lgelu__shift(net, node, 1); }
-    job.scale = lgelu__scale(net, node, 0); job.shift = lgelu__shift(net, node, 0);
-    job.made = job.scale || job.b;
-    return job;
-}
-enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation and its gate */
-
-static void lgelu__gate_forward_piece(void *user, size_t index)
-{
-    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
-    const lgelu_node *node = job->node;
-    const float *lambda = job->net->lambda + node->hardness;
-    size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
-    const float *x = job->x + first * c, *b = job->b ? job->b + first * c : NULL;
-    float *y = job->y + first * c;
-    for (; rows; rows -= step, x += step * c, y += step * c) {
-        if (step > rows) step = rows;
-        if (job->made) lgelu__k()->affine(y, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
-        if (node->gate == LGELU_GATE_TANH) lgelu_tanh_forward(y, job->made ? y : x, step * c);
-        else if (node->hardnesses > 1) lgelu_forward_channels(y, job->made ? y : x, lambda, step, c, 1);
-        else lgelu_forward(y, job->made ? y : x, *lambda, step * c);
-        if (b) b += step * c;
-    }
-}
-static void lgelu__gate_backward_piece(void *user, size_t index)       /* the same pieces: dx = dy f'(x), dλ = Σ dy ∂f/∂λ */
-{
-    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
-    const lgelu_node *node = job->node;
-    const float *lambda = job->net->lambda + node->hardness;
-    size_t first = index * job->piece, rows = job->rows - first < job->piece ? job->rows - first : job->piece, c = node->shape[2];
-    size_t step = job->made ? LGELU__GATE_ROOM / c : rows;
-    const float *x = job->x + first * c, *dy = job->dy + first * c, *b = job->b ? job->b + first * c : NULL;
-    float *dx = job->y ? job->y + first * c : NULL, room[LGELU__GATE_ROOM];
-    double *dlambda = job->dlambda + index * (size_t)node->hardnesses;
-    memset(dlambda, 0, (size_t)node->hardnesses * sizeof *dlambda);
-    for (; rows; rows -= step, x += step * c, dy += step * c) {
-        const float *in = job->made ? room : x;
-        if (step > rows) step = rows;
-        if (job->made) lgelu__k()->affine(room, x, job->scale, job->shift, b, job->b_scale, job->b_shift, step, c);
-        if (node->gate == LGELU_GATE_TANH) { if (dx) lgelu_tanh_backward(dx, dy, in, step * c); }
-        else if (node->hardnesses > 1) lgelu_backward_channels(dx, dlambda, dy, in, lambda, step, c, 1);
-        else *dlambda += lgelu_backward(dx, dy, in, *lambda, step * c);
-        if (dx) dx += step * c;
-        if (b) b += step * c;
-    }
-}
-static lgelu_status lgelu__gate_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__gate_job job = lgelu__gate_make(net, node);
-    lgelu__parallel(&net->threads, lgelu__gate_forward_piece, &job, lgelu__pieces(node, job.rows));
-    return LGELU_OK;
 }
 static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__gate_job job = lgelu__gate_make(net, node);
-    size_t i, pieces = lgelu__pieces(node, job.rows), n = (size_t)node->hardnesses;
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t i, n = (size_t)node->hardnesses;
     double *sum = net->dlambda + node->hardness;
-    job.y = dx[0]; job.dy = lgelu__at(net, node, LGELU__GRADIENT); job.dlambda = (double *)(void *)lgelu__at(net, node, LGELU__AUX);
-    lgelu__parallel(&net->threads, lgelu__gate_backward_piece, &job, pieces);
+    lgelu__each(&p, lgelu__gate_piece, p.pieces);
     if (net->fresh) memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < pieces * n; i++) sum[i % n] += job.dlambda[i];
+    for (i = 0; i < p.pieces * n; i++) sum[i % n] += p.sum[i];
 }
 
-/* ---- residual sum, in the gate's pieces, where no gate absorbs it; the gradients of its inputs are its own, lent to them by the memory plan ---- */
-static void lgelu__add_piece(void *user, size_t index)
-{
-    const lgelu__gate_job *job = (const lgelu__gate_job *)user;
-    const lgelu_node *node = job->node;
-    size_t first = index * job->piece, c = node->shape[2];
-    lgelu__k()->affine(job->y + first * c, job->x + first * c, job->scale, job->shift, job->b + first * c, job->b_scale, job->b_shift,
-                       lgelu__least(job->rows - first, job->piece), c);
-}
-static lgelu_status lgelu__add_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__gate_job job = lgelu__gate_make(net, node);
-    if (node->absorbed) return LGELU_OK;
-    lgelu__parallel(&net->threads, lgelu__add_piece, &job, lgelu__pieces(node, job.rows));
-    return LGELU_OK;
-}
+/* ---- residual sum, where no gate absorbs it, and views; the gradients of its inputs are its own, lent to them by the memory plan ---- */
 static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
@@ -1586,9 +1573,6 @@ static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
    of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W' the taps
    in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s, dx falls
    into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
-typedef struct { const float *w; size_t row, channels, outputs, kernel, step, last[2], across; } lgelu__flipped;
-typedef struct { const float *from; float *dx; size_t channels, pixel, rows, columns, grid[2], stride, first[2]; int add; } lgelu__spread;
-
 static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 {
     return node->groups > 1 && node->groups == node->shape[2] && node->groups == net->nodes[node->input[0]].shape[2];
@@ -1601,11 +1585,11 @@ static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 
    tiles then fall into eight parts (one, with many channels), each summed up alone. */
 enum { LGELU__PARTS = 8 };
 typedef struct {
-    const float *x, *w, *bias; float *y;
-    size_t rows, columns, in, to_rows, to_columns, out, padding, across, down, tiles, first, count;   /* tiles: in a row, in a column, all, of this round */
+    const float *x, *w, *bias, *dy; float *y, *dw;                    /* x and w to y, or x and dy to dw */
+    const size_t *from, *to;                 /* shapes of x and y */
+    size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
     size_t most, part, multiply;             /* tiles in a round and in a part; bytes of the room for a product */
-    float *u, *m, *kernel; unsigned char *work; int big, *next, flip, add;
-    float *dw; const float *dy;              /* dW wanted, from dy */
+    float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
 } lgelu__winograd;
 
 static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
@@ -1613,7 +1597,6 @@ static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
     return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
         && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
-static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
 {
     size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
@@ -1645,71 +1628,72 @@ static void lgelu__winograd_taps(void *user, size_t task)
         for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
     }
 }
+/* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
+static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile, const size_t *shape, size_t side, size_t padding)
+{
+    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding, column = 2 * (tile % p->across) - padding, i, j;
+    for (i = row; i != row + side; i++) for (j = column; j != column + side; j++)     /* wrap below 0 */
+        *at++ = i < shape[0] && j < shape[1] ? ((sample * shape[0] + i) * shape[1] + j) * shape[2] : (size_t)-1;
+}
 static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    const float *d[16];
-    size_t t, k;
+    size_t t, at[16];
     for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
-        size_t tile = p->first + t, sample = tile / (p->across * p->down);
-        size_t row = 2 * (tile / p->across % p->down) - p->padding, column = 2 * (tile % p->across) - p->padding;      /* wrap below 0 */
-        for (k = 0; k < 16; k++)
-            d[k] = row + k / 4 < p->rows && column + k % 4 < p->columns ? p->x + ((sample * p->rows + row + k / 4) * p->columns + column + k % 4) * p->in : NULL;
-        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, d, p->in);
+        lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, p->x, at, p->in);
     }
 }
-static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, unsigned char *work)
+static void lgelu__winograd_scatter(void *user, size_t task)
 {
-    float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
-    lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
-    if (p->dw) {
-        job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
-        job.a.row = 1; job.a.col = p->out;
-        job.accumulate = p->first % p->part != 0;
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t t, at[4];
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
+        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, p->dy, at, p->out);
+        else lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
     }
-    lgelu_multiply(&job, work, NULL);
 }
 static void lgelu__winograd_products(void *user, size_t strand)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t k;
-    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) lgelu__winograd_product(p, k, p->work + strand * p->multiply);
-}
-static void lgelu__winograd_scatter(void *user, size_t task)
-{
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
-    float *y[4];
-    const float *dy[4];
-    size_t t, k;
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
-        size_t tile = p->first + t, sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down), column = 2 * (tile % p->across);
-        for (k = 0; k < 4; k++) {
-            size_t at = ((sample * p->to_rows + row + k / 2) * p->to_columns + column + k % 2) * p->out;
-            int there = row + k / 2 < p->to_rows && column + k % 2 < p->to_columns;
-            y[k] = there && p->y ? p->y + at : NULL;
-            dy[k] = there && p->dw ? p->dy + at : NULL;
+    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
+        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
+        lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
+        if (p->dw) {
+            job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
+            job.a.row = 1; job.a.col = p->out;
+            job.accumulate = p->first % p->part != 0;
         }
-        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, dy, p->out);
-        else lgelu__k()->winograd_out(y, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+        lgelu_multiply(&job, p->work + strand * p->multiply, NULL);
     }
+}
+static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)    /* NULL: this thread alone */
+{
+    size_t eights = (p->count + 7) / 8;
+    int next = 0;
+    p->next = &next;
+    lgelu__parallel(threads, lgelu__winograd_gather, p, eights);
+    if (p->dw) lgelu__parallel(threads, lgelu__winograd_scatter, p, eights);
+    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
+    if (!p->dw) lgelu__parallel(threads, lgelu__winograd_scatter, p, eights);
 }
 /* rounds of few channels; dW: the rounds of one part */
 static void lgelu__winograd_rounds(void *user, size_t strand)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t k;
+    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles;
+    int *next = p.next;
     p.u += strand * 16 * p.most * (p.in + p.out);
     p.m = p.u + 16 * p.most * p.in;
     p.work += strand * p.multiply;
     if (p.dw) p.kernel += strand * 16 * p.in * p.out;
     for (p.first = strand * p.part; ; p.first += p.most) {
-        if (!p.dw) p.first = (size_t)LGELU__ADD(p.next, 1) * p.most;
-        if (p.first >= (p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles)) return;
-        p.count = lgelu__least(p.tiles - p.first, p.most);
-        for (k = 0; k < (p.count + 7) / 8; k++) lgelu__winograd_gather(&p, k);
-        for (k = 0; p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
-        for (k = 0; k < 16; k++) lgelu__winograd_product(&p, k, p.work);
-        for (k = 0; !p.dw && k < (p.count + 7) / 8; k++) lgelu__winograd_scatter(&p, k);
+        if (!p.dw) p.first = (size_t)LGELU__ADD(next, 1) * p.most;
+        if (p.first >= end) return;
+        p.count = lgelu__least(end - p.first, p.most);
+        lgelu__winograd_round(&p, NULL);
     }
 }
 static void lgelu__winograd_dtaps(void *user, size_t o)
@@ -1721,26 +1705,25 @@ static void lgelu__winograd_dtaps(void *user, size_t o)
         lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * part + k) * size, p->in);
     lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
-/* x (samples, rows, columns, in) to y (samples, to_rows, to_columns, out), to dx, or to dw */
-static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *dx, float *dw, int add)
+/* the value, dx or dW */
+static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
 {
-    const lgelu_node *from = net->nodes + node->input[0], *a = dx ? node : from, *b = dx ? from : node;
+    lgelu_net *net = job->net;
+    const lgelu_node *node = job->node;
     const lgelu_threads *threads = &net->threads;
-    size_t eights, parts;
+    size_t parts;
     int next = 0;
     lgelu__winograd p;
-    lgelu__winograd_size(&p, a->shape[2], b->shape[2]);
-    p.x = dx ? lgelu__at(net, node, LGELU__GRADIENT) : lgelu__in(net, node, 0);
-    p.y = dw ? NULL : dx ? dx : lgelu__at(net, node, LGELU__VALUE);
-    p.dw = dw; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+    p.from = dx ? node->shape : job->from->shape; p.to = dx ? job->from->shape : node->shape;
+    lgelu__winograd_size(&p, p.from[2], p.to[2]);
+    p.x = dx ? job->dy : job->x; p.dy = job->dy;
+    p.y = dx ? dx : job->y; p.dw = dw;
     p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
-    p.rows = a->shape[0]; p.columns = a->shape[1];
-    p.to_rows = b->shape[0]; p.to_columns = b->shape[1];
     p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to_columns + 1) / 2; p.down = (p.to_rows + 1) / 2; p.tiles = net->samples * p.across * p.down;
+    p.across = (p.to[1] + 1) / 2; p.down = (p.to[0] + 1) / 2; p.tiles = net->samples * p.across * p.down;
     parts = p.big || !dw ? 1 : LGELU__PARTS;
     p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
-    p.flip = dx != NULL; p.add = add; p.next = &next;
+    p.flip = dx != NULL; p.add = dw ? !net->fresh : dx && job->from->written; p.next = &next;
     p.kernel = net->pack;
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
     p.m = p.u + 16 * p.most * p.in;
@@ -1749,279 +1732,246 @@ static void lgelu__winograd_run(lgelu_net *net, const lgelu_node *node, float *d
     if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__PARTS);
     else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
         p.count = lgelu__least(p.tiles - p.first, p.most);
-        eights = (p.count + 7) / 8;
-        next = 0;
-        lgelu__parallel(threads, lgelu__winograd_gather, &p, eights);
-        if (dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
-        lgelu__parallel(threads, lgelu__winograd_products, &p, LGELU__STRANDS);
-        if (!dw) lgelu__parallel(threads, lgelu__winograd_scatter, &p, eights);
+        lgelu__winograd_round(&p, threads);
     }
     if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
 }
 static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
 {
     const size_t *x = net->nodes[node->input[0]].shape;
-    size_t out = node->shape[2] / node->groups, in = x[2] / node->groups, taps = node->window[0] * node->window[0], lattice, use[3], i, most = 0;
+    size_t out = node->shape[2] / node->groups, in = x[2] / node->groups, taps = node->window[0] * node->window[0];
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
-    lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
-    if (lgelu__depthwise(net, node)) return lgelu__times(2 * taps * node->shape[2], sizeof(float));
-    use[0] = lgelu_multiply_bytes(rows, out, taps * in);
-    use[1] = lgelu_multiply_bytes(out, taps * in, rows);
-    use[2] = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
+    size_t lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
+    size_t y = lgelu_multiply_bytes(rows, out, taps * in), dw = lgelu_multiply_bytes(out, taps * in, rows);
+    size_t dx = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
+    if (lgelu__depthwise(net, node)) return lgelu__times(taps * node->shape[2], sizeof(float));
     if (lgelu__fast(net, node)) {
         lgelu__winograd p;
-        use[0] = use[1] = lgelu__winograd_size(&p, in, out); use[2] = lgelu__winograd_size(&p, out, in);
+        y = dw = lgelu__winograd_size(&p, in, out); dx = lgelu__winograd_size(&p, out, in);
     }
-    for (i = 0; i < (train ? 3 : 1); i++) if (use[i] > most) most = use[i];
-    return most;
+    return train ? lgelu__most(y, lgelu__most(dw, dx)) : y;
 }
-static lgelu__patches lgelu__conv_patches(const lgelu_net *net, const lgelu_node *node, size_t group)
+static lgelu__patches lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups, size_t group)   /* of one group */
 {
-    const size_t *x = net->nodes[node->input[0]].shape;
     lgelu__patches p;
-    p.channels = x[2] / node->groups;
-    p.x = lgelu__in(net, node, 0) + group * p.channels;
-    p.rows = x[0]; p.columns = x[1]; p.pixel = x[2];
-    p.across = node->window[1];
-    p.grid[0] = node->shape[0]; p.grid[1] = node->shape[1]; p.step = node->stride;
+    p.channels = node->shape[2] / groups;
+    p.x = x + group * p.channels;
+    p.rows = node->shape[0]; p.columns = node->shape[1]; p.pixel = node->shape[2];
+    return p;
+}
+static lgelu__patches lgelu__conv_patches(const lgelu__job *job, size_t group)
+{
+    const lgelu_node *node = job->node;
+    lgelu__patches p = lgelu__channels_of(job->x, job->from, node->groups, group);
+    p.across = node->window[1]; p.step = node->stride;
+    p.grid[0] = node->shape[0]; p.grid[1] = node->shape[1];
     p.origin[0] = p.origin[1] = -(ptrdiff_t)node->padding;
     return p;
 }
-/* one row of depthwise pixels at a time: value, or with `back` dx; the taps met by the pixel, in order */
-typedef struct { const lgelu_net *net; const lgelu_node *node; const float *w, *x, *bias; float *y; int back, add; } lgelu__depth_job;
+/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in order */
 static void lgelu__depthwise_row(void *user, size_t index)
 {
-    const lgelu__depth_job *job = (const lgelu__depth_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *to = job->back ? job->net->nodes[node->input[0]].shape : node->shape, *from = job->back ? node->shape : job->net->nodes[node->input[0]].shape;
-    size_t c = to[2], kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
-    const float *tap[LGELU__TAPS], *pixels = job->x + sample * from[0] * from[1] * c;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const int back = p->dy != NULL;
+    const size_t *to = back ? p->from->shape : node->shape, *from = back ? node->shape : p->from->shape;
+    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
+    const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
+    const float *bias = node->biases && !back ? p->net->w + node->bias : NULL;
     for (column = 0; column < to[1]; column++) {
-        float *y = job->y + (index * to[1] + column) * c;
+        float *y = (back ? p->dx : p->y) + (index * to[1] + column) * c;
         for (i = 0; i < kernel; i++) for (j = 0; j < kernel; j++) {
             size_t u = row + node->padding - i, v = column + node->padding - j;       /* wraps where there is no such pixel */
             int there = 1;
-            if (!job->back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
+            if (!back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
             else { there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2; u /= node->stride; v /= node->stride; }
             tap[i * kernel + j] = there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
         }
-        lgelu__k()->depthwise(y, c, job->w, c, job->add ? y : job->bias, tap, kernel * kernel);
+        lgelu__k()->depthwise(y, c, p->net->pack, c, back && p->from->written ? y : bias, tap, kernel * kernel);
     }
 }
 static void lgelu__depthwise_weight(void *user, size_t index)         /* dW of one tap and 64 channels: one chain over all pixels */
 {
-    const lgelu__depth_job *job = (const lgelu__depth_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->net->nodes[node->input[0]].shape;
-    size_t c = x[2], taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0], j = tap % node->window[0];
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape;
+    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0], j = tap % node->window[0];
     size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
-    float *sum = job->y + tap * c + first;
-    for (row = 0; row < job->net->samples * node->shape[0]; row++) {
+    float *sum = p->net->pack + tap * c + first;
+    memset(sum, 0, n * sizeof *sum);
+    for (row = 0; row < p->net->samples * node->shape[0]; row++) {
         size_t u = row % node->shape[0] * node->stride + i - node->padding;
         if (u < x[0]) for (column = 0; column < node->shape[1]; column++) {
             size_t v = column * node->stride + j - node->padding;
-            const float *pixel = job->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
-            if (v < x[1]) lgelu__k()->depthwise(sum, n, job->w + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
+            const float *pixel = p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
+            if (v < x[1]) lgelu__k()->depthwise(sum, n, p->dy + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
         }
     }
 }
-static float *lgelu__depthwise_weights(const lgelu_net *net, const lgelu_node *node)      /* tap by tap, in net->pack */
+static void lgelu__depthwise_weights(const lgelu_net *net, const lgelu_node *node)        /* tap by tap, in net->pack */
 {
     size_t c = node->shape[2], taps = node->weights / c, i;
     for (i = 0; i < node->weights; i++) net->pack[i % taps * c + i / taps] = net->w[node->weight + i];
-    return net->pack;
 }
 static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
 {
-    size_t pixel = net->nodes[node->input[0]].shape[2], in = pixel / node->groups, out = node->shape[2] / node->groups, g;
-    size_t k = in * node->window[0] * node->window[1];
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    const float *bias = node->biases ? net->w + node->bias : NULL;
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    size_t out = node->shape[2] / node->groups, k = node->weights / node->shape[2], g;
     if (lgelu__depthwise(net, node)) {
-        lgelu__depth_job job;
-        job.net = net; job.node = node; job.w = lgelu__depthwise_weights(net, node); job.x = lgelu__in(net, node, 0); job.bias = bias;
-        job.y = y; job.back = job.add = 0;
-        lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * node->shape[0]);
-        return LGELU_OK;
-    }
-    if (lgelu__fast(net, node)) { lgelu__winograd_run(net, node, NULL, NULL, 0); return LGELU_OK; }
-    for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(net, node, g);
-        lgelu_product p = lgelu__linear_make(lgelu__rows(net, node), out, k, y + g * out, patches.x, net->w + node->weight + g * out * k);
-        p.c_row = node->shape[2];
-        p.b.row = 1; p.b.col = k;
-        p.a.row = pixel;
-        if (!lgelu__pointwise(node)) { p.a.read = lgelu__k()->patches; p.a.from = &patches; }
-        if (bias) p.bias = bias + g * out;
-        lgelu_multiply(&p, net->pack, &net->threads);
+        lgelu__depthwise_weights(net, node);
+        lgelu__each(&p, lgelu__depthwise_row, net->samples * node->shape[0]);
+    } else if (lgelu__fast(net, node)) lgelu__winograd_run(&p, NULL, NULL);
+    else for (g = 0; g < node->groups; g++) {
+        lgelu__patches patches = lgelu__conv_patches(&p, g);
+        lgelu_product y = lgelu__linear_make(p.rows, out, k, p.y + g * out, patches.x, net->w + node->weight + g * out * k);
+        y.c_row = node->shape[2];
+        y.b.row = 1; y.b.col = k;
+        y.a.row = patches.pixel;
+        if (!lgelu__pointwise(node)) { y.a.read = lgelu__k()->patches; y.a.from = &patches; }
+        if (node->biases) y.bias = net->w + node->bias + g * out;
+        lgelu_multiply(&y, net->pack, &net->threads);
     }
     return LGELU_OK;
 }
-/* W' of one lattice: row (tap row, tap column, output), the taps from the last to the first */
+/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart, meet them: W' has a row for each (tap row,
+   tap column, output). The product waits in c until it is spread. */
+typedef struct { const lgelu__job *job; const float *w, *c; float *dx; size_t first[2], last[2]; lgelu__patches dy; } lgelu__lattice;
+
 static void lgelu__read_flipped(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
 {
-    const lgelu__flipped *p = (const lgelu__flipped *)from;
+    const lgelu__lattice *l = (const lgelu__lattice *)from;
+    const lgelu_node *node = l->job->node;
     const lgelu__kernels *isa = lgelu__k();
+    const size_t channels = l->job->channels / node->groups, inputs = l->job->from->shape[2] / node->groups;
     lgelu_matrix w;
     size_t n;
     memset(&w, 0, sizeof w);
-    w.row = p->row; w.col = 1;
+    w.row = node->weights / node->shape[2]; w.col = 1;
     for (; rows; rows -= n, i += n, out += n * out_row) {
-        size_t tap = i / p->outputs, o = i % p->outputs;
-        n = lgelu__least(rows, p->outputs - o);
-        w.x = p->w + ((p->last[0] - tap / p->across * p->step) * p->kernel + p->last[1] - tap % p->across * p->step) * p->channels;
+        size_t tap = i / channels, o = i % channels;
+        size_t row = l->last[0] - tap / l->dy.across * node->stride, column = l->last[1] - tap % l->dy.across * node->stride;
+        n = lgelu__least(rows, channels - o);
+        w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
     }
 }
 static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t j, size_t cols)
 {
-    const lgelu__spread *p = (const lgelu__spread *)with;
+    const lgelu__lattice *l = (const lgelu__lattice *)with;
+    const lgelu_node *node = l->job->node, *x = l->job->from;
     for (; rows; rows--, i++) {
-        size_t v = i % p->grid[1], u = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0];
-        float *d = p->dx + ((sample * p->rows + u * p->stride + p->first[0]) * p->columns + v * p->stride + p->first[1]) * p->pixel + j;
-        const float *c = p->from + i * p->channels + j;
-        if (p->add) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
+        size_t v = i % l->dy.grid[1] * node->stride + l->first[1], u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
+        float *d = l->dx + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v) * x->shape[2] + j;
+        const float *c = l->c + i * (x->shape[2] / node->groups) + j;
+        if (x->written) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
     }
 }
-static void lgelu__conv_dx(lgelu_net *net, lgelu_node *node, float *dx, int add)
+static void lgelu__conv_dx(const lgelu__job *job)
 {
-    const size_t *x = net->nodes[node->input[0]].shape;
-    size_t s = node->stride, kernel = node->window[0], in = x[2] / node->groups, out = node->shape[2] / node->groups, k = in * kernel * kernel, g, lattice, d;
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    for (g = 0; g < node->groups; g++) for (lattice = 0; lattice < s * s; lattice++) {
-        lgelu__patches patches;
-        lgelu__flipped flipped;
-        lgelu__spread spread;
-        size_t taps[2], first[2];
+    const lgelu_net *net = job->net;
+    const lgelu_node *node = job->node;
+    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0], in = x[2] / node->groups, k = node->weights / node->shape[2];
+    size_t g, n, d;
+    for (g = 0; g < node->groups; g++) for (n = 0; n < s * s; n++) {
+        lgelu__lattice l;
         lgelu_product p;
-        first[0] = lattice / s; first[1] = lattice % s;
-        patches.x = dy + g * out;
-        patches.rows = node->shape[0]; patches.columns = node->shape[1]; patches.pixel = node->shape[2];
-        patches.channels = out; patches.step = 1;
+        size_t taps[2];
+        l.job = job; l.c = net->pack; l.dx = job->dx + g * in;
+        l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
+        l.w = net->w + node->weight + g * l.dy.channels * k;
+        l.first[0] = n / s; l.first[1] = n % s;
         for (d = 0; d < 2; d++) {             /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
-            size_t r = (first[d] + node->padding) % s;
+            size_t r = (l.first[d] + node->padding) % s;
             taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-            flipped.last[d] = r + (taps[d] - 1) * s;
-            patches.grid[d] = first[d] < x[d] ? (x[d] - 1 - first[d]) / s + 1 : 0;
-            patches.origin[d] = (ptrdiff_t)((first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
+            l.last[d] = r + (taps[d] - 1) * s;
+            l.dy.grid[d] = l.first[d] < x[d] ? (x[d] - 1 - l.first[d]) / s + 1 : 0;
+            l.dy.origin[d] = (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
         }
-        patches.across = flipped.across = taps[1];
-        flipped.w = net->w + node->weight + g * out * k;
-        flipped.row = k; flipped.channels = in; flipped.outputs = out; flipped.kernel = kernel; flipped.step = s;
-        p = lgelu__linear_make(net->samples * patches.grid[0] * patches.grid[1], in, taps[0] * taps[1] * out, dx + g * in, patches.x, flipped.w);
+        l.dy.across = taps[1]; l.dy.step = 1;
+        p = lgelu__linear_make(net->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, l.dy.x, l.w);
         p.a.row = node->shape[2];
         p.c_row = x[2];
-        p.accumulate = add;
+        p.accumulate = job->from->written;
         if (!lgelu__pointwise(node)) {
-            p.a.read = lgelu__k()->patches; p.a.from = &patches;
-            p.b.read = lgelu__read_flipped; p.b.from = &flipped;
+            p.a.read = lgelu__k()->patches; p.a.from = &l.dy;
+            p.b.read = lgelu__read_flipped; p.b.from = &l;
         }
         if (s > 1) {
-            spread.from = p.c = net->pack; spread.dx = dx + g * in;
-            spread.channels = p.c_row = in; spread.pixel = x[2]; spread.rows = x[0]; spread.columns = x[1]; spread.stride = s; spread.add = add;
-            memcpy(spread.grid, patches.grid, sizeof spread.grid);
-            memcpy(spread.first, first, sizeof first);
+            p.c = net->pack; p.c_row = in;
             p.accumulate = 0;
-            p.finish = lgelu__spread_piece; p.with = &spread;
+            p.finish = lgelu__spread_piece; p.with = &l;
         }
         lgelu_multiply(&p, net->pack + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0), &net->threads);
     }
 }
 static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const lgelu_node *x = net->nodes + node->input[0];
-    size_t in = x->shape[2] / node->groups, out = node->shape[2] / node->groups, k = in * node->window[0] * node->window[1], rows = lgelu__rows(net, node), g, i;
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, node->shape[2], rows, node->shape[2], !net->fresh, &net->threads);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t c = node->shape[2], out = c / node->groups, k = node->weights / c, g, i;
+    float *dw = net->g + node->weight;
+    if (node->biases) lgelu_column_sums(net->g + node->bias, p.dy, c, p.rows, c, !net->fresh, &net->threads);
     if (lgelu__depthwise(net, node)) {
-        size_t c = node->shape[2], taps = k;
-        float *dw = net->g + node->weight;
-        lgelu__depth_job job;
-        job.net = net; job.node = node; job.x = lgelu__in(net, node, 0); job.w = dy; job.bias = NULL; job.back = 1; job.add = x->written;
-        job.y = net->pack + node->weights;
-        memset(job.y, 0, node->weights * sizeof *dw);
-        lgelu__parallel(&net->threads, lgelu__depthwise_weight, &job, taps * ((c + 63) / 64));
-        for (i = 0; i < node->weights; i++) dw[i] = (net->fresh ? 0 : dw[i]) + job.y[i % taps * c + i / taps];
-        if (!dx[0]) return;
-        job.w = lgelu__depthwise_weights(net, node); job.x = dy; job.y = dx[0];
-        lgelu__parallel(&net->threads, lgelu__depthwise_row, &job, net->samples * x->shape[0]);
+        lgelu__each(&p, lgelu__depthwise_weight, k * ((c + 63) / 64));
+        for (i = 0; i < node->weights; i++) dw[i] = (net->fresh ? 0 : dw[i]) + net->pack[i % k * c + i / k];
+        lgelu__depthwise_weights(net, node);
+        if (p.dx) lgelu__each(&p, lgelu__depthwise_row, net->samples * p.from->shape[0]);
         return;
     }
     if (lgelu__fast(net, node)) {
-        lgelu__winograd_run(net, node, NULL, net->g + node->weight, !net->fresh);
-        if (dx[0]) lgelu__winograd_run(net, node, dx[0], NULL, x->written);
+        lgelu__winograd_run(&p, NULL, dw);
+        if (p.dx) lgelu__winograd_run(&p, p.dx, NULL);
         return;
     }
     for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(net, node, g);
-        lgelu_product p = lgelu__linear_make(out, k, rows, net->g + node->weight + g * out * k, dy + g * out, patches.x);
-        p.a.row = 1; p.a.col = node->shape[2];
-        p.b.row = x->shape[2];
-        if (!lgelu__pointwise(node)) { p.b.read = lgelu__k()->patches; p.b.from = &patches; }
-        p.accumulate = !net->fresh;
-        lgelu_multiply(&p, net->pack, &net->threads);
+        lgelu__patches patches = lgelu__conv_patches(&p, g);
+        lgelu_product w = lgelu__linear_make(out, k, p.rows, dw + g * out * k, p.dy + g * out, patches.x);
+        w.a.row = 1; w.a.col = c;
+        w.b.row = patches.pixel;
+        if (!lgelu__pointwise(node)) { w.b.read = lgelu__k()->patches; w.b.from = &patches; }
+        w.accumulate = !net->fresh;
+        lgelu_multiply(&w, net->pack, &net->threads);
     }
-    if (dx[0]) lgelu__conv_dx(net, node, dx[0], x->written);
+    if (p.dx) lgelu__conv_dx(&p);
 }
 
 /* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
    in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
    factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
-typedef struct { const lgelu_node *node; const float *a, *b, *factor; float *y; double *sum; size_t rows, piece; } lgelu__norm_job;
-
-static double *lgelu__norm_mean(const lgelu_net *net, const lgelu_node *node)
-{
-    return (double *)(void *)(lgelu__at(net, node, LGELU__AUX) + 6 * node->shape[2]);
-}
+static double *lgelu__norm_mean(const lgelu__job *p) { return (double *)(void *)(p->aux + 6 * p->channels); }
 static size_t lgelu__norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
     return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), 16), 40), node->shape[2]);
 }
-static void lgelu__norm_sums_piece(void *user, size_t index)
+static void lgelu__norm_sums_piece(void *user, size_t index)          /* Σ x and Σ x·b of each channel */
 {
-    const lgelu__norm_job *job = (const lgelu__norm_job *)user;
-    size_t c = job->node->shape[2], first = index * job->piece;
-    lgelu__k()->channel_sums(job->sum + index * 2 * c, job->a + first * c, job->b + first * c, lgelu__least(job->rows - first, job->piece), c);
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t c = p->channels, row = index * p->piece;
+    lgelu__k()->channel_sums(p->sum + index * 2 * c, p->x + row * c, p->b + row * c, lgelu__least(p->rows - row, p->piece), c);
 }
-static void lgelu__norm_affine_piece(void *user, size_t index)        /* y = a·factor[0] + (b·factor[1] + factor[2]); without b: a·factor[0] + factor[1] */
+static void lgelu__norm_sums(lgelu__job *p)                           /* the totals end up in the first piece's place */
 {
-    const lgelu__norm_job *job = (const lgelu__norm_job *)user;
-    size_t c = job->node->shape[2], first = index * job->piece, rows = lgelu__least(job->rows - first, job->piece);
-    const float *f = job->factor;
-    if (job->b) lgelu__k()->affine(job->y + first * c, job->a + first * c, f, NULL, job->b + first * c, f + c, f + 2 * c, rows, c);
-    else lgelu__k()->affine(job->y + first * c, job->a + first * c, f, f + c, NULL, NULL, NULL, rows, c);
-}
-static lgelu__norm_job lgelu__norm_make(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__norm_job job;
-    job.node = node; job.a = job.b = lgelu__in(net, node, 0); job.factor = lgelu__at(net, node, LGELU__AUX); job.y = NULL;
-    job.sum = lgelu__norm_mean(net, node) + 2 * node->shape[2];
-    job.rows = lgelu__rows(net, node); job.piece = lgelu__piece(node);
-    return job;
-}
-static void lgelu__norm_sums(lgelu_net *net, lgelu__norm_job *job)    /* the totals end up in the first piece's place */
-{
-    size_t i, n = 2 * job->node->shape[2], pieces = lgelu__pieces(job->node, lgelu__rows(net, job->node));
-    lgelu__parallel(&net->threads, lgelu__norm_sums_piece, job, pieces);
-    for (i = n; i < pieces * n; i++) job->sum[i % n] += job->sum[i];
+    size_t i, n = 2 * p->channels;
+    lgelu__each(p, lgelu__norm_sums_piece, p->pieces);
+    for (i = n; i < p->pieces * n; i++) p->sum[i % n] += p->sum[i];
 }
 static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
 {
-    size_t c = node->shape[2], i;
-    lgelu__norm_job job = lgelu__norm_make(net, node);
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    size_t c = p.channels, i;
     const float *gamma = net->w + node->bias, *beta = gamma + c;
-    float *scale = lgelu__at(net, node, LGELU__AUX), *shift = scale + c, *running = net->state + node->state;
-    double *mean = lgelu__norm_mean(net, node), *inverse = mean + c, n = (double)job.rows;
+    float *scale = p.aux, *shift = scale + c, *running = net->state + node->state;
+    double *mean = lgelu__norm_mean(&p), *inverse = mean + c, n = (double)p.rows;
     int learn = net->mode == LGELU_TRAIN && !net->evaluate;
-    if (learn && job.rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
-    if (learn) lgelu__norm_sums(net, &job);
+    if (learn && p.rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
+    p.sum = mean + 2 * c; p.b = p.x;
+    if (learn) lgelu__norm_sums(&p);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
         if (learn) {
             double k = (double)node->momentum;
-            m = job.sum[i] / n;
-            variance = fma(-m, m, job.sum[c + i] / n);
+            m = p.sum[i] / n;
+            variance = fma(-m, m, p.sum[c + i] / n);
             if (variance < 0) variance = 0;
             running[i] = (float)fma(k, m - (double)running[i], (double)running[i]);
             running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i], (double)running[c + i]);
@@ -2031,200 +1981,142 @@ static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
         scale[i] = (float)(inverse[i] * (double)gamma[i]);
         shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
     }
-    if (node->absorbed) return LGELU_OK;
-    job.y = lgelu__at(net, node, LGELU__VALUE); job.b = NULL;
-    lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
+    p.scale = scale; p.shift = shift; p.b = NULL;
+    if (!node->absorbed) lgelu__each(&p, lgelu__affine_piece, p.pieces);
     return LGELU_OK;
 }
 /* with x̂ = (x - mean)·inverse: db = Σ dy, dg = Σ dy·x̂, dx = scale·(dy - db/n - x̂·dg/n), as three factors: of dy, of x, and 1 */
 static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    size_t c = node->shape[2], i;
-    lgelu__norm_job job = lgelu__norm_make(net, node);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t c = p.channels, i;
     const float *gamma = net->w + node->bias;
-    float *g = net->g + node->bias, *factor = lgelu__at(net, node, LGELU__AUX) + 2 * c;
-    const double *mean = lgelu__norm_mean(net, node), *inverse = mean + c;
-    job.a = lgelu__at(net, node, LGELU__GRADIENT); job.factor = factor; job.y = dx[0];
-    lgelu__norm_sums(net, &job);
+    float *g = net->g + node->bias, *factor = p.aux + 2 * c;
+    double *mean = lgelu__norm_mean(&p), *inverse = mean + c;
+    p.sum = mean + 2 * c; p.b = p.x; p.x = p.dy; p.y = p.dx;
+    lgelu__norm_sums(&p);
     for (i = 0; i < c; i++) {
-        double n = net->evaluate ? HUGE_VAL : (double)job.rows, db = job.sum[i], dg = fma(-mean[i], db, job.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
+        double n = net->evaluate ? HUGE_VAL : (double)p.rows, db = p.sum[i], dg = fma(-mean[i], db, p.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
         g[i]     = (float)((net->fresh ? 0 : (double)g[i]) + dg);
         g[c + i] = (float)((net->fresh ? 0 : (double)g[c + i]) + db);
         factor[i] = (float)k;
         factor[c + i] = (float)(-k * inverse[i] * (dg / n));
         factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dg / n, -(db / n)));
     }
-    if (dx[0]) lgelu__parallel(&net->threads, lgelu__norm_affine_piece, &job, lgelu__pieces(node, lgelu__rows(net, node)));
+    p.scale = factor; p.b_scale = factor + c; p.b_shift = factor + 2 * c;
+    if (p.dx) lgelu__each(&p, lgelu__affine_piece, p.pieces);
 }
 
-/* ---- pooling, a sample a task; aux keeps which tap was the largest, the first of equals ---- */
+/* ---- pooling; aux keeps which tap was the largest, the first of equals ---- */
 static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
     return lgelu__times(batch, lgelu__size(node));
 }
-typedef struct { const lgelu_net *net; const lgelu_node *node; const float *from; float *to; unsigned char *which; } lgelu__pool_job;
-static void lgelu__pool_sample(void *user, size_t sample)
+static void lgelu__pool_piece(void *user, size_t sample)             /* its value, or dx */
 {
-    const lgelu__pool_job *job = (const lgelu__pool_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->net->nodes[node->input[0]].shape;
-    const float *from = job->from + sample * x[0] * x[1] * x[2];
-    float share = (float)(1 / (double)(node->window[0] * node->window[1]));
-    size_t row, column, i, j, k, c = x[2];
-    int most = node->op == LGELU__MAX_POOL;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape, c = p->channels, picture = sample * lgelu__size(p->from);
+    const int most = node->op == LGELU__MAX_POOL, back = p->dy != NULL;
+    const float share = (float)(1 / (double)(node->window[0] * node->window[1]));
+    size_t row, column, i, j, k;
+    if (back) memset(p->dx + picture, 0, lgelu__size(p->from) * sizeof *p->dx);
     for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
         size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
-        float *y = job->to + at;
-        unsigned char *which = most ? job->which + at : NULL;
-        for (k = 0; k < c; k++) y[k] = most ? -HUGE_VALF : 0;
-        if (most) memset(which, 255, c);
+        unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
+        float *y = p->y + at;
+        if (!back && most) memset(which, 255, c);
+        for (k = 0; !back && k < c; k++) y[k] = most ? -HUGE_VALF : 0;
         for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
-            size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
-            const float *p = from + (u * x[1] + v) * c;
+            const size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding, tap = i * node->window[1] + j;
             if (u >= x[0] || v >= x[1]) continue;
-            if (!most) for (k = 0; k < c; k++) y[k] += p[k];
-            else for (k = 0; k < c; k++) if (!(p[k] <= y[k]) || which[k] == 255) { if (y[k] >= y[k] || which[k] == 255) { y[k] = p[k]; which[k] = (unsigned char)(i * node->window[1] + j); } }
+            if (back) {
+                const float *dy = p->dy + at;
+                float *dx = p->dx + picture + (u * x[1] + v) * c;
+                if (most) { for (k = 0; k < c; k++) if (which[k] == tap) dx[k] += dy[k]; }
+                else for (k = 0; k < c; k++) { float d = dy[k] * share; dx[k] += d; }
+            } else {
+                const float *in = p->x + picture + (u * x[1] + v) * c;
+                if (!most) for (k = 0; k < c; k++) y[k] += in[k];
+                else for (k = 0; k < c; k++) if (!(in[k] <= y[k]) || which[k] == 255) {
+                    if (y[k] >= y[k] || which[k] == 255) { y[k] = in[k]; which[k] = (unsigned char)tap; }
+                }
+            }
         }
-        for (k = 0; !most && k < c; k++) y[k] *= share;
+        for (k = 0; !back && !most && k < c; k++) y[k] *= share;
     }
-}
-static void lgelu__pool_sample_backward(void *user, size_t sample)
-{
-    const lgelu__pool_job *job = (const lgelu__pool_job *)user;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->net->nodes[node->input[0]].shape;
-    float *dx = job->to + sample * x[0] * x[1] * x[2], share = (float)(1 / (double)(node->window[0] * node->window[1]));
-    size_t row, column, i, j, k, c = x[2];
-    memset(dx, 0, x[0] * x[1] * c * sizeof *dx);
-    for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
-        size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
-        const float *dy = job->from + at;
-        for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
-            size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
-            float *p = dx + (u * x[1] + v) * c;
-            if (u >= x[0] || v >= x[1]) continue;
-            if (node->op == LGELU__MAX_POOL) { for (k = 0; k < c; k++) if (job->which[at + k] == i * node->window[1] + j) p[k] += dy[k]; }
-            else for (k = 0; k < c; k++) { float d = dy[k] * share; p[k] += d; }
-        }
-    }
-}
-static lgelu_status lgelu__pool_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__pool_job job;
-    job.net = net; job.node = node; job.from = lgelu__in(net, node, 0); job.to = lgelu__at(net, node, LGELU__VALUE);
-    job.which = (unsigned char *)lgelu__at(net, node, LGELU__AUX);
-    lgelu__parallel(&net->threads, lgelu__pool_sample, &job, net->samples);
-    return LGELU_OK;
-}
-static void lgelu__pool_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    lgelu__pool_job job;
-    job.net = net; job.node = node; job.from = lgelu__at(net, node, LGELU__GRADIENT); job.to = dx[0];
-    job.which = (unsigned char *)lgelu__at(net, node, LGELU__AUX);
-    if (dx[0]) lgelu__parallel(&net->threads, lgelu__pool_sample_backward, &job, net->samples);
 }
 
 /* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
    pieces of 64 ---- */
-typedef struct { float *y; const float *x; const int32_t *token; size_t rows, channels; } lgelu__rows_job;
-
 static lgelu_status lgelu__embedding_forward(lgelu_net *net, lgelu_node *node)
 {
-    const lgelu_node *from = net->nodes + node->input[0];
-    const int32_t *token = (const int32_t *)from->bound + net->from;
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, rows = lgelu__rows(net, node), c = node->shape[2];
-    for (i = 0; i < rows; i++) {
-        if (token[i] < 0 || (size_t)token[i] >= from->shape[2])
-            return lgelu__fail(net, LGELU_E_LABEL, "tokens '%s': token %z is %d, expected 0 to %z", from->name, net->from + i, (long)token[i], from->shape[2] - 1);
-        memcpy(y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *y);
+    lgelu__job p = lgelu__job_make(net, node, NULL);
+    const int32_t *token = (const int32_t *)(const void *)p.x + net->from;
+    size_t i, c = p.channels;
+    for (i = 0; i < p.rows; i++) {
+        if (token[i] < 0 || (size_t)token[i] >= p.from->shape[2])
+            return lgelu__fail(net, LGELU_E_LABEL, "tokens '%s': token %z is %d, expected 0 to %z", p.from->name, net->from + i, (long)token[i], p.from->shape[2] - 1);
+        memcpy(p.y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *p.y);
     }
     return LGELU_OK;
 }
 static void lgelu__embedding_piece(void *user, size_t task)
 {
-    const lgelu__rows_job *p = (const lgelu__rows_job *)user;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const int32_t *token = (const int32_t *)(const void *)p->x;
     size_t i, first = task * 64, n = lgelu__least(p->channels - first, 64);
     for (i = 0; i < p->rows; i++) {
-        float *sum = p->y + (size_t)p->token[i] * p->channels + first;
-        lgelu__k()->add(sum, sum, p->x + i * p->channels + first, n);
+        float *sum = p->net->g + p->node->weight + (size_t)token[i] * p->channels + first;
+        lgelu__k()->add(sum, sum, p->dy + i * p->channels + first, n);
     }
 }
 static void lgelu__embedding_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__rows_job p;
-    (void)dx;
-    p.y = net->g + node->weight; p.x = lgelu__at(net, node, LGELU__GRADIENT);
-    p.token = (const int32_t *)net->nodes[node->input[0]].bound;
-    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
-    if (!lgelu__holds(net, node)) memset(p.y, 0, node->weights * sizeof *p.y);
-    lgelu__parallel(&net->threads, lgelu__embedding_piece, &p, (p.channels + 63) / 64);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    if (!lgelu__holds(net, node)) memset(net->g + node->weight, 0, node->weights * sizeof *net->g);
+    lgelu__each(&p, lgelu__embedding_piece, (p.channels + 63) / 64);
 }
-static lgelu_status lgelu__position_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__position_piece(void *user, size_t index)
 {
-    const float *x = lgelu__in(net, node, 0), *place = net->w + node->weight;
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, n = lgelu__size(node);
-    if (net->tokens) lgelu__k()->add(y, x, place + net->from * node->shape[2], net->tokens * node->shape[2]);
-    else for (i = 0; i < net->samples; i++) lgelu__k()->add(y + i * n, x + i * n, place, n);
-    return LGELU_OK;
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t row = index * p->piece, at = row * p->channels;
+    const float *place = p->net->w + p->node->weight + p->net->from * p->channels;
+    lgelu__k()->add(p->y + at, p->x + at, place, lgelu__least(p->rows - row, p->piece) * p->channels);
 }
 static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
     const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
     size_t n = lgelu__size(node);
     lgelu_column_sums(net->g + node->weight, dy, n, net->samples, n, lgelu__holds(net, node), &net->threads);
-    if (dx[0]) memcpy(dx[0], dy, net->samples * n * sizeof *dy);
+    lgelu__pass_backward(net, node, dx);
 }
 
 /* ---- layer normalisation: pieces of 64 rows; aux keeps mean and 1/deviation of each row, then each piece's gradients ---- */
-typedef struct { float *y, *stat, *part; const float *x, *dy, *gain; size_t rows, channels; int add; } lgelu__layer_norm_job;
-
 static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
     (void)net;
-    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times((rows + 63) / 64, 2 * node->shape[2])), sizeof(float));
+    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times(lgelu__pieces(node, rows), 2 * node->shape[2])), sizeof(float));
 }
-static lgelu__layer_norm_job lgelu__layer_norm_make(lgelu_net *net, lgelu_node *node)
+static void lgelu__layer_norm_piece(void *user, size_t index)
 {
-    lgelu__layer_norm_job p;
-    p.rows = lgelu__rows(net, node); p.channels = node->shape[2];
-    p.y = lgelu__at(net, node, LGELU__VALUE); p.x = lgelu__in(net, node, 0); p.dy = NULL;
-    p.stat = lgelu__at(net, node, LGELU__AUX); p.part = p.stat + 2 * p.rows;
-    p.gain = net->w + node->bias;                                     /* then the shifts */
-    p.add = net->nodes[node->input[0]].written;
-    return p;
-}
-static void lgelu__layer_norm_forward_piece(void *user, size_t task)
-{
-    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
-    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
-    for (i = task * 64; i < end; i++) lgelu__k()->normalise(p->y + i * c, p->stat + 2 * i, p->x + i * c, p->gain, c);
-}
-static void lgelu__layer_norm_backward_piece(void *user, size_t task)
-{
-    const lgelu__layer_norm_job *p = (const lgelu__layer_norm_job *)user;
-    size_t i, end = lgelu__least(p->rows, task * 64 + 64), c = p->channels;
-    float *part = p->part + task * 2 * c;
-    memset(part, 0, 2 * c * sizeof *part);
-    for (i = task * 64; i < end; i++)
-        lgelu__k()->normalise_backward(p->y ? p->y + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->stat + 2 * i, p->gain, p->add, c);
-}
-static lgelu_status lgelu__layer_norm_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
-    lgelu__parallel(&net->threads, lgelu__layer_norm_forward_piece, &p, (p.rows + 63) / 64);
-    return LGELU_OK;
+    const lgelu__job *p = (const lgelu__job *)user;
+    const float *gain = p->net->w + p->node->bias;                    /* then the shifts */
+    size_t i = index * p->piece, end = lgelu__least(p->rows, i + p->piece), c = p->channels;
+    float *part = p->aux + 2 * (p->rows + index * c);
+    if (p->dy) memset(part, 0, 2 * c * sizeof *part);
+    for (; i < end; i++)
+        if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, gain, c);
+        else lgelu__k()->normalise_backward(p->dx ? p->dx + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->aux + 2 * i, gain, p->from->written, c);
 }
 static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__layer_norm_job p = lgelu__layer_norm_make(net, node);
-    size_t pieces = (p.rows + 63) / 64;
-    p.y = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
-    lgelu__parallel(&net->threads, lgelu__layer_norm_backward_piece, &p, pieces);
-    lgelu_column_sums(net->g + node->bias, p.part, 2 * p.channels, pieces, 2 * p.channels, !net->fresh, &net->threads);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    size_t n = 2 * p.channels;
+    lgelu__each(&p, lgelu__layer_norm_piece, p.pieces);
+    lgelu_column_sums(net->g + node->bias, p.aux + 2 * p.rows, n, p.pieces, n, !net->fresh, &net->threads);
 }
 
 /* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
@@ -2336,120 +2228,82 @@ static void lgelu__attention_backward(lgelu_net *net, lgelu_node *node, float **
 }
 
 /* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
-typedef struct { float *y; const float *x; uint64_t seed, stream; float rate; size_t n; } lgelu__dropout_job;
-
-static void lgelu__dropout_piece(void *user, size_t task)
+static void lgelu__dropout_piece(void *user, size_t index)
 {
-    const lgelu__dropout_job *p = (const lgelu__dropout_job *)user;
-    size_t first = task * 16384;
-    lgelu__k()->dropout(p->y + first, p->x + first, p->seed, p->stream, first, p->rate, lgelu__least(p->n - first, 16384));
-}
-static void lgelu__dropout(lgelu_net *net, const lgelu_node *node, float *y, const float *x)
-{
-    lgelu__dropout_job p;
-    p.y = y; p.x = x; p.rate = node->rate; p.n = lgelu__rows(net, node) * node->shape[2];
-    p.seed = net->seed;
-    p.stream = (uint64_t)1 << 63 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
-    if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__parallel(&net->threads, lgelu__dropout_piece, &p, (p.n + 16383) / 16384);
-    else if (y != x) memcpy(y, x, p.n * sizeof *y);
-}
-static lgelu_status lgelu__dropout_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__dropout(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0));
-    return LGELU_OK;
-}
-static void lgelu__dropout_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    if (dx[0]) lgelu__dropout(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT));
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_net *net = p->net;
+    const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
+    size_t row = index * p->piece, first = row * p->channels, n = lgelu__least(p->rows - row, p->piece) * p->channels;
+    const float *x = (p->dy ? p->dy : p->x) + first;
+    float *y = (p->dy ? p->dx : p->y) + first;
+    if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
+    else if (y != x) memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens ---- */
-static void lgelu__cut(const lgelu_net *net, const lgelu_node *node, float *tokens, float *image)   /* image NULL: forward */
+/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time, forward or backward ---- */
+static void lgelu__patches_piece(void *user, size_t sample)
 {
-    const lgelu_node *x = net->nodes + node->input[0];
-    size_t side = node->option[0], line = side * x->shape[2], across = x->shape[1] / side, n = net->samples * x->shape[0] * across, i;
-    const float *from = lgelu__in(net, node, 0);
-    for (i = 0; i < n; i++) {                                         /* i: sample, row of the picture, patch in that row */
-        size_t row = i / across;
-        float *t = tokens + ((row / side * across + i % across) * side + row % side) * line;
-        if (image) memcpy(image + i * line, t, line * sizeof *t);
-        else memcpy(t, from + i * line, line * sizeof *t);
+    const lgelu__job *p = (const lgelu__job *)user;
+    const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side;
+    size_t i, k;
+    for (i = 0; i < x[0]; i++) for (k = 0; k < across; k++) {         /* a line of patch k in row i of the picture */
+        size_t at = ((sample * x[0] + i) * across + k) * line, to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
+        if (p->dy) memcpy(p->dx + at, p->dy + to, line * sizeof *p->dx);
+        else memcpy(p->y + to, p->x + at, line * sizeof *p->y);
     }
 }
-static lgelu_status lgelu__patches_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__class_token_piece(void *user, size_t sample)
 {
-    lgelu__cut(net, node, lgelu__at(net, node, LGELU__VALUE), NULL);
-    return LGELU_OK;
-}
-static void lgelu__patches_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    if (dx[0]) lgelu__cut(net, node, lgelu__at(net, node, LGELU__GRADIENT), dx[0]);
-}
-static lgelu_status lgelu__class_token_forward(lgelu_net *net, lgelu_node *node)
-{
-    const float *x = lgelu__in(net, node, 0);
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, c = node->shape[2], n = lgelu__size(node);
-    for (i = 0; i < net->samples; i++) {
-        memcpy(y + i * n, net->w + node->bias, c * sizeof *y);
-        memcpy(y + i * n + c, x + i * (n - c), (n - c) * sizeof *y);
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t c = p->channels, n = lgelu__size(p->node), at = sample * n, from = sample * (n - c);
+    if (p->dy) memcpy(p->dx + from, p->dy + at + c, (n - c) * sizeof *p->dx);
+    else {
+        memcpy(p->y + at, p->net->w + p->node->bias, c * sizeof *p->y);
+        memcpy(p->y + at + c, p->x + from, (n - c) * sizeof *p->y);
     }
-    return LGELU_OK;
 }
 static void lgelu__class_token_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    size_t i, c = node->shape[2], n = lgelu__size(node);
-    lgelu_column_sums(net->g + node->bias, dy, n, net->samples, c, !net->fresh, &net->threads);
-    for (i = 0; dx[0] && i < net->samples; i++) memcpy(dx[0] + i * (n - c), dy + i * n + c, (n - c) * sizeof *dy);
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    lgelu_column_sums(net->g + node->bias, p.dy, lgelu__size(node), net->samples, p.channels, !net->fresh, &net->threads);
+    if (p.dx) lgelu__each(&p, lgelu__class_token_piece, p.pieces);
 }
-static lgelu_status lgelu__take_forward(lgelu_net *net, lgelu_node *node)
+static void lgelu__take_piece(void *user, size_t sample)
 {
-    const lgelu_node *x = net->nodes + node->input[0];
-    const float *from = lgelu__in(net, node, 0) + node->option[0] * node->shape[2];
-    float *y = lgelu__at(net, node, LGELU__VALUE);
-    size_t i, c = node->shape[2], count = node->option[1];
-    for (i = 0; i < net->samples; i++) {
-        lgelu__k()->column_sums(y + i * c, from + i * lgelu__size(x), c, count, c, 0);
-        if (count > 1) lgelu__k()->scale(y + i * c, y + i * c, (float)(1 / (double)count), c);
+    const lgelu__job *p = (const lgelu__job *)user;
+    const size_t c = p->channels, first = p->node->option[0] * c, count = p->node->option[1], n = lgelu__size(p->from);
+    const float share = (float)(1 / (double)count);
+    float *y = p->y + sample * c;
+    size_t k;
+    if (p->dy) {
+        memset(p->dx + sample * n, 0, n * sizeof *p->dx);
+        for (k = 0; k < count; k++) lgelu__k()->scale(p->dx + sample * n + first + k * c, p->dy + sample * c, share, c);
+    } else {
+        lgelu__k()->column_sums(y, p->x + sample * n + first, c, count, c, 0);
+        if (count > 1) lgelu__k()->scale(y, y, share, c);
     }
-    return LGELU_OK;
-}
-static void lgelu__take_backward(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    size_t i, k, c = node->shape[2], count = node->option[1], n = lgelu__size(net->nodes + node->input[0]);
-    if (!dx[0]) return;
-    memset(dx[0], 0, net->samples * n * sizeof *dy);
-    for (i = 0; i < net->samples; i++) for (k = 0; k < count; k++)
-        lgelu__k()->scale(dx[0] + i * n + (node->option[0] + k) * c, dy + i * c, (float)(1 / (double)count), c);
 }
 
 /* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-typedef struct { const float *x; const int32_t *label; double *loss; float *d; size_t rows, classes, piece; float share; } lgelu__loss_job;
-
-static lgelu__loss_job lgelu__loss_make(lgelu_net *net, lgelu_node *node)
+static lgelu__job lgelu__loss_make(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    const lgelu_node *logits = net->nodes + node->input[0];
-    lgelu__loss_job p;
-    p.rows = lgelu__rows(net, logits); p.classes = logits->shape[2]; p.piece = lgelu__piece(logits);
-    p.x = lgelu__in(net, node, 0); p.label = (const int32_t *)net->nodes[node->input[1]].bound;
-    p.loss = (double *)(void *)lgelu__at(net, node, LGELU__AUX); p.d = NULL;
+    lgelu__job p = lgelu__job_make(net, node, dx);
+    p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
     p.share = (float)(1 / (double)p.rows) * net->share;
     return p;
 }
-static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; d: (softmax - 1[label])·share, may be x */
+static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; dx: (softmax - 1[label])·share, may be x */
 {
-    const lgelu__loss_job *p = (const lgelu__loss_job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->classes;
+    const lgelu__job *p = (const lgelu__job *)user;
+    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->channels;
     for (i = task * p->piece; i < end; i++) {
         const float *x = p->x + i * c;
-        float *d = p->d ? p->d + i * c : NULL, stat[2], of_label;
+        float *d = p->dx ? p->dx + i * c : NULL, stat[2], of_label;
         if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
         of_label = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
-        p->loss[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
         if (!d) continue;
         lgelu__k()->scale(d, d, p->share / stat[1], c);
         d[(size_t)p->label[i]] -= p->share;
@@ -2462,47 +2316,46 @@ enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
 static void lgelu__large_logits(lgelu_net *net, lgelu_node *node, int gradients, int holds)
 {
     const lgelu_node *linear = net->nodes + node->input[0];
-    lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu__job p = lgelu__loss_make(net, node, NULL);
     size_t in = net->nodes[linear->input[0]].shape[2], left = p.rows;
     const float *x = lgelu__in(net, linear, 0);
     float *room = lgelu__at(net, node, LGELU__SCRATCH), *dx = lgelu__at(net, linear, LGELU__AUX);
-    p.x = room; p.d = gradients ? room : NULL;
-    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.loss += p.rows, holds = 3) {
+    p.x = room; p.dx = gradients ? room : NULL;
+    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.sum += p.rows, holds = 3) {
         p.rows = lgelu__least(left, LGELU__PART);
         lgelu__linear_rows(net, linear, room, x, p.rows);
-        lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+        lgelu__each(&p, lgelu__cross_entropy_piece, (p.rows - 1) / p.piece + 1);
         if (gradients) lgelu__linear_rows_backward(net, linear, dx, room, x, p.rows, holds & 1, holds >> 1);
     }
 }
 static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
 {
-    lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu__job p = lgelu__loss_make(net, node, NULL);
     double sum = 0;
     size_t i;
     node->ahead = p.label && net->mode == LGELU_TRAIN && !net->evaluate && net->fresh;
     if (!p.label) return LGELU_OK;
-    for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.classes)
-        return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.classes - 1);
-    if (net->nodes[node->input[0]].absorbed) lgelu__large_logits(net, node, node->ahead, 0);
-    else lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
-    for (i = 0; i < p.rows; i++) sum += p.loss[i];
+    for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.channels)
+        return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.channels - 1);
+    if (p.from->absorbed) lgelu__large_logits(net, node, node->ahead, 0);
+    else lgelu__each(&p, lgelu__cross_entropy_piece, p.pieces);
+    for (i = 0; i < p.rows; i++) sum += p.sum[i];
     net->loss += sum / (double)p.rows;
     return LGELU_OK;
 }
 static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
 {
-    lgelu__loss_job p = lgelu__loss_make(net, node);
+    lgelu__job p = lgelu__loss_make(net, node, dx);
     lgelu_node *linear = net->nodes + node->input[0];
-    p.d = dx[0];
-    if (!p.d) return;
-    if (!linear->absorbed) lgelu__parallel(&net->threads, lgelu__cross_entropy_piece, &p, (p.rows - 1) / p.piece + 1);
+    if (!p.dx) return;
+    if (!linear->absorbed) lgelu__each(&p, lgelu__cross_entropy_piece, p.pieces);
     else {
         int holds = lgelu__holds(net, linear) + 2 * !net->fresh;
         float *dw = net->g + linear->weight, *db = net->g + linear->bias, *aux = lgelu__at(net, linear, LGELU__AUX);
         size_t in = net->nodes[linear->input[0]].shape[2];
         if (!node->ahead) lgelu__large_logits(net, node, 1, holds);
         else if (net->share < 1 || net->share > 1) {
-            lgelu__k()->scale(dw, dw, net->share, p.classes * in);
+            lgelu__k()->scale(dw, dw, net->share, p.channels * in);
             lgelu__k()->scale(db, db, net->share, linear->biases);
             lgelu__k()->scale(aux, aux, net->share, p.rows * in);
         }
@@ -2536,27 +2389,29 @@ static void lgelu__squared_error_backward(lgelu_net *net, lgelu_node *node, floa
 }
 
 static const lgelu__layer lgelu__layers[] = {
-    { "input",              NULL,                         NULL,                          NULL,                     0 },
-    { "tokens",             NULL,                         NULL,                          NULL,                     0 },
-    { "labels",             NULL,                         NULL,                          NULL,                     0 },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        lgelu__linear_aux,        LGELU__KEEPS },
-    { "gate",               lgelu__gate_forward,          lgelu__gate_backward,          lgelu__gate_aux,          LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
-    { "add",                lgelu__add_forward,           lgelu__pass_backward,          NULL,                     LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
-    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     LGELU__KEEPS | LGELU__ADDS },
-    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          lgelu__norm_aux,          LGELU__KEEPS | LGELU__IN_PLACE },
-    { "max pool",           lgelu__pool_forward,          lgelu__pool_backward,          lgelu__pool_aux,          0 },
-    { "average pool",       lgelu__pool_forward,          lgelu__pool_backward,          NULL,                     0 },
-    { "view",               NULL,                         lgelu__pass_backward,          NULL,                     LGELU__PASSES },
-    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     0 },
-    { "position",           lgelu__position_forward,      lgelu__position_backward,      NULL,                     LGELU__IN_PLACE },
-    { "layer norm",         lgelu__layer_norm_forward,    lgelu__layer_norm_backward,    lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
-    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     lgelu__attention_aux,     LGELU__KEEPS },
-    { "dropout",            lgelu__dropout_forward,       lgelu__dropout_backward,       NULL,                     LGELU__IN_PLACE },
-    { "patches",            lgelu__patches_forward,       lgelu__patches_backward,       NULL,                     0 },
-    { "class token",        lgelu__class_token_forward,   lgelu__class_token_backward,   NULL,                     0 },
-    { "take",               lgelu__take_forward,          lgelu__take_backward,          NULL,                     0 },
-    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, lgelu__cross_entropy_aux, LGELU__KEEPS },
-    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     LGELU__KEEPS }
+    { "input",              NULL,                         NULL,                          NULL,                      NULL,                     0 },
+    { "tokens",             NULL,                         NULL,                          NULL,                      NULL,                     0 },
+    { "labels",             NULL,                         NULL,                          NULL,                      NULL,                     0 },
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                      lgelu__linear_aux,        LGELU__KEEPS },
+    { "gate",               NULL,                         lgelu__gate_backward,          lgelu__gate_piece,         lgelu__gate_aux,
+      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
+    { "add",                NULL,                         lgelu__pass_backward,          lgelu__affine_piece,       NULL,
+      LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
+    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                      NULL,                     LGELU__KEEPS | LGELU__ADDS },
+    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          NULL,                      lgelu__norm_aux,          LGELU__KEEPS | LGELU__IN_PLACE },
+    { "max pool",           NULL,                         NULL,                          lgelu__pool_piece,         lgelu__pool_aux,          0 },
+    { "average pool",       NULL,                         NULL,                          lgelu__pool_piece,         NULL,                     0 },
+    { "view",               NULL,                         lgelu__pass_backward,          NULL,                      NULL,                     LGELU__PASSES },
+    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                      NULL,                     0 },
+    { "position",           NULL,                         lgelu__position_backward,      lgelu__position_piece,     NULL,                     LGELU__IN_PLACE },
+    { "layer norm",         NULL,                         lgelu__layer_norm_backward,    lgelu__layer_norm_piece,   lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
+    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     NULL,                      lgelu__attention_aux,     LGELU__KEEPS },
+    { "dropout",            NULL,                         NULL,                          lgelu__dropout_piece,      NULL,                     LGELU__IN_PLACE },
+    { "patches",            NULL,                         NULL,                          lgelu__patches_piece,      NULL,                     0 },
+    { "class token",        NULL,                         lgelu__class_token_backward,   lgelu__class_token_piece,  NULL,                     0 },
+    { "take",               NULL,                         NULL,                          lgelu__take_piece,         NULL,                     0 },
+    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,                      lgelu__cross_entropy_aux, LGELU__KEEPS },
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                      NULL,                     LGELU__KEEPS }
 };
 
 /* ---- builders ---- */
@@ -2566,70 +2421,69 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* what a layer can't take; -1, which is what its builder returns */
-static int lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
+/* what a layer can't take. Errors stick, the first one is kept: a builder may refuse, go on, and leave the rest to lgelu__place */
+static void lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
 {
     char *end = net->message + sizeof net->message - 1;
     va_list list;
-    if (net->status) return -1;
+    if (net->status) return;
     net->status = status;
     va_start(list, format);
     lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__layers[node->op].name, node->name), end, format, list);
     va_end(list);
-    return -1;
 }
-/* a node with checked inputs, the last one from now on; its shape is that of its first input until the builder says otherwise */
-static lgelu_node *lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error: zeros) */
+static lgelu_node lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
 {
-    lgelu_node *node = net->nodes + net->count;
+    lgelu_node node;
     int k;
-    if (net->status) return NULL;
-    if (net->memory || net->count >= net->capacity) {
-        if (net->memory) lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': the network is already made", lgelu__layers[op].name, name);
-        else lgelu__fail(net, LGELU_E_MEMORY, "%s '%s': no room for more than %z nodes", lgelu__layers[op].name, name, (size_t)net->capacity);
-        return NULL;
+    memset(&node, 0, sizeof node);
+    lgelu__say(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
+    node.op = op;
+    node.init = net->init;
+    node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
+    node.input[0] = a; node.input[1] = b;
+    node.inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
+    if (net->memory) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the network is already made");
+    if (net->count >= net->capacity) lgelu__refuse(net, &node, LGELU_E_MEMORY, "no room for more than %z nodes", (size_t)net->capacity);
+    for (k = 0; k < node.inputs && !net->status; k++) {
+        const lgelu_node *from = net->nodes + node.input[k];
+        if (node.input[k] < 0 || node.input[k] >= net->count) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
+        else if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
+                 || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1))
+            lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
+        else node.learns |= from->learns;
     }
-    memset(node, 0, sizeof *node);
-    lgelu__say(node->name, node->name + sizeof node->name - 1, "%s%s", net->prefix, name);
-    node->op = op;
-    node->init = net->init;
-    node->deviation = net->deviation > 0 ? net->deviation : 0.02f;
-    node->input[0] = a; node->input[1] = b;
-    node->inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
-    for (k = 0; k < node->inputs; k++) {
-        const lgelu_node *from = net->nodes + node->input[k];
-        if (node->input[k] < 0 || node->input[k] >= net->count) {
-            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
-            return NULL;
-        }
-        if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
-            || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1)) {
-            lgelu__refuse(net, node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
-            return NULL;
-        }
-        node->learns |= from->learns;
-    }
-    if (node->inputs) memcpy(node->shape, net->nodes[a].shape, sizeof node->shape);
-    net->count++;
+    if (node.inputs && !net->status) memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
     return node;
 }
-static int lgelu__last(const lgelu_net *net) { return net->count - 1; }
+static int lgelu__place(lgelu_net *net, const lgelu_node *node)       /* the last node from now on; -1 after an error */
+{
+    if (net->status) return -1;
+    net->nodes[net->count] = *node;
+    return net->count++;
+}
 static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weights = lgelu__times(outputs, inputs);
     node->learns = 1;
     if (!node->weights || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
-    return lgelu__last(net);
+        lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
+    return lgelu__place(net, node);
+}
+static int lgelu__with_biases(lgelu_net *net, lgelu_node *node, size_t biases)
+{
+    node->biases = biases;
+    node->learns = 1;
+    return lgelu__place(net, node);
 }
 static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, size_t columns, size_t channels)
 {
-    lgelu_node *node = lgelu__node(net, op, name, -1, -1);
-    if (!node) return -1;
-    node->shape[0] = rows; node->shape[1] = columns; node->shape[2] = channels;
+    lgelu_node node = lgelu__node(net, op, name, -1, -1);
+    node.shape[0] = rows; node.shape[1] = columns; node.shape[2] = channels;
     if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
-    return lgelu__last(net);
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
 {
@@ -2645,39 +2499,35 @@ LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_
 }
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
-    size_t inputs;
-    if (!node) return -1;
-    inputs = node->shape[2];
-    node->biases = node->shape[2] = outputs;
-    return lgelu__with_matrix(net, node, outputs, inputs);
+    lgelu_node node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.biases = node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
 }
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
-    if (!node) return -1;
-    if (embedding < 0 || table >= node || table->op != LGELU__EMBEDDING)
-        return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
-    if (table->shape[2] != node->shape[2])
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node->shape[2]);
-    node->shape[2] = table->weights / table->shape[2];
-    node->shares = embedding + 1;
-    node->learns = 1;
-    return lgelu__last(net);
+    if (embedding < 0 || embedding >= net->count || table->op != LGELU__EMBEDDING)
+        lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
+    else if (table->shape[2] != node.shape[2])
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node.shape[2]);
+    else node.shape[2] = table->weights / table->shape[2];
+    node.shares = embedding + 1;
+    node.learns = 1;
+    return lgelu__place(net, &node);
 }
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__GATE, name, x, -1);
-    if (!node) return -1;
-    if ((unsigned)kind > LGELU_GATE_RELU) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "unknown kind");
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) return lgelu__refuse(net, node, LGELU_E_LAMBDA, "λ must be at least 1");
-    if (channels && node->shape[2] > 0xFFFFFF) return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels", node->shape[2]);
-    node->gate = kind;
-    node->lambda0 = lambda;
-    node->hardnesses = channels ? (int)node->shape[2] : 1;
-    node->learns |= kind == LGELU_GATE_LAMBDA;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__GATE, name, x, -1);
+    if ((unsigned)kind > LGELU_GATE_RELU) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "unknown kind");
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) lgelu__refuse(net, &node, LGELU_E_LAMBDA, "λ must be at least 1");
+    if (channels && node.shape[2] > 0xFFFFFF) lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels", node.shape[2]);
+    node.gate = kind;
+    node.lambda0 = lambda;
+    node.hardnesses = channels ? (int)node.shape[2] : 1;
+    node.learns |= kind == LGELU_GATE_LAMBDA;
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
 {
@@ -2687,24 +2537,27 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 {
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
-static lgelu_node *lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)       /* two inputs of one shape */
+static lgelu_node lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)        /* two inputs of one shape */
 {
-    lgelu_node *node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                /* refused as no earlier layer */
-    const size_t *p = net->nodes[a < 0 ? 0 : a].shape, *q = net->nodes[b < 0 ? 0 : b].shape;
-    if (!node || !memcmp(p, q, sizeof node->shape)) return node;
-    lgelu__refuse(net, node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z", net->nodes[a].name, p[0], p[1], p[2], net->nodes[b].name, q[0], q[1], q[2]);
-    return NULL;
+    lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                 /* refused as no earlier layer */
+    const lgelu_node *p, *q;
+    if (net->status) return node;
+    p = net->nodes + a; q = net->nodes + b;
+    if (memcmp(p->shape, q->shape, sizeof p->shape))
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z",
+                      p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0], q->shape[1], q->shape[2]);
+    return node;
 }
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
-    return lgelu__pair(net, LGELU__ADD, name, a, b) ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__pair(net, LGELU__ADD, name, a, b);
+    return lgelu__place(net, &node);
 }
 static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int target)
 {
-    lgelu_node *node = lgelu__pair(net, op, name, x, target);
-    if (!node) return -1;
-    memset(node->shape, 0, sizeof node->shape);
-    return lgelu__last(net);
+    lgelu_node node = lgelu__pair(net, op, name, x, target);
+    memset(node.shape, 0, sizeof node.shape);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
@@ -2716,153 +2569,133 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
 }
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
-    lgelu_node *node;
+    lgelu_node node;
     if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
-    if (!(node = lgelu__node(net, LGELU__DROPOUT, name, x, -1))) return -1;
-    if (!(rate > 0 && rate < 1)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
-    node->rate = rate;
-    return lgelu__last(net);
+    node = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
+    if (!(rate > 0 && rate < 1)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
+    node.rate = rate;
+    return lgelu__place(net, &node);
 }
 
 /* ---- pictures ---- */
 /* a node with a square window (NULL: the whole picture), whose shape is what comes out */
-static lgelu_node *lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
+static lgelu_node lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
 {
-    lgelu_node *node = lgelu__node(net, op, name, x, -1);
-    size_t window[2], d;
-    if (!node) return NULL;
-    window[0] = kernel ? kernel[0] : node->shape[0]; window[1] = kernel ? kernel[0] : node->shape[1];
-    node->stride = stride; node->padding = padding; node->groups = 1;
+    lgelu_node node = lgelu__node(net, op, name, x, -1);
+    size_t d;
+    node.stride = stride; node.padding = padding; node.groups = 1;
     for (d = 0; d < 2; d++) {
-        if (!window[d] || !stride || window[d] > 65535 || padding >= window[d] || node->shape[d] + 2 * padding < window[d]) {
-            lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window[d], stride, padding, node->shape[d]);
-            return NULL;
-        }
-        node->window[d] = window[d];
-        node->shape[d] = (node->shape[d] + 2 * padding - window[d]) / stride + 1;
+        const size_t window = kernel ? *kernel : node.shape[d], pixels = node.shape[d] + 2 * padding;
+        node.window[d] = window;
+        if (window && stride && window <= 65535 && padding < window && pixels >= window) node.shape[d] = (pixels - window) / stride + 1;
+        else lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window, stride, padding, node.shape[d]);
     }
     return node;
 }
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
 {
-    lgelu_node *node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
-    size_t in;
-    if (!node) return -1;
-    in = node->shape[2];
+    lgelu_node node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
+    const size_t in = node.shape[2];
     if (!groups || !outputs || in % groups || outputs % groups)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
     if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
-    node->groups = groups;
-    node->shape[2] = outputs;
-    node->biases = bias ? outputs : 0;
-    return lgelu__with_matrix(net, node, outputs, lgelu__times(kernel * kernel, in / groups));
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
+    node.groups = groups;
+    node.shape[2] = outputs;
+    node.biases = bias ? outputs : 0;
+    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(kernel * kernel, in / groups) : 0);
 }
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
-    if (!node) return -1;
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) return lgelu__refuse(net, node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
-    node->biases = node->states = 2 * node->shape[2];                 /* factors, then constants; means, then variances */
-    node->momentum = momentum;
-    node->eps = eps;
-    node->learns = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
+    node.momentum = momentum;
+    node.eps = eps;
+    node.states = 2 * node.shape[2];                                  /* means, then variances */
+    return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* factors, then constants */
 }
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
-    lgelu_node *node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
-    if (node && (kernel > 15 || 2 * padding > kernel))
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
-    return node ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
+    if (kernel > 15 || 2 * padding > kernel) lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
-    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding) ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
-    return lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0) ? lgelu__last(net) : -1;
+    lgelu_node node = lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0);
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__VIEW, name, x, -1);
-    if (!node) return -1;
-    node->shape[2] *= node->shape[0] * node->shape[1];
-    node->shape[0] = node->shape[1] = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__VIEW, name, x, -1);
+    node.shape[2] = lgelu__size(&node);
+    node.shape[0] = node.shape[1] = 1;
+    return lgelu__place(net, &node);
 }
 
 /* ---- tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
-    size_t words;
-    if (!node) return -1;
-    words = node->shape[2];
-    node->shape[2] = channels;
-    return lgelu__with_matrix(net, node, words, channels);
+    lgelu_node node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    const size_t words = node.shape[2];
+    node.shape[2] = channels;
+    return lgelu__with_matrix(net, &node, words, channels);
 }
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__POSITION, name, x, -1);
-    return node ? lgelu__with_matrix(net, node, node->shape[0] * node->shape[1], node->shape[2]) : -1;
+    lgelu_node node = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
 }
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
-    if (!node) return -1;
-    node->biases = 2 * node->shape[2];                                /* gains, then shifts: neither decays */
-    node->learns = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* gains, then shifts: neither decays */
 }
-static int lgelu__one_row(lgelu_net *net, const lgelu_node *node)
+static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
 {
-    return node->shape[0] == 1 ? lgelu__last(net) : lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
+    if (node->shape[0] != 1) lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
 }
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
-    if (!node) return -1;
-    if (!heads || node->shape[2] % 3 || node->shape[2] / 3 % heads)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node->shape[2]);
-    node->shape[2] /= 3;
-    node->option[0] = heads; node->option[1] = causal != 0;
-    return lgelu__one_row(net, node);
+    lgelu_node node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads)
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node.shape[2]);
+    lgelu__one_row(net, &node);
+    node.shape[2] /= 3;
+    node.option[0] = heads; node.option[1] = causal != 0;
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
-    size_t *s;
-    if (!node) return -1;
-    s = node->shape;
-    if (!side || s[0] % side || s[1] % side)
-        return lgelu__refuse(net, node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
-    s[2] *= side * side;
-    s[1] = s[0] / side * (s[1] / side);
+    lgelu_node node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    size_t *s = node.shape;
+    if (!side || s[0] % side || s[1] % side) lgelu__refuse(net, &node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
+    else s[1] = s[0] / side * (s[1] / side);
     s[0] = 1;
-    node->option[0] = side;
-    return lgelu__last(net);
+    s[2] *= side * side;
+    node.option[0] = side;
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
-    if (!node) return -1;
-    node->shape[1]++;
-    node->biases = node->shape[2];
-    node->learns = 1;
-    return lgelu__one_row(net, node);
+    lgelu_node node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    lgelu__one_row(net, &node);
+    node.shape[1]++;
+    return lgelu__with_biases(net, &node, node.shape[2]);
 }
 LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
-    lgelu_node *node = lgelu__node(net, LGELU__TAKE, name, x, -1);
-    size_t tokens;
-    if (!node) return -1;
-    tokens = node->shape[0] * node->shape[1];
-    if (!count || first >= tokens || count > tokens - first) return lgelu__refuse(net, node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
-    node->option[0] = first; node->option[1] = count;
-    node->shape[0] = node->shape[1] = 1;
-    return lgelu__last(net);
+    lgelu_node node = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    const size_t tokens = node.shape[0] * node.shape[1];
+    if (!count || first >= tokens || count > tokens - first) lgelu__refuse(net, &node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
+    node.option[0] = first; node.option[1] = count;
+    node.shape[0] = node.shape[1] = 1;
+    return lgelu__place(net, &node);
 }
 
 /* ---- whole networks ---- */
@@ -2973,86 +2806,90 @@ static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1;
 }
-/* may x's gradient be that of its last reader j, which passes it on unchanged? Nobody may write to it before all who share it
-   have read it: x's next writer comes after the other input's backward. */
-static int lgelu__lends(const lgelu_net *net, int i, int j, int below)
+/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1: none);
+   when it is read for the last time; whether a gradient has to be added to another by way of scratch */
+typedef struct { int inputs, layers, first, last, below, until, scratch; } lgelu__readers;
+static lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
-    const lgelu_node *to = net->nodes + j;
-    int other = to->input[to->input[0] == i];
-    if (!(lgelu__layers[to->op].traits & LGELU__PASSES) || to->lent != j || !to->buffer[LGELU__GRADIENT].bytes) return 0;
-    return to->inputs < 2 || (other != i && other > below);
+    lgelu__readers r;
+    int j, k;
+    memset(&r, 0, sizeof r);
+    r.first = r.last = r.until = i; r.below = -1;
+    for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
+        const int op = net->nodes[j].op, end = 2 * net->count;
+        const int kept = mode == LGELU_TRAIN && (lgelu__layers[op].traits & LGELU__KEEPS);
+        const int use = mode == LGELU_GENERATE && op == LGELU__ATTENTION ? end : kept ? end - 1 - j : j;
+        if (use > r.until) r.until = use;
+        if (r.inputs) { r.below = r.last; r.scratch |= r.last == j || !(lgelu__layers[net->nodes[r.last].op].traits & LGELU__ADDS); }
+        else r.first = j;
+        r.last = j;
+        r.inputs++;
+        r.layers += op < LGELU__CROSS_ENTROPY;
+    }
+    return r;
 }
 static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the value of node i */
 {
     const lgelu_node *x = net->nodes + net->nodes[i].host;
     return x->op == LGELU__INPUT || x->buffer[LGELU__VALUE].to >= until;
 }
-static void lgelu__lives(lgelu_net *net, lgelu_node *node, size_t batch, lgelu_mode mode)
+/* Never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and again in the backward, of values
+   that stay for that in any case; large logits by their loss, if whoever writes their matrix's gradient first is the last to share it. */
+static int lgelu__absorbed(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
 {
-    int i = (int)(node - net->nodes), n = net->count, end = 2 * n, train = mode == LGELU_TRAIN, j, k;
-    int last = i, writes = end, written = i, readers = 0, writers = 0, reader = i, below = -1, scratch = 0, loss = 0, x;
-    size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
-    size_t (*aux)(const lgelu_net *, const lgelu_node *, size_t) = lgelu__layers[node->op].aux;
-    for (j = i + 1; j < n; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
-        unsigned traits = lgelu__layers[net->nodes[j].op].traits;
-        int back = end - 1 - j, use = train && (traits & LGELU__KEEPS) ? back : j;
-        if (use > last) last = use;
-        if (back < writes) writes = back;
-        if (back > written) written = back;
-        readers += net->nodes[j].op < LGELU__CROSS_ENTROPY;
-        if (!k) loss = net->nodes[j].op;
-        writers++;
-        below = reader;                                               /* the last reader but one */
-        reader = j;
-    }
-    if (mode == LGELU_GENERATE) for (j = i + 1; j < n; j++) if (net->nodes[j].op == LGELU__ATTENTION && net->nodes[j].input[0] == i) last = end;
-    for (j = i + 1; j < reader; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i)
-        scratch |= !(lgelu__layers[net->nodes[j].op].traits & LGELU__ADDS);
-    scratch |= below == reader;                                       /* x + x */
-    lgelu__live(&node->buffer[LGELU__VALUE], bytes, last == end ? 0 : i, readers ? last : end); /* results stay readable */
-    node->host = node->lent = i;
-    x = node->inputs ? net->nodes[node->input[0]].host : i;
-    node->absorbed = node->op == LGELU__BATCH_NORM && writers == 1 && (lgelu__layers[net->nodes[reader].op].traits & LGELU__ABSORBS)
-                  && node->shape[2] <= LGELU__GATE_ROOM;
-    /* a sum that a gate alone reads, of values that stay for the backward in any case, is computed there and again in the backward */
-    if (node->op == LGELU__ADD && train && writers == 1 && net->nodes[reader].op == LGELU__GATE && node->shape[2] <= LGELU__GATE_ROOM
-        && lgelu__stays(net, node->input[0], end - 1 - reader) && lgelu__stays(net, node->input[1], end - 1 - reader)) {
-        node->absorbed = 1;
-        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
-    } else if (node->op == LGELU__VIEW || node->absorbed
-        || ((lgelu__layers[node->op].traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU__LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i)) {
-        lgelu_buffer *b = &net->nodes[x].buffer[LGELU__VALUE];
-        node->host = x;
-        if (b->to < node->buffer[LGELU__VALUE].to) b->to = node->buffer[LGELU__VALUE].to;
-        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
-    }
-    for (j = i + 1; node->shares && j < n; j++) if (net->nodes[j].shares == node->shares) readers++;      /* whoever writes a gradient first must be the last */
-    if (node->op == LGELU__LINEAR && train && writers == 1 && !readers && loss == LGELU__CROSS_ENTROPY && bytes > LGELU__LARGE) {
-        node->absorbed = 1;
-        writers = 0;
-        lgelu__live(&node->buffer[LGELU__VALUE], 0, i, i);
-    }
-    lgelu__live(&node->buffer[LGELU__AUX], aux ? aux(net, node, batch) : 0, i, train && node->learns ? end - 1 - i : last < end ? last : i);
-    train = train && node->learns;
-    if (node->op >= LGELU__CROSS_ENTROPY) writers = 0;
-    lgelu__live(&node->buffer[LGELU__GRADIENT], train && writers ? bytes : 0, writes, end - 1 - i);
-    lgelu__live(&node->buffer[LGELU__SCRATCH], train && scratch ? bytes : 0, writes, written);
-    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[x = node->input[0]].absorbed)
-        lgelu__live(&node->buffer[LGELU__SCRATCH], LGELU__PART * net->nodes[x].shape[2] * sizeof(float), i, end - 1 - i);
+    const int reader = net->nodes[r->last].op, back = 2 * net->count - 1 - r->last, fits = node->shape[2] <= LGELU__GATE_ROOM;
+    const lgelu_node *other = node + 1;
+    if (r->inputs != 1) return 0;
+    if (node->op == LGELU__BATCH_NORM) return fits && (lgelu__layers[reader].traits & LGELU__ABSORBS);
+    if (node->op == LGELU__ADD)
+        return fits && train && reader == LGELU__GATE && lgelu__stays(net, node->input[0], back) && lgelu__stays(net, node->input[1], back);
+    if (node->op != LGELU__LINEAR || !train || reader != LGELU__CROSS_ENTROPY || bytes <= LGELU__LARGE) return 0;
+    while (other < net->nodes + net->count && (!node->shares || other->shares != node->shares)) other++;
+    return other == net->nodes + net->count;
 }
-static void lgelu__lend(lgelu_net *net)                               /* gradients that need no buffer of their own, from the last node up */
+static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
-    int i, j, k;
+    lgelu_node *node = net->nodes + i;
+    lgelu_buffer *b = node->buffer;
+    const lgelu__readers r = lgelu__readers_of(net, i, mode);
+    const int end = 2 * net->count, back = end - 1 - i, x = node->inputs ? net->nodes[node->input[0]].host : i;
+    const int learns = mode == LGELU_TRAIN && node->learns;
+    const size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
+    const lgelu__layer *layer = lgelu__layers + node->op;
+    int hosted, writers;
+    node->host = node->lent = i;
+    node->absorbed = lgelu__absorbed(net, node, &r, bytes, mode == LGELU_TRAIN);
+    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, r.layers ? r.until : end);          /* results stay readable */
+    hosted = node->op == LGELU__VIEW || (node->op == LGELU__BATCH_NORM && node->absorbed)
+          || (!node->absorbed && (layer->traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU__LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i);
+    if (hosted) {
+        int *to = &net->nodes[x].buffer[LGELU__VALUE].to;
+        node->host = x;
+        if (*to < b[LGELU__VALUE].to) *to = b[LGELU__VALUE].to;
+    }
+    if (hosted || node->absorbed) lgelu__live(b + LGELU__VALUE, 0, i, i);
+    lgelu__live(b + LGELU__AUX, layer->aux ? layer->aux(net, node, batch) : 0, i, learns ? back : r.until < end ? r.until : i);
+    writers = learns && r.inputs && node->op < LGELU__CROSS_ENTROPY && !(node->op == LGELU__LINEAR && node->absorbed);
+    lgelu__live(b + LGELU__GRADIENT, writers ? bytes : 0, end - 1 - r.last, back);
+    lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last, end - 1 - r.first);
+    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[node->input[0]].absorbed)
+        lgelu__live(b + LGELU__SCRATCH, LGELU__PART * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
+}
+/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on unchanged. Nobody
+   may write to it before all who share it have read it: x's next writer comes after the other input's backward. */
+static void lgelu__lend(lgelu_net *net)
+{
+    int i;
     for (i = net->count - 1; i >= 0; i--) {
-        lgelu_node *node = net->nodes + i;
-        int reader = -1, below = -1;
-        lgelu_buffer *b;
-        for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) { below = reader; reader = j; }
-        if (reader < 0 || !node->buffer[LGELU__GRADIENT].bytes || !lgelu__lends(net, i, reader, below)) continue;
-        b = &net->nodes[reader].buffer[LGELU__GRADIENT];
-        node->lent = reader;
-        if (b->to < node->buffer[LGELU__GRADIENT].to) b->to = node->buffer[LGELU__GRADIENT].to;
-        node->buffer[LGELU__GRADIENT].bytes = 0;
+        const lgelu__readers r = lgelu__readers_of(net, i, LGELU_TRAIN);
+        lgelu_node *to = net->nodes + r.last;
+        lgelu_buffer *own = net->nodes[i].buffer + LGELU__GRADIENT, *b = to->buffer + LGELU__GRADIENT;
+        const int other = to->input[to->input[0] == i];
+        if (!r.inputs || !own->bytes || !b->bytes || !(lgelu__layers[to->op].traits & LGELU__PASSES) || to->lent != r.last
+            || (to->inputs == 2 && (other == i || other <= r.below))) continue;
+        net->nodes[i].lent = r.last;
+        if (b->to < own->to) b->to = own->to;
+        own->bytes = 0;
     }
 }
 static lgelu_buffer *lgelu__largest(const lgelu_net *net)             /* of those without a place; NULL when all have one */
@@ -3070,7 +2907,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     lgelu_buffer *b;
     size_t top = 0;
     int i, k, moved;
-    for (i = 0; i < net->count; i++) lgelu__lives(net, net->nodes + i, batch, mode);
+    for (i = 0; i < net->count; i++) lgelu__lives(net, i, batch, mode);
     if (mode == LGELU_TRAIN) lgelu__lend(net);
     while ((b = lgelu__largest(net)) != NULL) {
         size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
@@ -3101,61 +2938,56 @@ enum { LGELU__PIECE = 65536 };                                        /* paramet
 typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
 #define LGELU__ENTRIES(net) (16 * ((size_t)(net)->count + 1))
 
+static size_t lgelu__work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)       /* bytes of net->pack that a layer wants */
+{
+    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2], in, most;
+    if (node->op == LGELU__ATTENTION) return lgelu__attention_work(node);
+    if (node->op == LGELU__CONV) return lgelu__conv_work(net, node, batch, train);
+    if (node->op != LGELU__LINEAR) return 0;
+    in = net->nodes[node->input[0]].shape[2];
+    most = lgelu_multiply_bytes(rows, out, in);
+    return train ? lgelu__most(most, lgelu__most(lgelu_multiply_bytes(out, in, rows), lgelu_multiply_bytes(rows, in, out))) : most;
+}
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
-    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, arena;
+    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, biases = 0;
     int i;
     if (net->status) return 0;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
     if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
-    net->parameters = net->matrices = net->states = 0;
+    net->matrices = net->states = 0;
     net->hardnesses = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        node->weight = net->matrices;
-        net->matrices = lgelu__plus(net->matrices, node->weights);
-        net->parameters = lgelu__plus(net->parameters, node->biases);
-        node->hardness = net->hardnesses;
         if (node->hardnesses > 0x7FFFFFFF - net->hardnesses) { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
-        net->hardnesses += node->hardnesses;
-        if (node->shares) node->weight = net->nodes[node->shares - 1].weight;
-        if (node->op == LGELU__ATTENTION && lgelu__attention_work(node) > pack) pack = lgelu__attention_work(node);
+        node->weight = node->shares ? net->nodes[node->shares - 1].weight : net->matrices;
+        node->bias = biases;                                          /* behind the matrices, see below */
         node->state = net->states;
+        node->hardness = net->hardnesses;
+        net->matrices = lgelu__plus(net->matrices, node->weights);
         net->states += node->states;
-        if (node->op == LGELU__CONV) {
-            size_t use = lgelu__conv_work(net, node, batch, (int)train);
-            if (use > pack) pack = use;
-        }
-        if (node->op == LGELU__LINEAR) {
-            size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2], rows = lgelu__times(batch, node->shape[0] * node->shape[1]), k;
-            size_t use[3];
-            use[0] = lgelu_multiply_bytes(rows, out, in);
-            use[1] = lgelu_multiply_bytes(out, in, rows);
-            use[2] = lgelu_multiply_bytes(rows, in, out);
-            for (k = 0; k < 1 + 2 * train; k++) if (use[k] > pack) pack = use[k];
-        }
+        net->hardnesses += node->hardnesses;
+        biases = lgelu__plus(biases, node->biases);
+        pack = lgelu__most(pack, lgelu__work(net, node, batch, (int)train));
     }
-    net->parameters = lgelu__plus(net->parameters, net->matrices);
-    arena = net->matrices;
-    for (i = 0; i < net->count; i++) { net->nodes[i].bias = arena; arena += net->nodes[i].biases; }
-    arena = lgelu__plan(net, batch, mode);
-    if (arena < LGELU__ENTRIES(net) * sizeof(lgelu__entry)) arena = LGELU__ENTRIES(net) * sizeof(lgelu__entry);   /* room [9] reads there */
-    net->arena_bytes = arena;
+    for (i = 0; i < net->count; i++) net->nodes[i].bias += net->matrices;
+    net->parameters = lgelu__plus(net->matrices, biases);
+    net->arena_bytes = lgelu__most(lgelu__plan(net, batch, mode), LGELU__ENTRIES(net) * sizeof(lgelu__entry));    /* room [9] reads there */
+    pack = lgelu__most(pack, net->parameters / LGELU__PIECE * sizeof(double) + 64);
     hard = (size_t)net->hardnesses;
-    net->w = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
-    net->g = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->m = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->v = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->state = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
+    net->w       = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
+    net->g       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->m       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->v       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
+    net->state   = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
     net->lambda  = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s       = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->lambda0 = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s_m     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->s_v     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
-    if (pack < net->parameters / LGELU__PIECE * sizeof(double) + 64) pack = net->parameters / LGELU__PIECE * sizeof(double) + 64;
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
-    net->arena   = (unsigned char *)lgelu__carve(memory, &at, arena, 1);
+    net->arena   = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
     return at + 63;                                                   /* for a block that starts anywhere */
 }
@@ -3279,6 +3111,14 @@ static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
     else lgelu__with_crew(&own, lgelu__net_crew, &with);
     return net->status;
 }
+static void lgelu__run_pieces(lgelu_net *net, const lgelu_node *node, float **dx)
+{
+    lgelu_task *piece = lgelu__layers[node->op].piece;
+    lgelu__job p;
+    if (!piece || (dx ? !dx[0] : node->absorbed)) return;
+    p = lgelu__job_make(net, node, dx);
+    lgelu__each(&p, piece, p.pieces);
+}
 static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
@@ -3287,13 +3127,15 @@ static void lgelu__run_forward(lgelu_net *net)
     net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
+        const lgelu__layer *layer = lgelu__layers + node->op;
         if (net->tokens && node->op >= LGELU__CROSS_ENTROPY) continue;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
             if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
-                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", lgelu__layers[node->op].name, node->name, x->name); return; }
+                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", layer->name, node->name, x->name); return; }
         }
-        if (lgelu__layers[node->op].forward && lgelu__layers[node->op].forward(net, node)) return;
+        if (!layer->forward) lgelu__run_pieces(net, node, NULL);
+        else if (layer->forward(net, node)) return;
     }
     if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
     else net->pending = 1;
@@ -3333,14 +3175,14 @@ static void lgelu__run_backward(lgelu_net *net)
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
         float *dx[3] = { NULL, NULL, NULL };
-        if (!node->learns || !lgelu__layers[node->op].backward) continue;
-        if (node->op < LGELU__CROSS_ENTROPY && !node->written) continue;           /* nothing below depends on it */
+        if (!node->learns || (node->op < LGELU__CROSS_ENTROPY && !node->written)) continue;        /* nothing below depends on it */
         for (k = 0; k < node->inputs; k++) {
             lgelu_node *x = net->nodes + node->input[k];
             if (x->learns) dx[k] = lgelu__at(net, x, (x->written && !(lgelu__layers[node->op].traits & LGELU__ADDS))
                                                  || (k && dx[0] && node->input[0] == node->input[k]) ? LGELU__SCRATCH : LGELU__GRADIENT);
         }
-        lgelu__layers[node->op].backward(net, node, dx);
+        if (lgelu__layers[node->op].backward) lgelu__layers[node->op].backward(net, node, dx);
+        else lgelu__run_pieces(net, node, dx);
         for (k = 0; k < node->inputs; k++) if (dx[k]) {
             lgelu_node *x = net->nodes + node->input[k];
             float *d = lgelu__at(net, x, LGELU__GRADIENT);
@@ -3359,35 +3201,31 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->gradient_scale = 1;
     return lgelu__share(net, lgelu__run_backward);
 }
-/* what runs over all the parameters, in pieces of LGELU__PIECE: the sum of squares, the update */
+/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without one, sums of squares */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
 
-static size_t lgelu__sweep_piece(const lgelu__sweep *s, size_t index, size_t *first)
-{
-    *first = s->first + index * LGELU__PIECE;
-    return lgelu__least(s->n - index * LGELU__PIECE, LGELU__PIECE);
-}
-static void lgelu__square_piece(void *user, size_t index)
-{
-    const lgelu__sweep *s = (const lgelu__sweep *)user;
-    size_t first, n = lgelu__sweep_piece(s, index, &first);
-    ((double *)(void *)s->net->pack)[index] = lgelu__k()->square_sum(s->net->g + first, n);
-}
-static void lgelu__update_piece(void *user, size_t index)
+static void lgelu__sweep_piece(void *user, size_t index)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     const lgelu_net *net = s->net;
-    size_t first, n = lgelu__sweep_piece(s, index, &first);
-    (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + first, net->m + first, net->v + first, net->g + first, s->rule, n);
+    const size_t i = s->first + index * LGELU__PIECE, n = lgelu__least(s->first + s->n - i, LGELU__PIECE);
+    if (!s->rule) ((double *)(void *)net->pack)[index] = lgelu__k()->square_sum(net->g + i, n);
+    else (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
+}
+static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first, size_t n)      /* the number of pieces */
+{
+    size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
+    lgelu__sweep s;
+    s.net = net; s.rule = rule; s.sgd = sgd; s.first = first; s.n = n;
+    lgelu__parallel(&net->threads, lgelu__sweep_piece, &s, pieces);
+    return pieces;
 }
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
 {
-    size_t pieces = (net->parameters + LGELU__PIECE - 1) / LGELU__PIECE, i;
     double sum = 0, norm;
-    lgelu__sweep s;
+    size_t pieces, i;
     if (!net->g) return 0;
-    s.net = net; s.rule = NULL; s.sgd = 0; s.first = 0; s.n = net->parameters;
-    lgelu__parallel(&net->threads, lgelu__square_piece, &s, pieces);
+    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameters);
     for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
     norm = sqrt(sum);
     net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
@@ -3417,9 +3255,7 @@ static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgel
 {
     lgelu__rule rule = plan->sgd ? lgelu__sgd_rule(o->lr, o->beta1, o->weight_decay, net->gradient_scale)
                                  : lgelu__adamw_rule(o, net->gradient_scale, net->step);
-    lgelu__sweep s;
-    s.net = net; s.rule = &rule; s.sgd = plan->sgd; s.first = first; s.n = n;
-    lgelu__parallel(&net->threads, lgelu__update_piece, &s, (n + LGELU__PIECE - 1) / LGELU__PIECE);
+    lgelu__sweep_over(net, &rule, plan->sgd, first, n);
 }
 static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
@@ -3538,15 +3374,14 @@ LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_G
 /* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases, itself a view */
 LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
 {
-    int i, j, k;
+    int i;
     size_t c, o;
     if (net->status) return net->status;
     if (!net->memory || net->mode != LGELU_INFER) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
-        int readers = 0;
-        for (j = 0; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) readers += net->nodes + net->nodes[j].input[k] == conv;
-        if (norm->op != LGELU__BATCH_NORM || conv->op != LGELU__CONV || readers != 1 || norm->host != conv->host) continue;
+        if (norm->op != LGELU__BATCH_NORM || conv->op != LGELU__CONV || norm->host != conv->host
+            || lgelu__readers_of(net, norm->input[0], LGELU_INFER).inputs != 1) continue;
         for (c = 0; c < norm->shape[2]; c++) {
             float *gamma = net->w + norm->bias + c, *beta = gamma + norm->shape[2], *row = net->w + conv->weight + c * (conv->weights / norm->shape[2]);
             const float *running = net->state + norm->state + c;
@@ -3578,36 +3413,29 @@ static size_t lgelu__matrix_rows(const lgelu_node *node)
 }
 static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 {
-    static const char suffix[14][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v",
-                                         ".s", ".s.m", ".s.v", ".lambda", ".lambda0", "", ".running_mean", ".running_var" };
-    const lgelu_node *node = net->nodes + k / 14;
-    float *array[14];
-    size_t n;
-    int kind = k % 14;
-    if (k / 14 >= net->count) return 0;
-    array[0] = net->w; array[1] = net->m; array[2] = net->v; array[3] = net->w; array[4] = net->m; array[5] = net->v;
-    array[6] = net->s; array[7] = net->s_m; array[8] = net->s_v; array[9] = net->lambda; array[10] = net->lambda0; array[11] = NULL;
-    array[12] = array[13] = net->state;
-    n = kind < 3 ? node->weights : kind < 6 ? node->biases : (size_t)node->hardnesses;
+    static const char suffix[15][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v", ".s", ".s.m", ".s.v",
+                                         ".lambda", ".lambda0", "", ".running_mean", ".running_var", "" };
+    enum { WEIGHT, BIAS, S, LAMBDA, RUNNING };
+    float *const array[15] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
+                               net->lambda, net->lambda0, NULL, net->state, net->state, NULL };
+    const lgelu_node *node = net->nodes + k / 15;
+    const int kind = k % 15, of = kind / 3, normalises = node->op == LGELU__LAYER_NORM || node->op == LGELU__BATCH_NORM;
+    size_t n = (size_t)node->hardnesses, first = (size_t)node->hardness;
+    if (k / 15 >= net->count) return 0;
+    if (of == WEIGHT) { n = node->weights; first = node->weight; }
+    if (of == BIAS)   { n = node->biases;  first = node->bias; }
+    if (of == RUNNING || (normalises && of <= BIAS)) {                /* factors and constants, means and variances are one array each */
+        n = of == RUNNING ? node->states / 2 : node->shape[2];
+        first = of == RUNNING ? node->state + (size_t)(kind % 3) * n : node->bias + (size_t)of * n;
+    }
     memset(t, 0, sizeof *t);
     t->node = node;
     t->suffix = suffix[kind];
-    t->data = array[kind] && n ? array[kind] + (kind < 3 ? node->weight : kind < 6 ? node->bias : (size_t)node->hardness) : NULL;
-    t->dims = kind < 3 ? 2 : 1;
-    t->shape[0] = kind < 3 ? lgelu__matrix_rows(node) : n;
-    t->shape[1] = kind < 3 && n ? n / lgelu__matrix_rows(node) : 1;
-    t->required = kind == 0 || kind == 3 || kind > 11;
-    if (node->states && (kind < 6 || kind > 11)) {                    /* its factors and constants, its means and variances are one array each */
-        n = node->shape[2];
-        t->data = array[kind] ? array[kind] + (kind < 6 ? node->bias : node->state) + (kind % 6 < 3 && kind != 12 ? 0 : n) : NULL;
-        if (kind > 11) t->data = array[kind] + node->state + (kind == 13 ? n : 0);
-        t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
-    } else if (kind > 11) t->data = NULL;
-    if (node->op == LGELU__LAYER_NORM && kind < 6) {                  /* gains go by the name of weights */
-        n = node->shape[2];
-        t->dims = 1; t->shape[0] = n; t->shape[1] = 1;
-        t->data = array[kind] ? array[kind] + node->bias + (kind < 3 ? 0 : n) : NULL;
-    }
+    t->data = array[kind] && n ? array[kind] + first : NULL;
+    t->dims = of == WEIGHT && !normalises ? 2 : 1;
+    t->shape[0] = t->dims == 2 ? lgelu__matrix_rows(node) : n;
+    t->shape[1] = t->dims == 2 && n ? n / t->shape[0] : 1;
+    t->required = kind == 0 || kind == 3 || of == RUNNING;
     return 1;
 }
 static const char *lgelu__gate_names(int kind)
@@ -3616,12 +3444,11 @@ static const char *lgelu__gate_names(int kind)
     return name[kind];
 }
 
-/* prefix and name as they stand in a file */
-static const char *lgelu__key(char key[64], const char *prefix, const char *name)
+/* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
+enum { LGELU__KEY = 80 };
+static const char *lgelu__key(char *key, const char *prefix, const char *name, const char *suffix)
 {
-    size_t n = strlen(prefix);
-    memcpy(key, prefix, n);
-    memcpy(key + n, name, strlen(name) + 1);
+    lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
     return key;
 }
 
@@ -3645,92 +3472,79 @@ static void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
     if (out->write && !out->failed && bytes) out->failed = out->write(out->user, data, bytes);
     out->bytes += bytes;
 }
-static void lgelu__put_text(lgelu__out *out, const char *text) { lgelu__put(out, text, strlen(text)); }
-static void lgelu__put_number(lgelu__out *out, size_t n)
+static void lgelu__print(lgelu__out *out, const char *format, ...)    /* at most 255 bytes */
 {
-    char digit[24], *d = digit + sizeof digit;
-    do { *--d = (char)('0' + n % 10); n /= 10; } while (n);
-    lgelu__put(out, d, (size_t)(digit + sizeof digit - d));
+    char text[256];
+    va_list list;
+    va_start(list, format);
+    lgelu__put(out, text, (size_t)(lgelu__format(text, text + sizeof text - 1, format, list) - text));
+    va_end(list);
 }
 static void lgelu__put_string(lgelu__out *out, const char *text)
 {
-    lgelu__put_text(out, "\"");
+    lgelu__put(out, "\"", 1);
     for (; *text; text++) {
         static const char hex[] = "0123456789abcdef";
         unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') { lgelu__put_text(out, "\\"); lgelu__put(out, text, 1); }
-        else if (c < 32) { lgelu__put_text(out, "\\u00"); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1); }
-        else lgelu__put(out, text, 1);
+        if (c < 32) { lgelu__put(out, "\\u00", 4); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1); continue; }
+        if (c == '"' || c == '\\') lgelu__put(out, "\\", 1);
+        lgelu__put(out, text, 1);
     }
-    lgelu__put_text(out, "\"");
-}
-static void lgelu__put_pair(lgelu__out *out, const char *key, const char *value)
-{
-    lgelu__put_string(out, key);
-    lgelu__put_text(out, ":");
-    lgelu__put_string(out, value);
+    lgelu__put(out, "\"", 1);
 }
 static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs)
 {
-    size_t at = 0;
+    size_t at = 0, end;
     lgelu__tensor t;
-    char key[64];
     int i, k;
-    lgelu__put_text(out, "{\"__metadata__\":{");
-    lgelu__put_pair(out, "format", "lgelu");
+    lgelu__print(out, "{\"__metadata__\":{\"format\":\"lgelu\"");
     for (k = 0; k < parts; k++) {
         const lgelu_net *net = part[k].net;
-        lgelu__put_text(out, ",");
-        lgelu__put_string(out, lgelu__key(key, part[k].prefix, "step"));
-        lgelu__put_text(out, ":\"");
-        lgelu__put_number(out, (size_t)net->step);
-        lgelu__put_text(out, "\"");
-        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE) {
-            lgelu__put_text(out, ",");
-            lgelu__put_pair(out, lgelu__key(key, part[k].prefix, net->nodes[i].name), lgelu__gate_names((int)net->nodes[i].gate));
-        }
+        lgelu__print(out, ",\"%sstep\":\"%d\"", part[k].prefix, net->step);
+        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE)
+            lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name, lgelu__gate_names((int)net->nodes[i].gate));
     }
     for (i = 0; i < pairs; i++) {
-        lgelu__put_text(out, ",");
-        lgelu__put_pair(out, metadata[i][0], metadata[i][1]);
+        lgelu__print(out, ",");
+        lgelu__put_string(out, metadata[i][0]);
+        lgelu__print(out, ":");
+        lgelu__put_string(out, metadata[i][1]);
     }
-    lgelu__put_text(out, "}");
+    lgelu__print(out, "}");
     for (i = 0; i < parts; i++) for (k = 0; lgelu__tensor_at(part[i].net, k, &t); k++) if (t.data) {
-        lgelu__put_text(out, ",\"");
-        lgelu__put_text(out, lgelu__key(key, part[i].prefix, t.node->name));
-        lgelu__put_text(out, t.suffix);
-        lgelu__put_text(out, "\":{\"dtype\":\"F32\",\"shape\":[");
-        lgelu__put_number(out, t.shape[0]);
-        if (t.dims > 1) { lgelu__put_text(out, ","); lgelu__put_number(out, t.shape[1]); }
-        lgelu__put_text(out, "],\"data_offsets\":[");
-        lgelu__put_number(out, at);
-        at += t.shape[0] * t.shape[1] * sizeof(float);
-        lgelu__put_text(out, ",");
-        lgelu__put_number(out, at);
-        lgelu__put_text(out, "]}");
+        lgelu__print(out, ",\"%s%s%s\":{\"dtype\":\"F32\",\"shape\":[%z", part[i].prefix, t.node->name, t.suffix, t.shape[0]);
+        if (t.dims > 1) lgelu__print(out, ",%z", t.shape[1]);
+        end = at + t.shape[0] * t.shape[1] * sizeof(float);
+        lgelu__print(out, "],\"data_offsets\":[%z,%z]}", at, end);
+        at = end;
     }
-    lgelu__put_text(out, "}");
+    lgelu__print(out, "}");
 }
 /* a message without the sticky status: the network itself is unharmed */
 #define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
+static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const char *what)
+{
+    int p;
+    for (p = 0; p < parts; p++) {
+        if (part[p].net->status) return part[p].net->status;
+        if (!part[p].net->memory) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "a network must be made before it is %s", what);
+        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
+    }
+    return LGELU_OK;
+}
 /* names that can stand in a file, and each but once */
 static lgelu_status lgelu__check_names(const lgelu_part *part, int parts)
 {
-    lgelu_net *first = part->net;
-    char key[64], other[64];
+    char key[LGELU__KEY], other[LGELU__KEY];
     const char *c;
     int p, q, i, j;
-    for (p = 0; p < parts; p++) {
-        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is saved");
-        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
-        for (i = 0; i < part[p].net->count; i++) {
-            for (c = lgelu__key(key, part[p].prefix, part[p].net->nodes[i].name); *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
-                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", key);
-            for (q = 0; q <= p; q++) for (j = 0; j < (q < p ? part[q].net->count : i); j++)
-                if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name)))
-                    return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
-        }
+    for (p = 0; p < parts; p++) for (i = 0; i < part[p].net->count; i++) {
+        for (c = lgelu__key(key, part[p].prefix, part[p].net->nodes[i].name, ""); *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
+            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", key);
+        for (q = 0; q <= p; q++) for (j = 0; j < (q < p ? part[q].net->count : i); j++)
+            if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, "")))
+                return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
     }
     return LGELU_OK;
 }
@@ -3742,8 +3556,8 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const
     unsigned char head[256];
     size_t i, j, n;
     int k, p;
-    for (p = 0; p < parts; p++) if (part[p].net->status) return part[p].net->status;
-    status = lgelu__check_names(part, parts);
+    status = lgelu__check_parts(part, parts, "saved");
+    if (!status) status = lgelu__check_names(part, parts);
     if (status) return status;
     for (k = 0; k < 2 * pairs; k++)                                    /* or the file could not be read again */
         if (lgelu__utf8((const unsigned char *)metadata[k / 2][k % 2], strlen(metadata[k / 2][k % 2])) < strlen(metadata[k / 2][k % 2]))
@@ -3773,19 +3587,6 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
     return lgelu_parts_save(&part, 1, metadata, pairs, write, user);
 }
 
-static void lgelu__put_column(lgelu__out *out, const char *text, size_t n, int width)   /* a text, or with NULL a number, padded left */
-{
-    lgelu__out measure;
-    memset(&measure, 0, sizeof measure);
-    if (text) {
-        lgelu__put_text(out, text);
-        for (n = strlen(text); n < (size_t)width; n++) lgelu__put_text(out, " ");
-        return;
-    }
-    lgelu__put_number(&measure, n);
-    for (; measure.bytes < (size_t)width; measure.bytes++) lgelu__put_text(out, " ");
-    lgelu__put_number(out, n);
-}
 LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user)
 {
     lgelu__out out;
@@ -3794,27 +3595,19 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     if (net->status) return net->status;
     memset(&out, 0, sizeof out);
     out.write = write; out.user = user;
-    lgelu__put_text(&out, "layer            kind                     shape   parameters        value     gradient        other  (bytes @ place)\n");
+    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient        other  (bytes @ place)\n");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        lgelu__put_column(&out, node->name, 0, 17);
-        lgelu__put_column(&out, lgelu__layers[node->op].name, 0, 18);
-        for (k = 0; k < 3; k++) { lgelu__put_column(&out, NULL, node->shape[k], k < 2 ? 3 : 5); if (k < 2) lgelu__put_text(&out, "x"); }
-        lgelu__put_column(&out, NULL, node->weights + node->biases + (size_t)node->hardnesses, 13);
+        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu__layers[node->op].name, node->shape[0], node->shape[1], node->shape[2],
+                     node->weights + node->biases + (size_t)node->hardnesses);
         for (k = 0; k < 3; k++) {
-            lgelu__put_column(&out, NULL, node->buffer[k].bytes, 11);
-            if (!node->buffer[k].bytes) continue;
-            lgelu__put_text(&out, "@");
-            lgelu__put_number(&out, node->buffer[k].at);
+            lgelu__print(&out, "%11z", node->buffer[k].bytes);
+            if (node->buffer[k].bytes) lgelu__print(&out, "@%z", node->buffer[k].at);
         }
         for (k = 0; k < 4; k++) shared += node->buffer[k].bytes;
-        lgelu__put_text(&out, "\n");
+        lgelu__print(&out, "\n");
     }
-    lgelu__put_text(&out, "parameters ");       lgelu__put_number(&out, net->parameters);
-    lgelu__put_text(&out, ", hardnesses ");     lgelu__put_number(&out, (size_t)net->hardnesses);
-    lgelu__put_text(&out, ", buffers ");        lgelu__put_number(&out, shared);
-    lgelu__put_text(&out, " bytes sharing ");   lgelu__put_number(&out, net->arena_bytes);
-    lgelu__put_text(&out, "\n");
+    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n", net->parameters, (size_t)net->hardnesses, shared, net->arena_bytes);
     return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written") : LGELU_OK;
 }
 
@@ -3824,7 +3617,7 @@ typedef struct { const unsigned char *p; size_t at, end; const char *wrong; } lg
 static int lgelu__wrong(lgelu__json *j, const char *what) { if (!j->wrong) j->wrong = what; return 0; }
 static int lgelu__peek(lgelu__json *j)
 {
-    while (j->at < j->end && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t' || j->p[j->at] == '\r')) j->at++;
+    while (j->at < j->end && !j->wrong && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t' || j->p[j->at] == '\r')) j->at++;
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
 static int lgelu__take(lgelu__json *j, int c)
@@ -3870,39 +3663,42 @@ static size_t lgelu__dtype(const lgelu__json *j, size_t text, size_t bytes)
     for (k = 0; k < 15; k++) if (lgelu__is(j, text, bytes, name[k])) return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
     return 0;
 }
+/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts them, from 0 */
+static int lgelu__member(lgelu__json *j, size_t *n, size_t *text, size_t *bytes)
+{
+    if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__take(j, '}')) return 0; }
+    else if (!lgelu__take(j, ',')) { lgelu__need(j, '}', "expected '}'"); return 0; }
+    return lgelu__string(j, text, bytes) && lgelu__need(j, ':', "expected ':'");
+}
 /* {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each once */
 static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
 {
-    size_t text, bytes, n, count = 1, size = 0;
+    size_t text, bytes, n, count = 1, size = 0, members = 0;
     int seen = 0;
-    if (!lgelu__need(j, '{', "expected a tensor's description")) return 0;
-    do {
-        if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'")) return 0;
-        if (lgelu__is(j, text, bytes, "dtype") && !(seen & 1)) {
-            seen |= 1;
+    if (lgelu__peek(j) != '{') return lgelu__wrong(j, "expected a tensor's description");
+    while (lgelu__member(j, &members, &text, &bytes)) {
+        const int key = lgelu__is(j, text, bytes, "dtype") ? 1 : lgelu__is(j, text, bytes, "shape") ? 2
+                      : lgelu__is(j, text, bytes, "data_offsets") ? 4 : 0;
+        if (!key || (seen & key)) return lgelu__wrong(j, "unknown or repeated key");
+        seen |= key;
+        if (key == 1) {
             if (!lgelu__string(j, &text, &bytes)) return 0;
             if (!(size = lgelu__dtype(j, text, bytes))) return lgelu__wrong(j, "unknown dtype");
             e->f32 = lgelu__is(j, text, bytes, "F32");
-        } else if (lgelu__is(j, text, bytes, "shape") && !(seen & 2)) {
-            seen |= 2;
-            if (!lgelu__need(j, '[', "expected a shape")) return 0;
-            if (!lgelu__take(j, ']')) {
-                do {
-                    if (!lgelu__number(j, &n)) return 0;
-                    if (e->dims < 2) e->shape[e->dims] = n;
-                    e->dims++;
-                    if (n && count > (size_t)-1 / n) return lgelu__wrong(j, "the shape overflows");
-                    count *= n;
-                } while (lgelu__take(j, ','));
-                if (!lgelu__need(j, ']', "expected ']'")) return 0;
-            }
-        } else if (lgelu__is(j, text, bytes, "data_offsets") && !(seen & 4)) {
-            seen |= 4;
-            if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from) || !lgelu__need(j, ',', "expected two offsets")
-                || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
-        } else return lgelu__wrong(j, "unknown or repeated key");
-    } while (lgelu__take(j, ','));
-    if (!lgelu__need(j, '}', "expected '}'")) return 0;
+        } else if (key == 2) {
+            if (!lgelu__need(j, '[', "expected a shape") || lgelu__take(j, ']')) continue;
+            do {
+                if (!lgelu__number(j, &n)) return 0;
+                if (e->dims < 2) e->shape[e->dims] = n;
+                e->dims++;
+                if (n && count > (size_t)-1 / n) return lgelu__wrong(j, "the shape overflows");
+                count *= n;
+            } while (lgelu__take(j, ','));
+            if (!lgelu__need(j, ']', "expected ']'")) return 0;
+        } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from) || !lgelu__need(j, ',', "expected two offsets")
+                   || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
+    }
+    if (j->wrong) return 0;
     if (seen != 7) return lgelu__wrong(j, "a tensor needs dtype, shape and data_offsets");
     if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size) return lgelu__wrong(j, "offsets and shape disagree");
     return 1;
@@ -3928,36 +3724,22 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
 /* Walks the header: fills entries, or, with entries NULL, looks the metadata key up and gives where its value stands. */
 static int lgelu__walk(lgelu__json *j, lgelu__entry *entry, size_t capacity, size_t *count, const char *key, size_t *value, size_t *value_bytes)
 {
-    size_t text, bytes, at, n;
-    int seen = 0;
+    size_t text, bytes, at, n, members = 0, pairs = 0;
     *count = 0;
-    if (!lgelu__need(j, '{', "expected '{'")) return 0;
-    if (!lgelu__take(j, '}')) {
-        do {
-            if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'")) return 0;
-            if (lgelu__is(j, text, bytes, "__metadata__")) {
-                if (seen++) return lgelu__wrong(j, "a second __metadata__");
-                if (!lgelu__need(j, '{', "expected '{'")) return 0;
-                if (!lgelu__take(j, '}')) {
-                    do {
-                        if (!lgelu__string(j, &text, &bytes) || !lgelu__need(j, ':', "expected ':'") || !lgelu__string(j, &at, &n)) return 0;
-                        if (key && lgelu__is(j, text, bytes, key)) { *value = at; *value_bytes = n; *count = 1; }
-                    } while (lgelu__take(j, ','));
-                    if (!lgelu__need(j, '}', "expected '}'")) return 0;
-                }
-            } else {
-                lgelu__entry e;
-                memset(&e, 0, sizeof e);
-                e.name = text; e.name_bytes = bytes;
-                if (memchr(j->p + text, '\\', bytes)) { j->at = text; return lgelu__wrong(j, "a tensor's name with an escape"); }
-                if (!lgelu__parse_entry(j, &e)) return 0;
-                if (entry) {
-                    if (*count >= capacity) return lgelu__wrong(j, "more tensors than this network can have");
-                    entry[(*count)++] = e;
-                }
-            }
-        } while (lgelu__take(j, ','));
-        if (!lgelu__need(j, '}', "expected '}'")) return 0;
+    while (lgelu__member(j, &members, &text, &bytes)) {
+        lgelu__entry e;
+        if (lgelu__is(j, text, bytes, "__metadata__")) {
+            if (pairs) return lgelu__wrong(j, "a second __metadata__");
+            while (lgelu__member(j, &pairs, &text, &bytes) && lgelu__string(j, &at, &n))
+                if (key && lgelu__is(j, text, bytes, key)) { *value = at; *value_bytes = n; *count = 1; }
+            continue;
+        }
+        memset(&e, 0, sizeof e);
+        e.name = text; e.name_bytes = bytes;
+        if (memchr(j->p + text, '\\', bytes)) { j->at = text; return lgelu__wrong(j, "a tensor's name with an escape"); }
+        if (!lgelu__parse_entry(j, &e)) return 0;
+        if (entry && *count >= capacity) return lgelu__wrong(j, "more tensors than this network can have");
+        if (entry) entry[(*count)++] = e;
     }
     return lgelu__peek(j) < 0 && !j->wrong ? 1 : lgelu__wrong(j, "something stands behind the header's end");
 }
@@ -3997,43 +3779,38 @@ static int lgelu__read(lgelu__json *j, const void *file, size_t bytes, lgelu__en
         if (!lgelu__before(j, entry + i - 1, entry + i, 1)) { j->at = entry[i].name; return lgelu__wrong(j, "a name stands twice"); }
     return 1;
 }
-static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const char *key, const lgelu__tensor *t)
+static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const char *key)
 {
-    size_t a = strlen(key), b = strlen(t->suffix), i;
-    for (i = 0; i < n; i++)
-        if (e[i].name_bytes == a + b && !memcmp(j->p + e[i].name, key, a) && !memcmp(j->p + e[i].name + a, t->suffix, b)) return e + i;
+    for (; n; n--, e++) if (lgelu__is(j, e->name, e->name_bytes, key)) return e;
     return NULL;
 }
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes)
 {
     lgelu_net *first = part->net;
+    lgelu_status status = lgelu__check_parts(part, parts, "loaded");
     lgelu__json j;
     lgelu__tensor t;
     lgelu__entry *entry;
     size_t count, i, n;
     int pass, p, k, kind;
-    char text[24], key[64];
-    for (p = 0; p < parts; p++) {
-        if (part[p].net->status) return part[p].net->status;
-        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is loaded");
-        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
-    }
+    char text[24], key[LGELU__KEY];
+    if (status) return status;
     entry = (lgelu__entry *)(void *)first->arena;                      /* between two passes the arena is free */
     first->pending = 0;
     if (!lgelu__read(&j, file, bytes, entry, first->arena_bytes / sizeof *entry, &count))
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
     for (pass = 0; pass < 2; pass++) for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.data) {   /* check all, then change */
-        const lgelu__entry *e = lgelu__find(&j, entry, count, lgelu__key(key, part[p].prefix, t.node->name), &t);
+        const lgelu__entry *e = lgelu__find(&j, entry, count, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
         const unsigned char *from;
-        if (!e && t.required) return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: no tensor '%s%s'", key, t.suffix);
+        if (!e && t.required) return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
         if (!e) continue;
         if (!e->f32 || e->dims != t.dims || e->shape[0] != t.shape[0] || (t.dims > 1 && e->shape[1] != t.shape[1]))
-            return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: '%s%s' is not F32 %z x %z", e->name, key, t.suffix, t.shape[0], t.shape[1]);
+            return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", e->name, key, t.shape[0], t.shape[1]);
         for (from = j.p + j.end + e->from, i = 0, n = t.shape[0] * t.shape[1]; i < n; i++, from += 4) {
             float x = lgelu__float((uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24);
             if (pass) t.data[i] = x;
-            else if (t.suffix[1] == 'l' && t.suffix[7] == 0 && !(x >= 1))
-                return LGELU__REFUSE(first, LGELU_E_LAMBDA, "safetensors: byte %z: '%s%s' is less than 1", e->name, key, t.suffix);
+            else if (!strcmp(t.suffix, ".lambda") && !(x >= 1))
+                return LGELU__REFUSE(first, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1", e->name, key);
         }
     }
     for (p = 0; p < parts; p++) {
@@ -4041,9 +3818,10 @@ LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const
         net->pending = 0;
         net->fresh = 1;
         net->step = 0;
-        if (lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, "step"), text, sizeof text))
+        if (lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, "step", ""), text, sizeof text))
             for (i = 0; text[i] >= '0' && text[i] <= '9' && net->step < 100000000L; i++) net->step = net->step * 10 + (text[i] - '0');
-        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE && lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, net->nodes[k].name), text, sizeof text))
+        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE
+                                             && lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, net->nodes[k].name, ""), text, sizeof text))
             for (kind = 0; kind < 4; kind++) if (!strcmp(text, lgelu__gate_names(kind))) net->nodes[k].gate = (lgelu_gate_kind)kind;
     }
     return LGELU_OK;
@@ -6115,107 +5893,85 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
         v_store_n(y + i, sum, n - i);
     }
 }
-/* Bᵀ d B with Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); d NULL: zeros */
-LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, v_t a, v_t b, v_t c, v_t d)
+/* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d): of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1);
+   of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
+LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
-    y[0] = v_sub(a, c); y[1] = v_add(b, c); y[2] = v_sub(c, b); y[3] = v_sub(b, d);
-}
-static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *const *d, size_t n)
-{
-    size_t j, k, l;
-    for (j = 0; j < n; j += v_lanes) {
-        v_t t[16], y[4];
-        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = d[k] ? v_load_n(d[k] + j, n - j) : v_set(0);
-        LGELU__UNROLL for (k = 0; k < 4; k++) LGELU__FN(winograd_line)(t + 4 * k, t[4 * k], t[4 * k + 1], t[4 * k + 2], t[4 * k + 3]);
-        LGELU__UNROLL for (k = 0; k < 4; k++) {
-            LGELU__FN(winograd_line)(y, t[k], t[4 + k], t[8 + k], t[12 + k]);
-            LGELU__UNROLL for (l = 0; l < 4; l++) v_store_n(u + (4 * l + k) * step + j, y[l], n - j);
-        }
+    const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
+    switch (of) {
+    case LGELU__OF_X:  y[0] = v_sub(a, c);           y[step] = v_add(b, c);               y[2 * step] = v_sub(c, b); y[3 * step] = v_sub(b, d); break;
+    case LGELU__OF_W:  b = v_mul(b, half);
+                       y[0] = a;                     y[step] = v_add(sum, b);             y[2 * step] = v_sub(sum, b); y[3 * step] = c; break;
+    case LGELU__OF_Y:  y[0] = v_add(v_add(a, b), c); y[step] = v_sub(v_sub(b, c), d); break;
+    case LGELU__OF_DY: y[0] = a;                     y[step] = v_add(a, b);               y[2 * step] = v_sub(a, b); y[3 * step] = v_sub(v_set(0), b); break;
+    default:           y[0] = v_add(a, sum);         y[step] = v_mul(v_sub(b, c), half);  y[2 * step] = v_add(sum, d); break;
     }
 }
-/* G w Gᵀ with G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); reversed taps swap the first and the last of each four */
-LGELU__WORD void LGELU__FN(winograd_taps)(v_t *y, v_t a, v_t b, v_t c)
+LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, size_t m)      /* x (n, n), y (m, m): rows first, then columns */
 {
-    v_t s = v_mul(v_add(a, c), v_set(0.5f)), h = v_mul(b, v_set(0.5f));
-    y[0] = a; y[1] = v_add(s, h); y[2] = v_sub(s, h); y[3] = c;
+    const v_t none = v_set(0);
+    v_t t[16];
+    size_t k;
+    LGELU__UNROLL for (k = 0; k < n; k++)
+        LGELU__FN(winograd_line)(t + k * m, 1, of, x[k * n], x[k * n + 1], n > 2 ? x[k * n + 2] : none, n > 3 ? x[k * n + 3] : none);
+    LGELU__UNROLL for (k = 0; k < m; k++)
+        LGELU__FN(winograd_line)(y + k, m, of, t[k], t[m + k], n > 2 ? t[2 * m + k] : none, n > 3 ? t[3 * m + k] : none);
+}
+static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x, const size_t *at, size_t n)
+{
+    v_t t[16], y[16];
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = at[k] + 1 ? v_load_n(x + at[k] + j, n - j) : v_set(0);
+        LGELU__FN(winograd)(y, t, LGELU__OF_X, 4, 4);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(u + k * step + j, y[k], n - j);
+    }
 }
 static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t tap, size_t n, int flip)
 {
-    size_t j, k, l;
-    for (j = 0; j < n; j += v_lanes) {
-        v_t t[12], y[4];
-        LGELU__UNROLL for (k = 0; k < 3; k++)
-            LGELU__FN(winograd_taps)(t + 4 * k, v_load_n(w + 3 * k * tap + j, n - j), v_load_n(w + (3 * k + 1) * tap + j, n - j), v_load_n(w + (3 * k + 2) * tap + j, n - j));
-        LGELU__UNROLL for (k = 0; k < 4; k++) {
-            LGELU__FN(winograd_taps)(y, t[k], t[4 + k], t[8 + k]);
-            LGELU__UNROLL for (l = 0; l < 4; l++) {
-                size_t row = flip && l % 3 == 0 ? 3 - l : l, column = flip && k % 3 == 0 ? 3 - k : k;
-                v_store_n(u + (4 * row + column) * step + j, y[l], n - j);
-            }
-        }
-    }
-}
-/* Aᵀ m A with Aᵀ = (1 1 1 0; 0 1 -1 -1); y NULL: no such pixel */
-static LGELU__TARGET void LGELU__FN(winograd_out)(float *const *y, const float *m, size_t step, const float *bias, int add, size_t n)
-{
+    v_t t[9], y[16];
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[8], z[4], a, b, c, d;
-        LGELU__UNROLL for (k = 0; k < 4; k++) {
-            a = v_load_n(m + k * step + j, n - j); b = v_load_n(m + (4 + k) * step + j, n - j);
-            c = v_load_n(m + (8 + k) * step + j, n - j); d = v_load_n(m + (12 + k) * step + j, n - j);
-            t[k] = v_add(v_add(a, b), c);
-            t[4 + k] = v_sub(v_sub(b, c), d);
-        }
-        LGELU__UNROLL for (k = 0; k < 2; k++) {
-            z[2 * k] = v_add(v_add(t[4 * k], t[4 * k + 1]), t[4 * k + 2]);
-            z[2 * k + 1] = v_sub(v_sub(t[4 * k + 1], t[4 * k + 2]), t[4 * k + 3]);
-        }
-        for (k = 0; k < 4; k++) if (y[k]) {
-            if (bias) z[k] = v_add(z[k], v_load_n(bias + j, n - j));
-            if (add) z[k] = v_add(z[k], v_load_n(y[k] + j, n - j));
-            v_store_n(y[k] + j, z[k], n - j);
-        }
+        LGELU__UNROLL for (k = 0; k < 9; k++) t[k] = v_load_n(w + (flip ? 8 - k : k) * tap + j, n - j);
+        LGELU__FN(winograd)(y, t, LGELU__OF_W, 3, 4);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(u + k * step + j, y[k], n - j);
     }
 }
-static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *const *dy, size_t n)
+/* the next two by columns first, as their lines lie here */
+static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)
 {
+    v_t t[16], z[4];
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[8], d[4], zero = v_set(0);
-        LGELU__UNROLL for (k = 0; k < 4; k++) d[k] = dy[k] ? v_load_n(dy[k] + j, n - j) : zero;
-        LGELU__UNROLL for (k = 0; k < 2; k++) {
-            t[k] = d[k]; t[2 + k] = v_add(d[k], d[2 + k]); t[4 + k] = v_sub(d[k], d[2 + k]); t[6 + k] = v_sub(zero, d[2 + k]);
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = v_load_n(m + (k % 4 * 4 + k / 4) * step + j, n - j);
+        LGELU__FN(winograd)(z, t, LGELU__OF_Y, 4, 2);
+        LGELU__UNROLL for (k = 0; k < 4; k++) if (at[k] + 1) {
+            float *to = y + at[k] + j;
+            v_t v = z[k % 2 * 2 + k / 2];
+            if (bias) v = v_add(v, v_load_n(bias + j, n - j));
+            if (add) v = v_add(v, v_load_n(to, n - j));
+            v_store_n(to, v, n - j);
         }
-        LGELU__UNROLL for (k = 0; k < 4; k++, m += 4 * step) {
-            v_store_n(m + j, t[2 * k], n - j);
-            v_store_n(m + step + j, v_add(t[2 * k], t[2 * k + 1]), n - j);
-            v_store_n(m + 2 * step + j, v_sub(t[2 * k], t[2 * k + 1]), n - j);
-            v_store_n(m + 3 * step + j, v_sub(zero, t[2 * k + 1]), n - j);
-        }
-        m -= 16 * step;
     }
 }
-LGELU__WORD void LGELU__FN(winograd_dtaps)(v_t *y, v_t a, v_t b, v_t c, v_t d)
+static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *dy, const size_t *at, size_t n)
 {
-    v_t s = v_mul(v_add(b, c), v_set(0.5f));
-    y[0] = v_add(a, s); y[1] = v_mul(v_sub(b, c), v_set(0.5f)); y[2] = v_add(s, d);
+    v_t t[4], y[16];
+    size_t j, k;
+    for (j = 0; j < n; j += v_lanes) {
+        LGELU__UNROLL for (k = 0; k < 4; k++) t[k % 2 * 2 + k / 2] = at[k] + 1 ? v_load_n(dy + at[k] + j, n - j) : v_set(0);
+        LGELU__FN(winograd)(y, t, LGELU__OF_DY, 2, 4);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(m + k * step + j, y[k % 4 * 4 + k / 4], n - j);
+    }
 }
 static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n)
 {
-    size_t j, k, l;
+    v_t t[16], y[9];
+    size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        v_t t[12], y[3];
-        LGELU__UNROLL for (k = 0; k < 4; k++)
-            LGELU__FN(winograd_dtaps)(t + 3 * k, v_load_n(u + 4 * k * step + j, n - j), v_load_n(u + (4 * k + 1) * step + j, n - j),
-                                      v_load_n(u + (4 * k + 2) * step + j, n - j), v_load_n(u + (4 * k + 3) * step + j, n - j));
-        LGELU__UNROLL for (k = 0; k < 3; k++) {
-            LGELU__FN(winograd_dtaps)(y, t[k], t[3 + k], t[6 + k], t[9 + k]);
-            LGELU__UNROLL for (l = 0; l < 3; l++) {
-                float *to = dw + (3 * l + k) * n + j;
-                v_store_n(to, add ? v_add(v_load_n(to, n - j), y[l]) : y[l], n - j);
-            }
-        }
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = v_load_n(u + k * step + j, n - j);
+        LGELU__FN(winograd)(y, t, LGELU__OF_DW, 4, 3);
+        LGELU__UNROLL for (k = 0; k < 9; k++) v_store_n(dw + k * n + j, add ? v_add(v_load_n(dw + k * n + j, n - j), y[k]) : y[k], n - j);
     }
 }
 /* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors (Knuth's TwoSum, an fma), which

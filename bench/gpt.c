@@ -1,35 +1,13 @@
 /* One training step of a GPT of 6 layers, width 384, 6 heads, context 128, batch 8, GELU, tied weights, AdamW with clipping: forward,
    loss, backward, update; then the forward alone, and generated tokens beside the time that reading the weights once takes. Prints
    one JSON line with the fastest of the rounds, for peers.sh.   gpt [vocabulary [rounds]]   SPDX-License-Identifier: MIT-0 */
-#define _POSIX_C_SOURCE 200112L
-#define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
-#include "../lgelu.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "net.h"
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 enum { BATCH = 8, CONTEXT = 128, LAYERS = 6, STEPS = 3 };
 static int32_t token[BATCH * CONTEXT], label[BATCH * CONTEXT];
 static lgelu_node nodes[LGELU_TRANSFORMER_NODES(LAYERS)];
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-static double peak(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss / 1024;
-}
 /* all the weights read once, by as many threads as generate; libc's memcmp with itself is as fast as reading gets */
 static int read_all(const float *w, size_t n)
 {
@@ -42,30 +20,23 @@ static int read_all(const float *w, size_t n)
     for (k = 0; k < 64; k++) sum += memcmp((const char *)w + (size_t)k * each, again + (size_t)k * each, each) != 0;
     return sum != 0;
 }
-static void *make(lgelu_net *net, size_t vocabulary, size_t batch, lgelu_mode mode)
+static void *build(lgelu_net *net, size_t vocabulary, size_t batch, lgelu_mode mode)
 {
     lgelu_transformer shape = { LAYERS, 6, 384, 0, LGELU_GATE_GELU, 1, 0, 0 };
     int x, y, logits;
-    size_t bytes;
-    void *memory;
     lgelu_net_begin(net, nodes, (int)(sizeof nodes / sizeof *nodes));
     x = lgelu_tokens(net, "x", CONTEXT, vocabulary);
     logits = lgelu_gpt(net, x, &shape);
     y = lgelu_labels(net, "y", CONTEXT, vocabulary);
     lgelu_cross_entropy(net, "loss", logits, y);
-    bytes = lgelu_net_bytes(net, batch, mode);
-    memory = malloc(bytes ? bytes : 1);
-    if (!memory || lgelu_net_make(net, memory, bytes, batch, mode, 1)) { fprintf(stderr, "gpt: %s\n", net->message); exit(1); }
-    lgelu_net_bind(net, x, token);
-    if (mode == LGELU_TRAIN) lgelu_net_bind(net, y, label);
-    return memory;
+    return make(net, batch, mode, x, token, y, label);
 }
 
 int main(int argc, char **argv)
 {
     lgelu_net net;
     lgelu_training plan = lgelu_training_defaults(1e-4f, 1000000);
-    int vocabulary = argc > 1 ? atoi(argv[1]) : 65, rounds = argc > 2 ? atoi(argv[2]) : 5, r, k, threads = 1;
+    int vocabulary = argc > 1 ? atoi(argv[1]) : 65, rounds = argc > 2 ? atoi(argv[2]) : 5, r;
     double step = 1e30, infer = 1e30, generate = 1e30, reading = 1e30, start, t, most, loss;
     int differs = 0;
     void *memory;
@@ -75,30 +46,15 @@ int main(int argc, char **argv)
     plan.clip = 1;
     for (i = 0; i < BATCH * CONTEXT; i++) token[i] = (int32_t)(lgelu_random(1, 2, i) % (uint32_t)vocabulary);
     for (i = 0; i < BATCH * CONTEXT; i++) label[i] = (int32_t)(lgelu_random(1, 3, i) % (uint32_t)vocabulary);
-#ifdef _OPENMP
-    threads = omp_get_max_threads();
-#endif
-    memory = make(&net, (size_t)vocabulary, BATCH, LGELU_TRAIN);
-    for (r = 0; r < rounds; r++)
-        for (k = 0; k < STEPS; k++) {
-            start = now();
-            if (lgelu_net_forward(&net, BATCH) || lgelu_net_backward(&net, 1) || lgelu_net_step(&net, &plan)) {
-                fprintf(stderr, "gpt: %s\n", net.message);
-                return 1;
-            }
-            if ((t = now() - start) < step) step = t;
-        }
+    memory = build(&net, (size_t)vocabulary, BATCH, LGELU_TRAIN);
+    for (r = 0; r < STEPS * rounds; r++) measure(&net, BATCH, &plan, 1, &step);
     loss = net.loss;
-    most = peak();
+    most = peak_mb();
     free(memory);
-    memory = make(&net, (size_t)vocabulary, BATCH, LGELU_INFER);
-    for (r = 0; r < rounds; r++) {
-        start = now();
-        lgelu_net_forward(&net, BATCH);
-        if ((t = now() - start) < infer) infer = t;
-    }
+    memory = build(&net, (size_t)vocabulary, BATCH, LGELU_INFER);
+    for (r = 0; r < rounds; r++) measure(&net, BATCH, NULL, 1, &infer);
     free(memory);
-    memory = make(&net, (size_t)vocabulary, 1, LGELU_GENERATE);
+    memory = build(&net, (size_t)vocabulary, 1, LGELU_GENERATE);
     for (r = 0; r < rounds; r++) for (i = 0; i < CONTEXT; i++) {
         start = now();
         lgelu_net_generate(&net, i, 1);
@@ -109,7 +65,7 @@ int main(int argc, char **argv)
     }
     if (net.status || differs) { fprintf(stderr, "gpt: %s\n", net.message); return 1; }
     printf("{\"peer\": \"lgelu.h\", \"isa\": \"%s\", \"threads\": %d, \"vocabulary\": %d, \"step_ms\": %.2f, \"forward_ms\": %.2f, "
-           "\"token_ms\": %.3f, \"reading_ms\": %.3f, \"peak_mb\": %.1f, \"loss\": %.6f}\n", lgelu_isa_name(lgelu_isa()), threads, vocabulary,
+           "\"token_ms\": %.3f, \"reading_ms\": %.3f, \"peak_mb\": %.1f, \"loss\": %.6f}\n", lgelu_isa_name(lgelu_isa()), threads(), vocabulary,
            1e3 * step, 1e3 * infer, 1e3 * generate, 1e3 * reading, most, loss);
     free(memory);
     return 0;

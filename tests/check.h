@@ -5,6 +5,8 @@
 #define CHECK_H
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #ifdef __GNUC__
 #define CHECK_PRINTF(text, list) __attribute__((format(printf, text, list)))
@@ -42,4 +44,19 @@ CHECK_PRINTF(2, 3) static inline void check_skip(const char *name, const char *w
 }
 
 static inline int check_end(void) { return check_failed; }
+/* a file in memory, and the function that writes to its end */
+typedef struct { unsigned char *data; size_t size, capacity; } memory_file;
+
+static inline int memory_append(void *user, const void *data, size_t size)
+{
+    memory_file *b = (memory_file *)user;
+    if (b->size + size > b->capacity) {
+        b->capacity = 2 * (b->size + size);
+        b->data = (unsigned char *)realloc(b->data, b->capacity);
+        if (!b->data) abort();
+    }
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
+    return 0;
+}
 #endif

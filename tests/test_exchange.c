@@ -8,19 +8,6 @@
 
 enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };
 
-typedef struct { unsigned char *data; size_t size, capacity; } bytes;
-
-static int append(void *user, const void *data, size_t size)
-{
-    bytes *b = (bytes *)user;
-    if (b->size + size > b->capacity) {
-        b->capacity = 2 * (b->size + size);
-        b->data = (unsigned char *)realloc(b->data, b->capacity);
-    }
-    memcpy(b->data + b->size, data, size);
-    b->size += size;
-    return 0;
-}
 static int refuse(void *user, const void *data, size_t size) { (void)data; return (*(size_t *)user -= size) > (size_t)-1 / 2; }
 
 typedef struct { lgelu_node node[16]; lgelu_net net; int x, labels, logits; void *memory; float data[BATCH * INPUTS]; int32_t label[BATCH]; } model;
@@ -76,15 +63,15 @@ static void expect_refusal(model *m, const model *was, const void *file, size_t 
     m->net.message[0] = 0;
 }
 /* a file from header text and tensor bytes */
-static bytes forge(const char *header, size_t tensor_bytes)
+static memory_file forge(const char *header, size_t tensor_bytes)
 {
-    bytes b = { NULL, 0, 0 };
+    memory_file b = { NULL, 0, 0 };
     unsigned char zero[64] = { 0 }, length[8];
     size_t n = strlen(header), i;
     for (i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    append(&b, length, 8);
-    append(&b, header, n);
-    for (i = 0; i < tensor_bytes; i++) append(&b, zero, 1);
+    memory_append(&b, length, 8);
+    memory_append(&b, header, n);
+    for (i = 0; i < tensor_bytes; i++) memory_append(&b, zero, 1);
     return b;
 }
 static void headers(void)
@@ -92,7 +79,7 @@ static void headers(void)
     static const struct { const char *header; size_t data; const char *why; } bad[] = {
         { "", 0, "byte 8: the header does not start" }, { " {}", 0, "byte 8: the header does not start" },
         { "[]", 0, "does not start" }, { "{", 0, "byte 9: expected a string" }, { "{}x", 0, "byte 10: something stands behind" },
-        { "{}", 1, "byte 11: the tensors do not end" }, { "{\"a\":{}}", 0, "byte 14: expected a string" },
+        { "{}", 1, "byte 11: the tensors do not end" }, { "{\"a\":{}}", 0, "byte 15: a tensor needs dtype" },
         { "{\"a\":{\"dtype\":\"F31\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8, "offsets and shape disagree" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "expected a whole number" },
@@ -121,7 +108,7 @@ static void headers(void)
     make(&m, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
     make(&was, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
     for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-        bytes b = forge(bad[i].header, bad[i].data);
+        memory_file b = forge(bad[i].header, bad[i].data);
         n_wrong = n_message = n_changed = 0;
         expect_refusal(&m, &was, b.data, b.size, bad[i].why);
         check(!n_wrong && !n_message && !n_changed, "exchange.header", "%s: got '%s', expected '%s'", bad[i].header, last, bad[i].why);
@@ -141,27 +128,27 @@ static void round_trip(void)
 {
     static const char *const metadata[2][2] = { { "seed", "1337" }, { "note", "a \"quoted\" \\ text\n" } };
     static model a, b, whole, infer;
-    bytes file = { NULL, 0, 0 }, again = { NULL, 0, 0 }, end_a = { NULL, 0, 0 }, end_b = { NULL, 0, 0 };
+    memory_file file = { NULL, 0, 0 }, again = { NULL, 0, 0 }, end_a = { NULL, 0, 0 }, end_b = { NULL, 0, 0 };
     char text[64];
     size_t k, room, stopped;
     long at;
     make(&a, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
     make(&whole, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
     train(&whole, STEPS);
-    check(lgelu_net_save(&whole.net, metadata, 2, append, &end_a) == LGELU_OK, "exchange.save", "%s", whole.net.message);
+    check(lgelu_net_save(&whole.net, metadata, 2, memory_append, &end_a) == LGELU_OK, "exchange.save", "%s", whole.net.message);
     for (at = 1; at < STEPS; at += 6) {           /* stop anywhere, go on in a fresh network with other first weights */
         train(&a, at);
         file.size = 0;
-        lgelu_net_save(&a.net, metadata, 2, append, &file);
+        lgelu_net_save(&a.net, metadata, 2, memory_append, &file);
         make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 99);
         if (!check(lgelu_net_load(&b.net, file.data, file.size) == LGELU_OK, "exchange.load", "%s", b.net.message)) return;
         check(same(&a, &b, 1), "exchange.same_after_load", "step %ld", at);
         again.size = 0;
-        lgelu_net_save(&b.net, metadata, 2, append, &again);
+        lgelu_net_save(&b.net, metadata, 2, memory_append, &again);
         check(again.size == file.size && !memcmp(again.data, file.data, file.size), "exchange.same_file", "step %ld", at);
         train(&b, STEPS);
         end_b.size = 0;
-        lgelu_net_save(&b.net, metadata, 2, append, &end_b);
+        lgelu_net_save(&b.net, metadata, 2, memory_append, &end_b);
         check(end_a.size == end_b.size && !memcmp(end_a.data, end_b.data, end_a.size), "exchange.resume_is_bit_identical", "step %ld", at);
         free(b.memory);
     }
@@ -172,7 +159,7 @@ static void round_trip(void)
 
     lgelu_net_relu(&whole.net);                   /* gate kinds travel; an inference network takes a training file */
     file.size = 0;
-    lgelu_net_save(&whole.net, NULL, 0, append, &file);
+    lgelu_net_save(&whole.net, NULL, 0, memory_append, &file);
     make(&infer, LGELU_INFER, LGELU_GATE_LAMBDA, 5);
     check(lgelu_net_load(&infer.net, file.data, file.size) == LGELU_OK && same(&infer, &whole, 0), "exchange.infer", "%s", infer.net.message);
     check(infer.node[3].gate == LGELU_GATE_RELU && infer.net.lambda[0] > 1e30f, "exchange.gate_kind", "kind %d", (int)infer.node[3].gate);
@@ -197,12 +184,12 @@ static void round_trip(void)
 static void names(void)
 {
     static model m;
-    bytes b = { NULL, 0, 0 };
+    memory_file b = { NULL, 0, 0 };
     make(&m, LGELU_INFER, LGELU_GATE_GELU, 1);
     memcpy(m.node[4].name, "fc1", 4);
-    check(lgelu_net_save(&m.net, NULL, 0, append, &b) == LGELU_E_ARGUMENT && strstr(m.net.message, "fc1") && !b.size, "exchange.twin_names", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && strstr(m.net.message, "fc1") && !b.size, "exchange.twin_names", "%s", m.net.message);
     memcpy(m.node[4].name, "f\"1", 4);
-    check(lgelu_net_save(&m.net, NULL, 0, append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.bad_name", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.bad_name", "%s", m.net.message);
     free(b.data); free(m.memory);
 }
 
@@ -211,7 +198,7 @@ static void parts(void)
     static const char *const bad[1][2] = { { "note", "\xc3(" } };
     static model a, b, c, d;
     lgelu_part two[2], other[2];
-    bytes file = { NULL, 0, 0 }, one = { NULL, 0, 0 };
+    memory_file file = { NULL, 0, 0 }, one = { NULL, 0, 0 };
     make(&a, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
     make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
     make(&c, LGELU_TRAIN, LGELU_GATE_LAMBDA, 3);
@@ -221,7 +208,7 @@ static void parts(void)
     lgelu_net_relu(&b.net);
     two[0].prefix = ""; two[0].net = &a.net; two[1].prefix = "branch/"; two[1].net = &b.net;
     other[0] = two[0]; other[0].net = &c.net; other[1] = two[1]; other[1].net = &d.net;
-    check(lgelu_parts_save(two, 2, NULL, 0, append, &file) == LGELU_OK, "exchange.two_nets.save", "%s", a.net.message);
+    check(lgelu_parts_save(two, 2, NULL, 0, memory_append, &file) == LGELU_OK, "exchange.two_nets.save", "%s", a.net.message);
     check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_OK && same(&a, &c, 1) && same(&b, &d, 1), "exchange.two_nets.load", "%s", c.net.message);
     check(c.node[3].gate == LGELU_GATE_LAMBDA && d.node[3].gate == LGELU_GATE_RELU, "exchange.two_nets.gates", "%d, %d", (int)c.node[3].gate, (int)d.node[3].gate);
     check(lgelu_net_load(&d.net, file.data, file.size) == LGELU_OK && same(&a, &d, 1), "exchange.two_nets.first_alone", "%s", d.net.message);
@@ -229,11 +216,11 @@ static void parts(void)
     check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_FILE && strstr(c.net.message, "twig/fc1.weight") && same(&a, &c, 1) && same(&a, &d, 1),
           "exchange.two_nets.missing", "%s", c.net.message);
     other[1].prefix = "a prefix that is far longer than 31 bytes";
-    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT && lgelu_parts_save(other, 2, NULL, 0, append, &one) == LGELU_E_ARGUMENT && !one.size,
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT && lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size,
           "exchange.two_nets.prefix", "%s", c.net.message);
     other[1].prefix = "";
-    check(lgelu_parts_save(other, 2, NULL, 0, append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.two_nets.twin_names", "%s", c.net.message);
-    check(lgelu_net_save(&a.net, bad, 1, append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.metadata_not_utf8", "%s", a.net.message);
+    check(lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.two_nets.twin_names", "%s", c.net.message);
+    check(lgelu_net_save(&a.net, bad, 1, memory_append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.metadata_not_utf8", "%s", a.net.message);
     free(file.data); free(one.data);
     free(a.memory); free(b.memory); free(c.memory); free(d.memory);
 }

@@ -1,45 +1,26 @@
 # SPDX-License-Identifier: MIT-0
 # test_job.sh: the main job as a user meets it: options and their errors, a quick run, its files, Ctrl-C, NaN, the same bits everywhere.
-CC=${CC:-cc}
-OMP_WAIT_POLICY=passive
-export OMP_WAIT_POLICY
-unset LGELU_DATA LGELU_ISA
 out=build/job
+. ./job.sh
 pictures=../examples/pictures
-rm -rf $out
-mkdir -p $out || exit 1
 omp=
 printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' > $out/omp.c
 $CC -fopenmp $out/omp.c -o $out/omp 2> /dev/null && $out/omp && omp=-fopenmp
-sources="../examples/2_mlp.c ../examples/job.c ../examples/job_figures.c ../examples/data.c"
-log=$($CC -std=c99 -O2 $WARNINGS -Werror $omp $sources -o $out/2_mlp -lm 2>&1) && echo "ok compiles without a warning" ||
-    { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O2 $omp $sources -o $out/2_mlp -lm || exit 1; }
-log=$($CC -std=c99 -O2 $WARNINGS -Werror ../examples/1_gate.c -o $out/1_gate -lm 2>&1) && echo "ok 1_gate compiles without a warning" ||
-    { echo "FAIL 1_gate compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O2 ../examples/1_gate.c -o $out/1_gate -lm || exit 1; }
+clean $out/2_mlp "compiles without a warning" $omp ../examples/2_mlp.c ../examples/job.c ../examples/job_figures.c ../examples/data.c
+clean $out/1_gate "1_gate compiles without a warning" ../examples/1_gate.c
 job="$out/2_mlp --quick --data $pictures --hidden 32,24"
 
-verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; fi; }
-
-# one line on stderr that names the option, status 1, nothing on stdout
-refused() {
-    option=$1
-    shift
-    $job "$@" > $out/refused.out 2> $out/refused.err
-    status=$?
-    [ $status = 1 ] && [ "$(wc -l < $out/refused.err)" -eq 1 ] && [ ! -s $out/refused.out ] && grep -q -e "$option" $out/refused.err
-    verdict $? "refuses $*" "status $status, $(cat $out/refused.err)"
-}
-refused --bogus --bogus
-refused --help --bogus=1
-refused stray stray
-for option in data seed seeds epochs batch lr c t map init harden-from shape tau csv json svg log threads; do refused --$option --$option; done
+refused --bogus "$job" --bogus
+refused --help "$job" --bogus=1
+refused stray "$job" stray
+for option in data seed seeds epochs batch lr c t map init harden-from shape tau csv json svg log threads; do refused --$option "$job" --$option; done
 for bad in 'seed -1' 'seeds 0' 'seeds 1.5' 'epochs 0' 'batch 0' 'batch 3000' 'lr 0' 'lr nan' 'lr 1x' 'c -1' 'c inf' 't 0' 'map cubic' 'init 0.5' 'init soft2' \
-    'harden-from 1' 'harden-from -0.1' 'shape round' 'tau 0' 'tau 2' 'threads 0' 'hidden 0' 'hidden 8,,8'; do refused --${bad%% *} --${bad%% *} "${bad#* }"; done
-for option in csv json svg log; do refused --$option --$option $out/missing/deeper/file; done
-for option in csv json; do refused --$option --$option $out; done
-refused --init --map softplus --init 1
-refused --shape --map sigmoid --shape linear-s --tau 0.001
-refused data --data $out/nowhere
+    'harden-from 1' 'harden-from -0.1' 'shape round' 'tau 0' 'tau 2' 'threads 0' 'hidden 0' 'hidden 8,,8'; do refused --${bad%% *} "$job" --${bad%% *} "${bad#* }"; done
+for option in csv json svg log; do refused --$option "$job" --$option $out/missing/deeper/file; done
+for option in csv json; do refused --$option "$job" --$option $out; done
+refused --init "$job" --map softplus --init 1
+refused --shape "$job" --map sigmoid --shape linear-s --tau 0.001
+refused data "$job" --data $out/nowhere
 log=$(LGELU_ISA=sse $job 2>&1 > /dev/null); verdict $([ $? = 1 ]; echo $?) "refuses an unknown LGELU_ISA" "$log"
 $out/2_mlp --help > $out/help
 verdict $([ "$(grep -c '^  --' $out/help)" -ge 22 ]; echo $?) "--help lists the options" "$(grep -c '^  --' $out/help) lines"
@@ -55,7 +36,7 @@ verdict $([ -z "$(find $out -name '*.part')" ]; echo $?) "no part of a file is l
 verdict $([ "$(wc -l < $out/a.jsonl)" -eq 28 ]; echo $?) "a line of the log for each epoch and arm" "$(wc -l < $out/a.jsonl) lines, expected 28"
 verdict $([ "$(head -1 $out/a.csv)" = arm,seed,epoch,gate,quantity,value ] && ! grep -vq '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*$' $out/a.csv; echo $?) "the CSV has six columns" "not everywhere"
 # the profiles: from the neutral first λ the learned arm itself, without its branch
-for option in csv json svg save; do refused --$option --profiles --$option $out/p; done
+for option in csv json svg save; do refused --$option "$job" --profiles --$option $out/p; done
 $job --seeds 2 --profiles --log $out/p.jsonl > $out/p.out 2> $out/p.err
 verdict $? "a run of the profiles" "$(cat $out/p.err)"
 learned() { sed 's/"init": "neutral", //; s/, "seconds".*//' | grep '"arm": "lgelu"'; }

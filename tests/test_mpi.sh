@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT-0
 # test_mpi.sh: the data-parallel example on one rank and on two: the same loss within rounding, and the same bits each time.
-OMP_WAIT_POLICY=passive
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMP_WAIT_POLICY OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 out=build/mpi
 if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then echo "skip 6_mpi: no mpicc and mpirun here (Debian: libopenmpi-dev openmpi-bin)"; exit 0; fi
-mkdir -p $out
+. ./job.sh
 mpicc -std=c99 -O2 ../examples/6_mpi.c ../examples/data.c -o $out/6_mpi -lm || exit 1
-verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; fi; }
 run() { mpirun --oversubscribe -np $1 $out/6_mpi 3 ../examples/pictures 1280 > $out/$2 2> $out/$2.err || { echo "FAIL 6_mpi on $1: $(grep -m1 . $out/$2.err)"; exit 1; }; }
 run 1 one
 run 2 two

@@ -1072,7 +1072,7 @@ static void certificate(void)
 }
 
 /* tasks backwards, and in two interleaved halves: a stand-in for threads that finish in any order */
-static void backwards(void *user, lgelu_task *task, void *job, size_t count)
+static void last_first(void *user, lgelu_task *task, void *job, size_t count)
 {
     ++*(int *)user;
     for (size_t i = count; i > 0; i--) task(job, i - 1);
@@ -1093,7 +1093,7 @@ static void threads_hook(void)
         lgelu_training plan = lgelu_training_defaults(0.01f, 5);
         begin(&g);
         classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 8), sizes, 2, LGELU_GATE_LAMBDA, 2));
-        g.net.threads.run = k == 1 ? backwards : k == 2 ? interleaved : NULL;
+        g.net.threads.run = k == 1 ? last_first : k == 2 ? interleaved : NULL;
         g.net.threads.user = &used;
         make_at(&g, 600, LGELU_TRAIN, 0);
         bind_all(&g, 600);

@@ -255,12 +255,6 @@ static void refusals(void)
     }
 }
 
-/* threads of a kind: the tasks one after another, in an order that depends on `user` */
-static void backwards(void *user, lgelu_task *task, void *job, size_t count)
-{
-    size_t step = *(const size_t *)user;
-    for (size_t i = 0; i < step; i++) for (size_t k = count; k--; ) if (k % step == i) task(job, k);
-}
 static uint64_t trained(size_t order)
 {
     graph g;
@@ -439,25 +433,12 @@ static void normal(void)
 }
 
 /* ---- a checkpoint with shared weights ---- */
-typedef struct { unsigned char *p; size_t n, capacity; } bytes_t;
-static int collect(void *user, const void *data, size_t n)
-{
-    bytes_t *b = (bytes_t *)user;
-    if (b->n + n > b->capacity) {
-        b->capacity = 2 * (b->n + n);
-        b->p = (unsigned char *)realloc(b->p, b->capacity);
-        if (!b->p) abort();
-    }
-    memcpy(b->p + b->n, data, n);
-    b->n += n;
-    return 0;
-}
 static void file(void)
 {
     graph g, h;
     lgelu_transformer t = small(LGELU_GATE_LAMBDA);
     lgelu_training plan = lgelu_training_defaults(1e-2f, 3);
-    bytes_t b = { NULL, 0, 0 };
+    memory_file b = { NULL, 0, 0 };
     int shares = 0;
     build_gpt(&g, &t, 10, 12);
     build_gpt(&h, &t, 10, 12);
@@ -465,15 +446,15 @@ static void file(void)
     make_at(&h, 2, LGELU_TRAIN, 0);
     bind_all(&g, 2);
     for (int i = 0; i < 2; i++) { lgelu_net_forward(&g.net, 2); lgelu_net_backward(&g.net, 1); lgelu_net_step(&g.net, &plan); }
-    lgelu_net_save(&g.net, NULL, 0, collect, &b);
-    lgelu_net_load(&h.net, b.p, b.n);
+    lgelu_net_save(&g.net, NULL, 0, memory_append, &b);
+    lgelu_net_load(&h.net, b.data, b.size);
     check(!g.net.status && !h.net.status && !memcmp(g.net.w, h.net.w, g.net.parameters * sizeof(float)) && !memcmp(g.net.m, h.net.m, g.net.parameters * sizeof(float)),
           "a file gives back every weight and moment", "%s %s", g.net.message, h.net.message);
-    for (size_t i = 0; i + 30 < b.n && i < 20000; i++) shares |= !memcmp(b.p + i, "\"lm_head.weight\"", 16);
+    for (size_t i = 0; i + 30 < b.size && i < 20000; i++) shares |= !memcmp(b.data + i, "\"lm_head.weight\"", 16);
     check(!shares, "a shared matrix stands in the file once", "lm_head.weight is there");
     for (int l = 0; l < g.net.count; l++) if (!strcmp(g.nodes[l].name, "lm_head"))
         check(lgelu_net_weights(&g.net, l) == lgelu_net_weights(&g.net, 1), "both layers name the same weights", "they don't");
-    free(b.p);
+    free(b.data);
     end(&g);
     end(&h);
 }

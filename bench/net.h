@@ -1,0 +1,63 @@
+/* net.h: what step, resnet and gpt share: the library, a clock, a network in its block, the fastest of some calls.   SPDX-License-Identifier: MIT-0 */
+#define _POSIX_C_SOURCE 200112L
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "../lgelu.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static double peak_mb(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024;
+}
+static int threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+static void good(const lgelu_net *net)
+{
+    if (net->status) { fprintf(stderr, "%s\n", net->message); exit(1); }
+}
+/* the network as built so far, made in a block of its own; a label's array is left alone where nothing is learned */
+static void *make(lgelu_net *net, size_t batch, lgelu_mode mode, int in, const void *x, int labels, const int32_t *label)
+{
+    size_t bytes = lgelu_net_bytes(net, batch, mode);
+    void *memory = malloc(bytes ? bytes : 1);
+    lgelu_net_make(net, memory, bytes, batch, mode, 1);
+    lgelu_net_bind(net, in, x);
+    if (mode == LGELU_TRAIN) lgelu_net_bind(net, labels, label);
+    good(net);
+    return memory;
+}
+/* seconds for one of `calls` training steps, or, with plan NULL, forwards; *best is the least so far */
+static void measure(lgelu_net *net, size_t batch, const lgelu_training *plan, int calls, double *best)
+{
+    double start = now(), t;
+    int k;
+    for (k = 0; k < calls; k++) {
+        lgelu_net_forward(net, batch);
+        if (!plan) continue;
+        lgelu_net_backward(net, 1);
+        lgelu_net_step(net, plan);
+    }
+    good(net);
+    t = (now() - start) / calls;
+    if (t < *best) *best = t;
+}

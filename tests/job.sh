@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT-0
+# job.sh: what the tests of the examples share, read by them after `out=` their folder, which is made anew
+CC=${CC:-cc}
+OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY
+unset LGELU_DATA LGELU_ISA STOP_AT NAN_AT kept most
+rm -rf $out
+mkdir -p $out || exit 1
+
+# verdict STATUS NAME WHY
+verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; fi; }
+
+# clean PROGRAM NAME SOURCES AND FLAGS: compiled without a warning, or else with them
+clean()
+{
+    program=$1
+    name=$2
+    shift 2
+    log=$($CC -std=c99 -O2 $WARNINGS -Werror "$@" -o $program -lm 2>&1) && echo "ok $name" ||
+        { echo "FAIL $name: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O2 "$@" -o $program -lm || exit 1; }
+}
+
+# refused WHAT COMMAND ARGUMENTS: one line on stderr with WHAT in it, nothing on stdout, status 1, or 2 of an option; $kept as it was
+refused()
+{
+    what=$1
+    command=$2
+    shift 2
+    $command "$@" > $out/refused.out 2> $out/refused.err
+    status=$?
+    [ $status -ge 1 ] && [ $status -le "${most:-1}" ] && [ "$(wc -l < $out/refused.err)" -eq 1 ] && [ ! -s $out/refused.out ] && grep -q -e "$what" $out/refused.err &&
+        { [ -z "$kept" ] || cmp $kept $kept.was > /dev/null 2>&1; }
+    verdict $? "refuses $*" "status $status, $(cat $out/refused.err)"
+}
+
+# chain STEPS BEGIN RESUME: the command BEGIN stopped after its first step, then RESUME stopped after one more, and so on to the end
+chain()
+{
+    export STOP_AT=1
+    $2 > $out/chain.out 2> $out/chain.err
+    status=$?
+    stops=0
+    while [ $status = 130 ] && [ $stops -lt $(($1 + 20)) ]; do
+        stops=$((stops + 1))
+        grep -q -e "--resume $out/chain.st" $out/chain.err || break
+        $3 > $out/chain.out 2> $out/chain.err
+        status=$?
+    done
+    unset STOP_AT
+    [ $status = 0 ] && [ $stops = $1 ]
+    verdict $? "${4}stopped and resumed after each of $1 steps" "status $status after $stops stops, $(cat $out/chain.err)"
+}
