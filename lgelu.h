@@ -3945,14 +3945,14 @@ static const uint32_t lgelu__unpack4[16] = {
 
 /* what one λ comes to. The tail's constants, which take longer, are made when a number needs them */
 typedef struct {
-    float lambda, step, last, left, right;   /* λ; λ/0.45; the middle ends at 3.365/λ; f is -0 up to left and x from right on */
+    float lambda, step, last, left, right;   /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
     float scale;                             /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
     float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)); below deep results may be tiny */
 } lgelu__gate;
 
-/* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
 enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
 
+/* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
 
 /* c(1 + cl) = x */
@@ -4590,16 +4590,17 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 
 /* ---- the gate ---- */
 /* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
-     middle   abs(z) < 3.365: Φ on 15 intervals of 0.45 around the multiples of it, so that rounding to the nearest gives the number and
-              both signs are alike; d = λx - centre by one fma; Φ = c + d·r(d), r of degree 5; y = xΦ, and the rounding of Φ
-              made good. The centre is such that c is all but a float for z < 0 and 1 - c is one for z > 0 (Gal).
+     middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding to the nearest gives the number and
+              both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that Φ there is all
+              but a float for z < 0, and for z > 0 too (Gal), and the best of many in that the other roundings add up to least.
      beyond   y = max(x, 0) - aQ, aQ = 2^(k1 x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, k1 in two floats, w = 1/z², P of
               degree 6, 2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole numbers.
-     f'       abs(z) < 3.1: like Φ, intervals of 0.43, one centre on the root -0.7517915, so that the value stays relatively exact there.
-              Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
-     x²φ      φ on the intervals of f' and with their d; beyond, from the same exponential.
-   Which lanes are beyond does not depend on their neighbours: they are packed and done together, a branch only skips what no lane
-   needs. The branch stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/coefficients.py. */
+     f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root -0.7517915, where the value stays relatively
+              exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
+     x²φ      φ on the same intervals with the d of f'; beyond, from the same exponential, in units of 1/4^⌊log2 λ⌋.
+   A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond that are
+   not the ReLU are packed and done later, in fours of vectors; it depends on no neighbour which they are, a branch only skips what no
+   lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/coefficients.py. */
 #define v_gate    LGELU__FN(v_gate)
 typedef struct { v_t lambda, step, last, left, right, scale, k1, k2, w, c, cl, deep; } v_gate;
 

@@ -285,7 +285,7 @@ static void channels(const char *isa)
 
 int main(void)
 {
-    const uint64_t recorded = 0x4659a2f1b291fd5b;
+    const uint64_t recorded = 0xf6e81ef8b086abc0;
     const char *cap = getenv("LGELU_ISA");
     int isa, most = LGELU_AVX512;
     for (isa = 0; cap && isa <= LGELU_AVX512; isa++) if (!strcmp(cap, lgelu_isa_name(isa))) most = isa;
