@@ -4725,10 +4725,11 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
 }
 
 /* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed */
+enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 4032 };
 typedef struct {
-    float x[4032 + 64];
-    uint16_t at[2016 / v_lanes];
-    m_t lanes[2016 / v_lanes][2];
+    float x[LGELU__FN(stretch) + 64];
+    uint16_t at[LGELU__FN(stretch) / v_lanes / 2];
+    m_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
 LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t *count, size_t *pairs, size_t i, const v_gate *g)
@@ -4762,7 +4763,7 @@ LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t 
     v_each(x[u] = r[u];)
 }
 
-/* n <= 4032 */
+/* n <= stretch */
 static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__gate *gate, size_t n)
 {
     v_gate g = LGELU__FN(same)(gate);
@@ -4800,7 +4801,7 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
 {
     lgelu__gate g;
-    size_t i;
+    size_t i, m;
     if (!lgelu__ordinary(lambda)) {
         if (lambda > FLT_MAX)
             for (i = 0; i < n; i += v_lanes) {
@@ -4815,7 +4816,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     g = lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);        /* f(left) = -2^-150 */
     if (y != x && n >= LGELU__STREAM) {                   /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
         float t[128];
-        size_t j, m;
+        size_t j;
         for (i = 0; i < n; i += m) {
             m = (64 - ((uintptr_t)(y + i) & 63)) / 4 % 16;
             if (!m) m = 128;
@@ -4828,7 +4829,10 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
         v_fence();
         return;
     }
-    for (i = 0; i < n; i += 4032) LGELU__FN(forward_block)(y + i, x + i, &g, n - i < 4032 ? n - i : 4032);
+    for (i = 0; i < n; i += m) {
+        m = n - i < LGELU__FN(stretch) ? n - i : LGELU__FN(stretch);
+        LGELU__FN(forward_block)(y + i, x + i, &g, m);
+    }
 }
 
 /* f' and x²φ in the middle: dx = dy·f', and dy·x²φ = p·s */
@@ -5713,7 +5717,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 }
 
 /* one block of C, from its first to its last k */
-static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
+static LGELU__TARGET void LGELU__FN(stretch)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
@@ -6027,7 +6031,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
     LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
+    LGELU__FN(copy), LGELU__FN(stretch), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
     LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif
