@@ -160,6 +160,38 @@ static uint64_t bits_of_everything(void)
     return hash;
 }
 
+/* whatever asks for another way than its neighbour, in a vector's other lanes or in the pair's other vector: the bits it gets alone */
+static void neighbours(const char *isa)
+{
+    static const uint32_t odd[] = { 0, 0x80000000, 1, 0x80000003, 0x007FFFFF, 0x1F000000, 0x9F800000, 0x3F000000, 0xBF000000, 0x40800000, 0xC0800000,
+                                    0xC0D00000, 0xC1400000, 0x7F000000, 0xFF000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001, 0x7F800001, 0xFF800001 };
+    static const uint32_t outer[] = { 0x3F800000, 0, 0x0D000000, 0x80000007, 0x7F800000, 0xFF800001 };
+    enum { ODD = sizeof odd / sizeof *odd };
+    char name[64];
+    size_t i, j, k, distance, q;
+    int good = 1;
+    for (i = 0; i < ODD; i++) for (j = 0; j < ODD; j++) for (k = 0; k < sizeof outer / sizeof *outer; k++)
+        for (distance = 1; distance <= 16; distance *= distance == 1 ? 4 : 2) {
+            float in[32], d[32], out[32], alone;
+            for (q = 0; q < 32; q++) in[q] = d[q] = 0.75f;
+            in[3] = from_bits(odd[i]);
+            in[3 + distance] = from_bits(odd[j]);
+            d[3 + distance] = from_bits(outer[k]);
+            if (k == 0) {
+                lgelu_forward(out, in, 2, 32);
+                for (q = 0; q < 32; q++) good &= same(out[q], forward(in[q], 2));
+            }
+            lgelu_backward(out, d, in, 2, 32);
+            for (q = 0; q < 32; q += distance) {
+                const size_t at = q + 3 < 32 ? q + 3 : 3;
+                lgelu_backward(&alone, d + at, in + at, 2, 1);
+                good &= same(out[at], alone);
+            }
+        }
+    snprintf(name, sizeof name, "odd neighbours, %s", isa);
+    check(good, name, "a number's bits depend on one beside it");
+}
+
 /* every n from 0 to 67 against the end of a page and at every offset; each element equal to the one computed alone */
 static void edges(const char *isa)
 {
@@ -298,6 +330,7 @@ int main(void)
         special(lgelu_isa_name(isa));
         h = bits_of_everything();
         check(h == recorded, name, "%016llx, recorded %016llx", (unsigned long long)h, (unsigned long long)recorded);
+        neighbours(lgelu_isa_name(isa));
         edges(lgelu_isa_name(isa));
         sums(lgelu_isa_name(isa));
         channels(lgelu_isa_name(isa));
