@@ -4615,42 +4615,49 @@ LGELU__WORD v_gate LGELU__FN(same)(const lgelu__gate *p)
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
    that waits for it finds the other's in the meantime. u is 0, then 1. */
 #define v_each(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
-#define v_four(...) v_each(__VA_ARGS__) { enum { u = 2 }; __VA_ARGS__ } { enum { u = 3 }; __VA_ARGS__ }
+#define v_many(...) { int u; LGELU__UNROLL for (u = 0; u < w; u++) { __VA_ARGS__ } }
+
+LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
+{
+    return w == 4 ? m_some(m_or(k[0], k[1]), m_or(k[2], k[3])) : w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
+}
 
 /* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
-LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f)
+LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
 {
-    v_each(e[u] = v_fma(f[u], v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));)
-    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[3]));)
-    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[2]));)
-    v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[1]));)
+    v_many(e[u] = v_fma(f[u], v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));)
+    v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[3]));)
+    v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[2]));)
+    v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[1]));)
 }
 
 /* P(w) */
-LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *w)
+LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
 {
-    v_each(p[u] = v_fma(w[u], v_set(lgelu__tail[6]), v_set(lgelu__tail[5]));)
-    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[4]));)
-    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[3]));)
-    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[2]));)
-    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[1]));)
-    v_each(p[u] = v_fma(w[u], p[u], v_set(lgelu__tail[0]));)
+    v_many(p[u] = v_fma(v[u], v_set(lgelu__tail[6]), v_set(lgelu__tail[5]));)
+    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[4]));)
+    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[3]));)
+    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[2]));)
+    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[1]));)
+    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[0]));)
 }
 
 /* r·2^e for r > 0, assembled in whole numbers: below 2^-126 the sum with 2^-26 rounds at 2^-149 */
-LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e)
+LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const n_t big = v_bits(v_set(1.490116119384765625e-8f)), zero = n_set(0);
-    n_t x[2], s[2];
-    v_each(x[u] = n_add(n_down(v_bits(r[u]), 23), e[u]);)
-    v_each(s[u] = n_add(v_bits(r[u]), n_up(e[u], 23));)
-    if (m_some(n_gt(n_set(1), x[0]), n_gt(n_set(1), x[1]))) {
-        n_t t[2];
-        v_each(t[u] = n_or(n_and(v_bits(r[u]), n_set(0x7FFFFF)), n_up(n_add(n_max(x[u], n_set(-40)), n_set(100)), 23));)
-        v_each(t[u] = n_sub(v_bits(v_add(v_float(t[u]), v_float(big))), big);)
-        v_each(s[u] = n_select(n_gt(x[u], zero), s[u], t[u]);)
+    n_t x[4], s[4];
+    m_t low[4];
+    v_many(x[u] = n_add(n_down(v_bits(r[u]), 23), e[u]);)
+    v_many(s[u] = n_add(v_bits(r[u]), n_up(e[u], 23));)
+    v_many(low[u] = n_gt(n_set(1), x[u]);)
+    if (LGELU__FN(any)(low, w)) {
+        n_t t[4];
+        v_many(t[u] = n_or(n_and(v_bits(r[u]), n_set(0x7FFFFF)), n_up(n_add(n_max(x[u], n_set(-40)), n_set(100)), 23));)
+        v_many(t[u] = n_sub(v_bits(v_add(v_float(t[u]), v_float(big))), big);)
+        v_many(s[u] = n_select(n_gt(x[u], zero), s[u], t[u]);)
     }
-    v_each(r[u] = v_float(s[u]);)
+    v_many(r[u] = v_float(s[u]);)
 }
 
 /* a/2 for a >= 0, to nearest even, in whole numbers */
@@ -4661,48 +4668,45 @@ LGELU__WORD v_t LGELU__FN(half)(v_t a)
 }
 
 /* c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
-LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_t *d)
+LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_t *d, const int w)
 {
     const v_t big = v_set(1.490116119384765625e-8f);
-    v_t t[2], f[2];
-    v_each(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]);)
-    v_each(t[u] = v_add(c[u], big);)
-    v_each(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big))));)
-    v_each(t[u] = v_float(n_sub(v_bits(v_add(t[u], f[u])), v_bits(big)));)
-    v_each(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
+    v_t t[4], f[4];
+    v_many(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]);)
+    v_many(t[u] = v_add(c[u], big);)
+    v_many(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big))));)
+    v_many(t[u] = v_float(n_sub(v_bits(v_add(t[u], f[u])), v_bits(big)));)
+    v_many(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
 }
 
 /* beyond the middle: aQ = 2^(k1 x²)·(1 - w·P(w))/(λ√(2π)), w = 1/z² */
-LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g)
+LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
 {
     const v_t magic = v_set(12582912.0f), one = v_set(1);
-    v_t s[4], l[4], t[4], f[4], w[4], p[4], r[4];
+    v_t s[4], l[4], t[4], f[4], v[4], p[4], r[4];
     m_t deep[4];
-    v_four(s[u] = v_mul(x[u], x[u]);)
-    v_four(t[u] = v_fma(s[u], g->k1, magic);)
-    v_four(w[u] = v_div(g->w, s[u]);)
-    v_four(l[u] = v_fms(x[u], x[u], s[u]);)
-    v_four(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_four(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
-    v_four(f[u] = v_add(f[u], l[u]);)
-    LGELU__FN(exp2m1)(s, f);
-    LGELU__FN(exp2m1)(s + 2, f + 2);
-    LGELU__FN(tail)(p, w);
-    LGELU__FN(tail)(p + 2, w + 2);
-    v_four(s[u] = v_fma(f[u], s[u], v_set(lgelu__exp2[0]));)
-    v_four(s[u] = v_fma(f[u], s[u], v_set(0));)
-    v_four(p[u] = v_fms(w[u], p[u], g->cl);)
-    v_four(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
-    v_four(r[u] = v_fma(r[u], g->c, g->c);)
-    v_four(deep[u] = v_lt(t[u], g->deep);)
-    v_four(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
-    v_four(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
-    if (m_some(m_or(deep[0], deep[1]), m_or(deep[2], deep[3]))) {
-        v_four(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
-        v_four(p[u] = v_mul(p[u], v_add(s[u], one));)
-        LGELU__FN(lowered)(r, t, s, p);
-        LGELU__FN(lowered)(r + 2, t + 2, s + 2, p + 2);
-        v_four(x[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), x[u]);)
+    v_many(s[u] = v_mul(x[u], x[u]);)
+    v_many(t[u] = v_fma(s[u], g->k1, magic);)
+    v_many(v[u] = v_div(g->w, s[u]);)
+    v_many(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_many(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
+    v_many(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
+    v_many(f[u] = v_add(f[u], l[u]);)
+    LGELU__FN(exp2m1)(s, f, w);
+    LGELU__FN(tail)(p, v, w);
+    v_many(s[u] = v_fma(f[u], s[u], v_set(lgelu__exp2[0]));)
+    v_many(s[u] = v_fma(f[u], s[u], v_set(0));)
+    v_many(p[u] = v_fms(v[u], p[u], g->cl);)
+    v_many(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
+    v_many(r[u] = v_fma(r[u], g->c, g->c);)
+    v_many(deep[u] = v_lt(t[u], g->deep);)
+    v_many(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
+    v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
+    if (LGELU__FN(any)(deep, w)) {
+        v_many(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
+        v_many(p[u] = v_mul(p[u], v_add(s[u], one));)
+        LGELU__FN(lowered)(r, t, s, p, w);
+        v_many(x[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), x[u]);)
     }
 }
 
@@ -4731,6 +4735,14 @@ typedef struct {
     uint16_t at[LGELU__FN(stretch) / v_lanes / 2];
     m_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
+
+LGELU__WORD void LGELU__FN(later_some)(float *x, const v_gate *g, const int w)
+{
+    v_t a[4];
+    v_many(a[u] = v_load(x + u * v_lanes);)
+    LGELU__FN(beyond)(a, g, w);
+    v_many(v_store(x + u * v_lanes, a[u]);)
+}
 
 LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t *count, size_t *pairs, size_t i, const v_gate *g)
 {
@@ -4768,7 +4780,7 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
 {
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later) todo;
-    v_t a[4];
+    v_t a[2];
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
         v_each(a[u] = v_load(x + i + u * v_lanes);)
@@ -4786,12 +4798,10 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     if (!count) return;
     if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
     g = LGELU__FN(same)(gate);
-    v_four(v_store(todo.x + count + u * v_lanes, g.last);)
-    for (j = 0; j < count; j += 4 * v_lanes) {
-        v_four(a[u] = v_load(todo.x + j + u * v_lanes);)
-        LGELU__FN(beyond)(a, &g);
-        v_four(v_store(todo.x + j + u * v_lanes, a[u]);)
-    }
+    v_store(todo.x + count, g.last);
+    for (j = 0; j < count; j += 4 * v_lanes)
+        if (j + 3 * v_lanes < count) LGELU__FN(later_some)(todo.x + j, &g, 4);
+        else for (i = j; i < count; i += v_lanes) LGELU__FN(later_some)(todo.x + i, &g, 1);
     for (i = j = 0; i < pairs; i++) {
         v_each(v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);
                j += m_count(todo.lanes[i][u]);)
@@ -4830,7 +4840,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
         return;
     }
     for (i = 0; i < n; i += m) {
-        m = n - i < LGELU__FN(stretch) ? n - i : LGELU__FN(stretch);
+        m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
         LGELU__FN(forward_block)(y + i, x + i, &g, m);
     }
 }
@@ -4871,66 +4881,63 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 
 /* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale. The term of a faint E = exp(-z²/2), below 2^-60, or of a
    thin dy, below 2^-30, goes to small instead, times 2^100. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
-LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
+LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g, const int w)
 {
     const v_t magic = v_set(12582912.0f), one = v_set(1), zero = v_set(0);
     const n_t sign = n_set(INT32_MIN);
-    v_t s[4], l[4], t[4], f[4], w[4], p[4], r[4];
+    v_t s[4], l[4], t[4], f[4], v[4], p[4], r[4];
     n_t n[4], k[4], y[4];
     m_t faint[4], odd[4], whole[4];
-    v_four(s[u] = v_mul(x[u], x[u]);)
-    v_four(t[u] = v_fma(s[u], g->k1, magic);)
-    v_four(l[u] = v_fms(x[u], x[u], s[u]);)
-    v_four(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_four(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
-    v_four(f[u] = v_add(f[u], l[u]);)
-    v_four(w[u] = v_div(g->w, s[u]);)
-    v_four(n[u] = n_sub(v_bits(t[u]), v_bits(magic));)
-    LGELU__FN(exp2m1)(l, f);
-    LGELU__FN(exp2m1)(l + 2, f + 2);
-    v_four(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
-    v_four(l[u] = v_fma(f[u], l[u], zero);)                                   /* E = (1 + l)·2^n */
-    v_four(faint[u] = n_gt(n_set(-60), n[u]);)
-    v_four(k[u] = n_up(n_select(faint[u], n_add(n[u], n_set(100)), n[u]), 23);)
-    v_four(s[u] = v_mul(s[u], g->scale);)
-    v_four(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_four(s[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), k[u])));)
-    v_four(small[u] = v_select(faint[u], s[u], zero);)
-    v_four(s[u] = v_select(faint[u], zero, s[u]);)
-    LGELU__FN(tail)(p, w);
-    LGELU__FN(tail)(p + 2, w + 2);
-    v_four(p[u] = v_fnma(w[u], p[u], one);)
-    v_four(p[u] = v_fms(w[u], p[u], g->cl);)
-    v_four(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
-    v_four(r[u] = v_mul(v_abs(x[u]), g->c);)
-    v_four(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^n */
-    v_four(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_up(n_max(n[u], n_set(-60)), 23))));)                 /* f'(z) */
-    v_four(p[u] = v_mul(v_mul(dy[u], v_set(0.0625f)), r[u]);)                 /* dy/16·r cannot overflow */
-    v_four(k[u] = n_add(n[u], n_set(4));)
-    v_four(y[u] = v_bits(v_abs(dy[u]));)
-    v_four(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
-    v_four(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)    /* thin, inf, NaN: below 0x30800000 or beyond */
-    if (m_some(m_or(odd[0], odd[1]), m_or(odd[2], odd[3]))) {
+    v_many(s[u] = v_mul(x[u], x[u]);)
+    v_many(t[u] = v_fma(s[u], g->k1, magic);)
+    v_many(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_many(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
+    v_many(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
+    v_many(f[u] = v_add(f[u], l[u]);)
+    v_many(v[u] = v_div(g->w, s[u]);)
+    v_many(n[u] = n_sub(v_bits(t[u]), v_bits(magic));)
+    LGELU__FN(exp2m1)(l, f, w);
+    v_many(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
+    v_many(l[u] = v_fma(f[u], l[u], zero);)                                   /* E = (1 + l)·2^n */
+    v_many(faint[u] = n_gt(n_set(-60), n[u]);)
+    v_many(k[u] = n_up(n_select(faint[u], n_add(n[u], n_set(100)), n[u]), 23);)
+    v_many(s[u] = v_mul(s[u], g->scale);)
+    v_many(s[u] = v_fma(l[u], s[u], s[u]);)
+    v_many(s[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), k[u])));)
+    v_many(small[u] = v_select(faint[u], s[u], zero);)
+    v_many(s[u] = v_select(faint[u], zero, s[u]);)
+    LGELU__FN(tail)(p, v, w);
+    v_many(p[u] = v_fnma(v[u], p[u], one);)
+    v_many(p[u] = v_fms(v[u], p[u], g->cl);)
+    v_many(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
+    v_many(r[u] = v_mul(v_abs(x[u]), g->c);)
+    v_many(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^n */
+    v_many(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_up(n_max(n[u], n_set(-60)), 23))));)                 /* f'(z) */
+    v_many(p[u] = v_mul(v_mul(dy[u], v_set(0.0625f)), r[u]);)                 /* dy/16·r cannot overflow */
+    v_many(k[u] = n_add(n[u], n_set(4));)
+    v_many(y[u] = v_bits(v_abs(dy[u]));)
+    v_many(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
+    v_many(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)    /* thin, inf, NaN: below 0x30800000 or beyond */
+    if (LGELU__FN(any)(odd, w)) {
         v_t h[4];
         m_t thin[4];
-        v_four(thin[u] = n_gt(n_set(0x30800000), y[u]);)
-        v_four(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
-        v_four(p[u] = v_mul(v_mul(h[u], v_set(0.0625f)), v_select(whole[u], r[u], f[u]));)
-        v_four(k[u] = n_select(thin[u], n_sub(n_select(whole[u], k[u], n_set(4)), n_set(100)), k[u]);)
-        v_four(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
-        v_four(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
-        v_four(w[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
-        v_four(w[u] = v_mul(h[u], v_float(n_add(v_bits(v_fma(l[u], w[u], w[u])), n_up(n_max(n[u], n_set(-100)), 23))));)
-        v_four(w[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), w[u], zero);)       /* below 2^-126: 0 */
-        v_four(small[u] = v_select(thin[u], w[u], small[u]);)
-        v_four(s[u] = v_select(thin[u], zero, s[u]);)
+        v_many(thin[u] = n_gt(n_set(0x30800000), y[u]);)
+        v_many(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
+        v_many(p[u] = v_mul(v_mul(h[u], v_set(0.0625f)), v_select(whole[u], r[u], f[u]));)
+        v_many(k[u] = n_select(thin[u], n_sub(n_select(whole[u], k[u], n_set(4)), n_set(100)), k[u]);)
+        v_many(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
+        v_many(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
+        v_many(v[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
+        v_many(v[u] = v_mul(h[u], v_float(n_add(v_bits(v_fma(l[u], v[u], v[u])), n_up(n_max(n[u], n_set(-100)), 23))));)
+        v_many(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u], zero);)       /* below 2^-126: 0 */
+        v_many(small[u] = v_select(thin[u], v[u], small[u]);)
+        v_many(s[u] = v_select(thin[u], zero, s[u]);)
     }
-    v_four(r[u] = v_abs(p[u]);)
-    LGELU__FN(assemble)(r, k);
-    LGELU__FN(assemble)(r + 2, k + 2);
-    v_four(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), sign)));)
-    v_four(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
-    v_four(x[u] = s[u];)
+    v_many(r[u] = v_abs(p[u]);)
+    LGELU__FN(assemble)(r, k, w);
+    v_many(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), sign)));)
+    v_many(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
+    v_many(x[u] = s[u];)
 }
 
 /* of the pairs `at`, the lanes beyond the tables but short of 16.5/λ, packed */
@@ -4939,6 +4946,17 @@ typedef struct {
     uint16_t at[1024 / v_lanes];
     m_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
+
+LGELU__WORD void LGELU__FN(slope_some)(float *dy, const float *x, float *part, float *small, size_t i, const v_gate *g, const int w)
+{
+    v_t a[4], b[4], c[4];
+    v_many(a[u] = v_load(x + u * v_lanes);)
+    v_many(b[u] = v_load(dy + u * v_lanes);)
+    LGELU__FN(slope_beyond)(b, a, c, g, w);
+    v_many(v_store(dy + u * v_lanes, b[u]);)
+    v_many(float *p = part + ((i + (size_t)u * v_lanes) & 15); v_store(p, v_add(v_load(p), a[u]));)
+    v_many(float *p = small + ((i + (size_t)u * v_lanes) & 15); v_store(p, v_add(v_load(p), c[u]));)
+}
 
 /* a pair: dx, and dy·x²φ = p·s, but for the lanes that are left for later. small takes 2^100·scale·dy·x²E of tiny x and thin dy */
 LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count, size_t *pairs,
@@ -4992,7 +5010,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
         v_each(p[u] = v_select(thin[u], zero, p[u]);)
         v_each(r[u] = v_abs(dx[u]);)
         v_each(n[u] = n_set(-100);)
-        LGELU__FN(assemble)(r, n);
+        LGELU__FN(assemble)(r, n, 2);
         v_each(dx[u] = v_select(thin[u], v_float(n_or(v_bits(r[u]), n_and(v_bits(dx[u]), n_set(INT32_MIN)))), dx[u]);)
     }
 }
@@ -5016,7 +5034,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later_slope) todo;
     float part[16] = { 0 }, small[16] = { 0 };
-    v_t sum[share + 1], a[4], b[4], c[4];
+    v_t sum[share + 1], a[2], b[2];
     size_t i, j, count = 0, pairs = 0;
     for (j = 0; j < share; j++) sum[j] = v_set(0);
     for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
@@ -5049,16 +5067,11 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     if (count) {
         if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
         g = LGELU__FN(same)(gate);
-        v_four(v_store(todo.x + count + u * v_lanes, g.last);)              /* the fillers add 0 */
-        v_four(v_store(todo.dy + count + u * v_lanes, v_set(0));)
+        v_store(todo.x + count, g.last);                                     /* the fillers add 0 */
+        v_store(todo.dy + count, v_set(0));
         for (j = 0; j < count; j += 4 * v_lanes) {
-            v_four(a[u] = v_load(todo.x + j + u * v_lanes);)
-            v_four(b[u] = v_load(todo.dy + j + u * v_lanes);)
-            LGELU__FN(slope_beyond)(b, a, c, &g);
-            v_four(v_store(todo.dy + j + u * v_lanes, b[u]);)
-            v_four(i = (j + u * v_lanes) & 15;
-                   v_store(part + i, v_add(v_load(part + i), a[u]));
-                   v_store(small + i, v_add(v_load(small + i), c[u]));)
+            if (j + 3 * v_lanes < count) LGELU__FN(slope_some)(todo.dy + j, todo.x + j, part, small, j, &g, 4);
+            else for (i = j; i < count; i += v_lanes) LGELU__FN(slope_some)(todo.dy + i, todo.x + i, part, small, i, &g, 1);
             if (((j + 4 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit);
         }
         LGELU__FN(flush)(total, part, unit);
@@ -5099,7 +5112,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     return total[0];
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 128 rows at a time
+/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 256 rows at a time
    are turned into such, and back: to[c][r] = from[r][c] */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows, size_t columns)
 {
@@ -5119,7 +5132,7 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
                                                       size_t outer, size_t channels, size_t inner)
 {
     size_t c, o, j, m, rows;
-    float t[16][128];
+    float t[16][256];
     if (inner != 1) {
         for (c = 0; c < channels; c++)
             for (o = 0; o < outer; o++)
@@ -5127,12 +5140,12 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
         return;
     }
     for (c = 0; c < channels; c += 16)
-        for (o = 0; o < outer; o += 128) {
+        for (o = 0; o < outer; o += 256) {
             m = channels - c < 16 ? channels - c : 16;
-            rows = outer - o < 128 ? outer - o : 128;
-            LGELU__FN(turn)(t[0], 128, x + o * channels + c, channels, rows, m);
+            rows = outer - o < 256 ? outer - o : 256;
+            LGELU__FN(turn)(t[0], 256, x + o * channels + c, channels, rows, m);
             for (j = 0; j < m; j++) LGELU__FN(forward)(t[j], t[j], lambda[c + j], rows);
-            LGELU__FN(turn)(y + o * channels + c, channels, t[0], 128, m, rows);
+            LGELU__FN(turn)(y + o * channels + c, channels, t[0], 256, m, rows);
         }
 }
 
@@ -5140,21 +5153,21 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
                                                        const float *lambda, size_t outer, size_t channels, size_t inner)
 {
     size_t c, o, j, m, rows, at;
-    float t[16][128], s[16][128];
+    float t[16][256], s[16][256];
     for (c = 0; inner != 1 && c < channels; c++)
         for (o = 0; o < outer; o++) {
             at = (o * channels + c) * inner;
             dlambda[c] += LGELU__FN(backward)(dx ? dx + at : dx, dy + at, x + at, lambda[c], inner);
         }
     for (c = 0; inner == 1 && c < channels; c += 16)
-        for (o = 0; o < outer; o += 128) {
+        for (o = 0; o < outer; o += 256) {
             at = o * channels + c;
             m = channels - c < 16 ? channels - c : 16;
-            rows = outer - o < 128 ? outer - o : 128;
-            LGELU__FN(turn)(t[0], 128, x + at, channels, rows, m);
-            LGELU__FN(turn)(s[0], 128, dy + at, channels, rows, m);
+            rows = outer - o < 256 ? outer - o : 256;
+            LGELU__FN(turn)(t[0], 256, x + at, channels, rows, m);
+            LGELU__FN(turn)(s[0], 256, dy + at, channels, rows, m);
             for (j = 0; j < m; j++) dlambda[c + j] += LGELU__FN(backward)(dx ? s[j] : NULL, s[j], t[j], lambda[c + j], rows);
-            if (dx) LGELU__FN(turn)(dx + at, channels, s[0], 128, m, rows);
+            if (dx) LGELU__FN(turn)(dx + at, channels, s[0], 256, m, rows);
         }
 }
 
@@ -5192,11 +5205,11 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
     v_each(c[u] = v_select(deep[u], x[u], v_set(-10));)
     LGELU__FN(tanh_exponent)(t, f, c);
     v_each(f[u] = v_sub(v_set(0), f[u]);)
-    LGELU__FN(exp2m1)(e, f);
+    LGELU__FN(exp2m1)(e, f, 2);
     v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0));)
     v_each(c[u] = v_float(n_add(v_bits(v_abs(c[u])), n_up(n_sub(n_set(0x4B400000 + 100), v_bits(t[u])), 23)));)
     v_each(t[u] = v_set(0);)
-    LGELU__FN(lowered)(r, c, e, t);
+    LGELU__FN(lowered)(r, c, e, t, 2);
     v_each(y[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), minus)), y[u]);)
 }
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
@@ -5215,7 +5228,7 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
         v_each(c[u] = a[u];)
         if (any) { v_each(c[u] = v_select(out[u], one, a[u]);) }
         LGELU__FN(tanh_exponent)(t, f, c);
-        LGELU__FN(exp2m1)(e, f);
+        LGELU__FN(exp2m1)(e, f, 2);
         v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
         v_each(e[u] = v_fma(f[u], e[u], one);)
         v_each(e[u] = v_float(n_add(v_bits(e[u]), n_up(v_bits(t[u]), 23)));)
@@ -5239,7 +5252,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(far[u] = n_gt(b[u], n_set(0x407F5C28));)
     v_each(w[u] = v_float(n_max(n_set(0x407F5C28), n_min(n_set(0x41300000), b[u])));)      /* 3.99 to 11 */
     LGELU__FN(tanh_exponent)(t, f, w);
-    LGELU__FN(exp2m1)(e, f);
+    LGELU__FN(exp2m1)(e, f, 2);
     v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero);)
     v_each(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
     v_each(t[u] = v_mul(w[u], w[u]);)
@@ -5265,7 +5278,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     }
     v_each(p[u] = v_mul(d[u], s[u]);)
     v_each(d[u] = v_abs(p[u]);)
-    LGELU__FN(assemble)(d, n);
+    LGELU__FN(assemble)(d, n, 2);
     v_each(d[u] = v_float(n_or(v_bits(d[u]), n_and(v_bits(p[u]), minus)));)
     v_each(dx[u] = v_select(n_gt(n_set(0x7F800000), v_bits(v_abs(p[u]))), d[u], p[u]);)
     v_each(dx[u] = v_select(n_gt(v_bits(v_abs(x[u])), n_set(0x7F800000)), x[u], dx[u]);)
@@ -5304,7 +5317,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 }
 #undef v_gate
 #undef v_each
-#undef v_four
+#undef v_many
 
 /* ---- 16-bit numbers ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
