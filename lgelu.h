@@ -4203,8 +4203,15 @@ LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { (void)x; return dy; 
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(t)); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
+#ifdef __GNUC__                              /* gcc 12's macro of the instruction changes a sign */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 10); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 11); }
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm512_stream_ps(p, a); }
 LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
 /* 16-bit numbers, random numbers */
@@ -4879,8 +4886,9 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
     return v_float(n_or(v_bits(r), sign));
 }
 
-/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale. The term of a faint E = exp(-z²/2), below 2^-60, or of a
-   thin dy, below 2^-30, goes to small instead, times 2^100. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
+/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot overflow. That of a faint E = exp(-z²/2),
+   below 2^-60, or of a thin dy, below 2^-30, goes to small instead, as 2^100·dy·x²E·scale.
+   f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g, const int w)
 {
     const v_t magic = v_set(12582912.0f), one = v_set(1), zero = v_set(0);
@@ -4900,7 +4908,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_many(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
     v_many(l[u] = v_fma(f[u], l[u], zero);)                                   /* E = (1 + l)·2^n */
     v_many(faint[u] = n_gt(n_set(-60), n[u]);)
-    v_many(k[u] = n_up(n_select(faint[u], n_add(n[u], n_set(100)), n[u]), 23);)
+    v_many(k[u] = n_up(n_add(n[u], n_select(faint[u], n_set(100), n_set(-20))), 23);)
     v_many(s[u] = v_mul(s[u], g->scale);)
     v_many(s[u] = v_fma(l[u], s[u], s[u]);)
     v_many(s[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), k[u])));)
@@ -5002,7 +5010,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
         v_t r[2];
         n_t n[2];
         v_each(tiny[u] = m_less(tiny[u], thin[u]);)
-        v_each(z[u] = v_float(n_max(v_bits(v_set(7.7037198e-34f)), v_bits(a[u])));)             /* x² below 2^-220 counts as that */
+        v_each(z[u] = v_select(tiny[u], v_float(n_max(v_bits(v_set(7.7037198e-34f)), v_bits(a[u]))), zero);)      /* x² below 2^-220 counts as that */
         v_each(z[u] = v_mul(z[u], v_set(1125899906842624.0f));)
         v_each(r[u] = v_mul(v_mul(v_select(thin[u], p[u], zero), v_set(2.50662827f)), v_mul(s[u], g->scale));)
         v_each(r[u] = v_fma(v_select(tiny[u], dy[u], zero), v_mul(v_mul(z[u], z[u]), g->scale), r[u]);)
@@ -5072,9 +5080,9 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
         for (j = 0; j < count; j += 4 * v_lanes) {
             if (j + 3 * v_lanes < count) LGELU__FN(slope_some)(todo.dy + j, todo.x + j, part, small, j, &g, 4);
             else for (i = j; i < count; i += v_lanes) LGELU__FN(slope_some)(todo.dy + i, todo.x + i, part, small, i, &g, 1);
-            if (((j + 4 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit);
+            if (((j + 4 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit * 1048576);
         }
-        LGELU__FN(flush)(total, part, unit);
+        LGELU__FN(flush)(total, part, unit * 1048576);
         for (i = j = 0; dx && i < pairs; i++) {
             v_each(v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]);
                    j += m_count(todo.lanes[i][u]);)
@@ -5788,8 +5796,9 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 }
             }
             if (k0 + depth == job->k) {       /* these rows are final, and still in the cache */
-                if (job->y) for (i = row; i < row + rows; i++)
-                    LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, n);
+                high = job->c_row == n && job->y_row == n ? rows : 1;             /* rows that follow one another are one array */
+                if (job->y) for (i = row; i < row + rows; i += high)
+                    LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, high * n);
                 if (job->finish) job->finish(job->with, row, rows, j0, n);
             }
         }

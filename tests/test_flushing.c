@@ -55,7 +55,7 @@ static uint64_t bits_of(int kernel, float lambda)
     }
     for (i = 0; i < 64; i++) {
         uint64_t v;
-        if (sums[i] != sums[i]) sums[i] = 0;                            /* the bits of NaN are not promised */
+        if (!(fabs(sums[i]) >= 8.5e-22)) sums[i] = 0;                   /* of NaN and below 2^-70 no bits are promised */
         memcpy(&v, sums + i, sizeof v);
         hash = hash_word(hash, v, 8);
     }
