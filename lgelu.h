@@ -3947,7 +3947,8 @@ static const uint32_t lgelu__unpack4[16] = {
 typedef struct {
     float lambda, step, last, left, right;   /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
     float scale;                             /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
-    float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)); below deep results may be tiny */
+    float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)), the backward's λ/√(2π);
+                                                below deep results may be tiny */
 } lgelu__gate;
 
 enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
@@ -4686,33 +4687,41 @@ LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_
     v_many(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
 }
 
-/* beyond the middle: aQ = 2^(k1 x²)·(1 - w·P(w))/(λ√(2π)), w = 1/z² */
-LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
+/* beyond the tables: exp(-z²/2) = (1 + l)·2^n, n being the whole number that t holds; s = x² */
+LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_gate *g, const int w)
 {
-    const v_t magic = v_set(12582912.0f), one = v_set(1);
-    v_t s[4], l[4], t[4], f[4], v[4], p[4], r[4];
-    m_t deep[4];
+    const v_t magic = v_set(12582912.0f);
+    v_t f[4], r[4];
     v_many(s[u] = v_mul(x[u], x[u]);)
     v_many(t[u] = v_fma(s[u], g->k1, magic);)
-    v_many(v[u] = v_div(g->w, s[u]);)
-    v_many(l[u] = v_fms(x[u], x[u], s[u]);)
+    v_many(r[u] = v_fms(x[u], x[u], s[u]);)
     v_many(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_many(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
-    v_many(f[u] = v_add(f[u], l[u]);)
-    LGELU__FN(exp2m1)(s, f, w);
+    v_many(r[u] = v_fma(r[u], g->k1, v_mul(s[u], g->k2));)
+    v_many(f[u] = v_add(f[u], r[u]);)
+    LGELU__FN(exp2m1)(l, f, w);
+    v_many(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
+    v_many(l[u] = v_fma(f[u], l[u], v_set(0));)
+}
+
+/* beyond the middle: aQ = exp(-z²/2)·(1 - w·P(w))/(λ√(2π)), w = 1/z² */
+LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
+{
+    const v_t one = v_set(1);
+    v_t s[4], l[4], t[4], v[4], p[4], r[4];
+    m_t deep[4];
+    LGELU__FN(gauss)(l, t, s, x, g, w);
+    v_many(v[u] = v_div(g->w, s[u]);)
     LGELU__FN(tail)(p, v, w);
-    v_many(s[u] = v_fma(f[u], s[u], v_set(lgelu__exp2[0]));)
-    v_many(s[u] = v_fma(f[u], s[u], v_set(0));)
     v_many(p[u] = v_fms(v[u], p[u], g->cl);)
-    v_many(r[u] = v_fnma(p[u], v_add(s[u], one), s[u]);)
+    v_many(r[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
     v_many(r[u] = v_fma(r[u], g->c, g->c);)
     v_many(deep[u] = v_lt(t[u], g->deep);)
     v_many(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
     v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
     if (LGELU__FN(any)(deep, w)) {
         v_many(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
-        v_many(p[u] = v_mul(p[u], v_add(s[u], one));)
-        LGELU__FN(lowered)(r, t, s, p, w);
+        v_many(p[u] = v_mul(p[u], v_add(l[u], one));)
+        LGELU__FN(lowered)(r, t, l, p, w);
         v_many(x[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), x[u]);)
     }
 }
@@ -4891,22 +4900,14 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
    f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g, const int w)
 {
-    const v_t magic = v_set(12582912.0f), one = v_set(1), zero = v_set(0);
+    const v_t one = v_set(1), zero = v_set(0);
     const n_t sign = n_set(INT32_MIN);
     v_t s[4], l[4], t[4], f[4], v[4], p[4], r[4];
     n_t n[4], k[4], y[4];
     m_t faint[4], odd[4], whole[4];
-    v_many(s[u] = v_mul(x[u], x[u]);)
-    v_many(t[u] = v_fma(s[u], g->k1, magic);)
-    v_many(l[u] = v_fms(x[u], x[u], s[u]);)
-    v_many(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_many(l[u] = v_fma(l[u], g->k1, v_mul(s[u], g->k2));)
-    v_many(f[u] = v_add(f[u], l[u]);)
+    LGELU__FN(gauss)(l, t, s, x, g, w);                                       /* E = (1 + l)·2^n */
     v_many(v[u] = v_div(g->w, s[u]);)
-    v_many(n[u] = n_sub(v_bits(t[u]), v_bits(magic));)
-    LGELU__FN(exp2m1)(l, f, w);
-    v_many(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
-    v_many(l[u] = v_fma(f[u], l[u], zero);)                                   /* E = (1 + l)·2^n */
+    v_many(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
     v_many(faint[u] = n_gt(n_set(-60), n[u]);)
     v_many(k[u] = n_up(n_add(n[u], n_select(faint[u], n_set(100), n_set(-20))), 23);)
     v_many(s[u] = v_mul(s[u], g->scale);)

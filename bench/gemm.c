@@ -6,20 +6,13 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
+#include "clock.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* the fma peak: 24 independent chains (12 where registers are 16), the compiler contracts a·x + x into one fma */
 #define PEAK(name, bytes, chains, attribute)                                         \

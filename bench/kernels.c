@@ -7,10 +7,10 @@
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
 #include "peers.h"
+#include "clock.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -19,13 +19,6 @@ enum { L1 = 3 << 10, L2 = 48 << 10, MEMORY = 64 << 20, LARGE = 4 << 20, ROUNDS =
 
 static float *x, *y, *dy, *w;                /* MEMORY numbers each; the kernels read x and dy and write y (and w, m, v) */
 static double sink;                          /* keeps sums alive */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- contenders: run(λ, n) on the buffers above ---- */
 typedef void run(float lambda, size_t n);
