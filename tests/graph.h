@@ -149,7 +149,7 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
             difference += (side == 2 ? -1 : side == 1 ? 8 : side == -1 ? -8 : 1) * reference_forward(r);
         }
         difference = share * difference / (12 * h);
-        d = fabs(d - difference) / (sqrt(norm) + gradient_share * sqrt(norm_all) + 1e-12);
+        d = fabs(d - difference) / (sqrt(norm + gradient_share * gradient_share * norm_all) + 1e-12);
         if (!(d <= worst)) { worst = d; *where = l < 0 ? "all together" : node->name; }
     }
     memcpy(r->w, w, n * sizeof *w);
