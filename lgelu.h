@@ -670,6 +670,7 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 /* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
+static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,        /* a block of B: its most columns, most rows and most numbers */
        LGELU__ACROSS = 352, LGELU__GROUP = 8,                         /* where A is read along its columns: most rows of B; slivers copied together */
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
@@ -681,6 +682,11 @@ typedef struct {                             /* a matrix product in tasks: `rows
     int across, pack_a, pack_b, next;        /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
     unsigned char *work;
 } lgelu__block;
+typedef struct {                             /* a sliver of A past `run` panels of B, k rows each */
+    const float *a, *b, *start, *next;       /* start: of the sums, or NULL; next: what memory is asked for meanwhile */
+    float *c;
+    size_t run, k, a_row, a_col, b_row, b_step, start_row, c_row, next_row, next_step;     /* step: from panel to panel */
+} lgelu__sliver;
 typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
     const float *x;
     size_t rows, columns, pixel;             /* of a picture; floats from pixel to pixel */
@@ -1304,7 +1310,6 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
 }
 
 /* ---- matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
-static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
 {
     size_t parts = n > most ? (n - 1) / most + 1 : 1;
@@ -5662,37 +5667,49 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    asks for the C of the next one, a copy for what it reads a little later: neither lies in the cache yet. When B is read only
    once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone
    reaches 99 % of the peak, whole products 85 to 93 % of the latter's (bench/gemm.c). ---- */
-LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s, size_t s_row,
-                                 const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row, size_t b_next, size_t k)
+LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[2], const float **g, const float **h, const lgelu__sliver *p, size_t n)
 {
-    for (; run; run--, c += 2 * v_lanes, s = s ? s + 2 * v_lanes : s, b += b_next) {
-        const float *g[3], *h = b;           /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
-        v_t sum[v_rows][2], t[2], x;
-        size_t i, v, l;
-        LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * a_row : 0);
+    const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row;
+    v_t t[2], x;
+    size_t i, v;
+    for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
+        LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(*h + v * v_lanes);
+        LGELU__UNROLL for (i = 0; i < rows; i++) {
+            x = v_set(g[i / 5][i % 5 * a_row]);
+            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+        }
+    }
+}
+LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
+{
+    const size_t c_row = p->c_row, part = p->k / 16 + 1;
+    const float *s = p->start, *b = p->b, *next = p->next;
+    float *c = p->c;
+    size_t run, i, v, l, n;
+    for (run = p->run; run; run--, c += 2 * v_lanes, s = s ? s + 2 * v_lanes : s, b += p->b_step, next += p->next_step) {
+        const float *g[3], *h = b, *ask = next;   /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+        v_t sum[v_rows][2];
+        LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = p->a + (5 * i < rows ? 5 * i * p->a_row : 0);
         LGELU__UNROLL for (i = 0; i < rows; i++)
-            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * s_row + v * v_lanes) : v_set(0);
-        if (run > 1 && k > 64) LGELU__UNROLL for (i = 0; i < rows; i++)      /* of C, for the next panel */
+            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * p->start_row + v * v_lanes) : v_set(0);
+        if (run > 1 && p->k > 64) LGELU__UNROLL for (i = 0; i < rows; i++)       /* of C, for the next panel */
             LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(c + i * c_row + (2 + v) * v_lanes);
-        for (l = k; l; l--, g[0] += a_col, g[1] += a_col, g[2] += a_col, h += b_row) {
-            LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(h + v * v_lanes);
-            LGELU__UNROLL for (i = 0; i < rows; i++) {
-                x = v_set(g[i / 5][i % 5 * a_row]);
-                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
-            }
+        if (!p->next_row) LGELU__FN(steps)(rows, vectors, sum, g, &h, p, p->k);
+        else for (l = p->k; l; l -= n, ask += p->next_row) {
+            n = l < part ? l : part;
+            LGELU__FETCH(ask);
+            LGELU__FETCH(ask + 16);
+            LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
         }
         LGELU__UNROLL for (i = 0; i < rows; i++)
             LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
     }
 }
-/* a sliver times `run` panels */
-static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, size_t run, float *c, size_t c_row, const float *s,
-                                              size_t s_row, const float *a, size_t a_row, size_t a_col, const float *b, size_t b_row,
-                                              size_t b_next, size_t k)
+static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
 #define LGELU__CASE(r) \
-    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break; \
-    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, run, c, c_row, s, s_row, a, a_row, a_col, b, b_row, b_next, k); break;
+    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, p); break; \
+    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, p); break;
     switch (2 * rows + vectors - 1) {
     LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4)  LGELU__CASE(5)  LGELU__CASE(6)  LGELU__CASE(7)
     LGELU__CASE(8) LGELU__CASE(9) LGELU__CASE(10) LGELU__CASE(11) LGELU__CASE(12) LGELU__CASE(13) LGELU__CASE(14)
@@ -5713,7 +5730,8 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
         return;
     }
     in += row * x->row + col * x->col;
-    if (x->col == 1) for (i = 0; i < rows; i++, in += x->row, out += out_row) {
+    if (x->col == 1 && cols <= v_lanes) for (i = 0; i < rows; i++, in += x->row, out += out_row) v_store(out, v_load_n(in, cols));
+    else if (x->col == 1) for (i = 0; i < rows; i++, in += x->row, out += out_row) {
         const float *next = rows - i > 8 ? in + 8 * x->row : in;
         float *o = out;
         for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes, o += step) {
@@ -5744,59 +5762,66 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     size_t slivers = (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers, panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
-    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, k0, depth, run, s, q, i, at, high;
+    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, at = 0, k0, s, q, i, high;
+    lgelu__sliver t;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
         size_t b_panel, row = i0, rows;
-        depth = job->k - k0 < p->depth ? job->k - k0 : p->depth;
-        b_panel = (depth + 1) * 2 * v_lanes;
+        t.k = job->k - k0 < p->depth ? job->k - k0 : p->depth;
+        b_panel = (t.k + 1) * 2 * v_lanes;
         if (packed_from < panels)             /* a last, narrow panel is copied in any case */
-            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, depth, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
+            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
         for (s = 0; s < slivers; s++, row += rows) {
-            const float *a = a_pack;
-            size_t a_row = job->a.row, a_col = job->a.col;
             rows = each + (s < more);
-            if (!p->pack_a) a = job->a.x + row * a_row + k0 * a_col;
+            t.a = t.next = a_pack; t.a_row = job->a.row; t.a_col = job->a.col; t.next_row = t.next_step = 0;
+            if (!p->pack_a) t.a = job->a.x + row * t.a_row + k0 * t.a_col;
             else if (p->across) {
                 lgelu_matrix turned = job->a;
-                turned.row = a_col; turned.col = a_row = 1; a_col = 16;
-                a = a_pack + s % LGELU__GROUP * depth * 16;
-                if (s % LGELU__GROUP == 0) for (i = 0; i < depth; i += 32) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
+                turned.row = t.a_col; turned.col = t.a_row = 1; t.a_col = 16;
+                t.a = a_pack + s % LGELU__GROUP * t.k * 16;
+                if (s % LGELU__GROUP == 0) for (i = 0; i < t.k; i += 32) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
                     high = each + (q < more);
-                    LGELU__FN(copy)(a_pack + ((q - s) * depth + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, depth - i < 32 ? depth - i : 32, at, high);
+                    LGELU__FN(copy)(a_pack + ((q - s) * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, t.k - i < 32 ? t.k - i : 32, at, high);
                 }
             } else {
-                a_row = ((depth + 15) / 16 | 1) * 16; a_col = 1;      /* spreads the rows over the cache's sets */
-                LGELU__FN(copy)(a_pack, a_row, 2 * v_lanes, &job->a, row, rows, k0, depth);
+                t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
+                LGELU__FN(copy)(a_pack, t.a_row, 2 * v_lanes, &job->a, row, rows, k0, t.k);
             }
-            for (q = 0; q < panels; q += run) {
-                size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, b_row = 2 * v_lanes, b_next = b_panel, s_row = 0, c_row = job->c_row;
-                size_t w = cols > v_lanes ? cols - v_lanes : 0;
+            if (t.k > 128 && job->a.x && job->a.col == 1 && s + 1 < slivers) {                               /* the next sliver's rows */
+                t.next = job->a.x + (row + rows) * job->a.row + k0;
+                t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
+            } else if (t.k > 128 && p->across && !job->a.read && s / LGELU__GROUP < (slivers - 1) / LGELU__GROUP) {      /* the next group's columns: two lines and half of the rows each */
+                t.next = job->a.x + at + s % 4 * 32 + (k0 + s / 4 % 2 * (t.k / 2)) * job->a.col;
+                t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
+            }
+            for (q = 0; q < panels; q += t.run) {
+                size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, w = cols > v_lanes ? cols - v_lanes : 0;
                 int cut = cols < 2 * v_lanes && cols != v_lanes;
-                const float *b = b_pack + (q - packed_from) * b_panel, *start = NULL;
-                float *c = job->c + row * c_row + col, *to = c;
-                if (q < packed_from) { b_row = job->b.row; b_next = 2 * v_lanes; b = job->b.x + k0 * b_row + col; }
-                if (k0 || job->accumulate) { start = c; s_row = c_row; }
-                else if (job->bias) start = job->bias + col;
+                float *c = t.c = job->c + row * job->c_row + col;
+                t.c_row = t.start_row = job->c_row; t.start = NULL;
+                t.b_row = 2 * v_lanes; t.b_step = b_panel; t.b = b_pack + (q - packed_from) * b_panel;
+                if (q < packed_from) { t.b_row = job->b.row; t.b_step = 2 * v_lanes; t.b = job->b.x + k0 * t.b_row + col; }
+                if (k0 || job->accumulate) t.start = c;
+                else if (job->bias) { t.start = job->bias + col; t.start_row = 0; }
                 if (cut) {
-                    if (start) {
+                    if (t.start) {
                         for (i = 0; i < rows; i++) {
-                            v_store(edge + i * 2 * v_lanes, v_load_n(start + i * s_row, cols));
-                            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(start + i * s_row + (w ? v_lanes : 0), w));
+                            v_store(edge + i * 2 * v_lanes, v_load_n(t.start + i * t.start_row, cols));
+                            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(t.start + i * t.start_row + (w ? v_lanes : 0), w));
                         }
-                        start = edge;
-                        s_row = 2 * v_lanes;
+                        t.start = edge;
+                        t.start_row = 2 * v_lanes;
                     }
-                    to = edge;
-                    c_row = 2 * v_lanes;
+                    t.c = edge;
+                    t.c_row = 2 * v_lanes;
                 }
-                run = q < whole ? whole - q : 1;
-                LGELU__FN(any_tile)(rows, w ? 2 : 1, run, to, c_row, start, s_row, a, a_row, a_col, b, b_row, b_next, depth);
+                t.run = q < whole ? whole - q : 1;
+                LGELU__FN(any_tile)(rows, w ? 2 : 1, &t);
                 if (cut) for (i = 0; i < rows; i++) {
                     v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
                     if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
                 }
             }
-            if (k0 + depth == job->k) {       /* these rows are final, and still in the cache */
+            if (k0 + t.k == job->k) {         /* these rows are final, and still in the cache */
                 high = job->c_row == n && job->y_row == n ? rows : 1;             /* rows that follow one another are one array */
                 if (job->y) for (i = row; i < row + rows; i += high)
                     LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, high * n);
