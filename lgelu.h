@@ -465,10 +465,13 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if defined(__clang__)                       /* loops of constant length over arrays that must end up in registers */
 #define LGELU__UNROLL _Pragma("clang loop unroll(full)")
+#define LGELU__TWICE  _Pragma("clang loop unroll_count(2)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
 #define LGELU__UNROLL _Pragma("GCC unroll 16")
+#define LGELU__TWICE  _Pragma("GCC unroll 2")
 #else
 #define LGELU__UNROLL
+#define LGELU__TWICE
 #endif
 
 #ifdef __GNUC__                              /* into the second-level cache */
@@ -1396,7 +1399,8 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         if (p.pack_b) { p.depth = lgelu__least(p.depth, 64); p.cols = p.isa->cols; }
         else if (b->row * job->k > 65536) { p.depth = 16; if (!threads) p.cols = job->n; }
     }
-    lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
+    if (strands == 1) p.isa->block(&p, 0, job->m, 0, job->n, (float *)(void *)p.work);
+    else lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
 }
 
 typedef struct { float *sum; const float *x; size_t x_row, m, n; int accumulate; } lgelu__sums;
@@ -5664,15 +5668,17 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    k runs in steps (LGELU__K), so that a sliver stays in the first-level cache while panels stream past it out of the second;
    between the steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read in place, A only
    where its columns run the wrong way, eight slivers side by side, so that lines of memory are read next to each other. A tile
-   asks for the C of the next one, a copy for what it reads a little later: neither lies in the cache yet. When B is read only
-   once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone
+   asks memory for the C of the next one and, spread over its steps, for a part of the A that the next sliver (the next eight, where
+   they are copied) will read; a copy asks for what it reads a little later. When B is read only once (one sliver), 64 rows of a
+   panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone
    reaches 99 % of the peak, whole products 85 to 93 % of the latter's (bench/gemm.c). ---- */
+/* n steps of k; two at a time, so that a processor foresees the end of the loop */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[2], const float **g, const float **h, const lgelu__sliver *p, size_t n)
 {
     const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row;
     v_t t[2], x;
     size_t i, v;
-    for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
+    LGELU__TWICE for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
         LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(*h + v * v_lanes);
         LGELU__UNROLL for (i = 0; i < rows; i++) {
             x = v_set(g[i / 5][i % 5 * a_row]);
@@ -5786,10 +5792,10 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
                 LGELU__FN(copy)(a_pack, t.a_row, 2 * v_lanes, &job->a, row, rows, k0, t.k);
             }
-            if (t.k > 128 && job->a.x && job->a.col == 1 && s + 1 < slivers) {                               /* the next sliver's rows */
+            if (t.k > 128 && !job->a.read && job->a.col == 1 && s + 1 < slivers) {             /* ask for the next sliver's rows */
                 t.next = job->a.x + (row + rows) * job->a.row + k0;
                 t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
-            } else if (t.k > 128 && p->across && !job->a.read && s / LGELU__GROUP < (slivers - 1) / LGELU__GROUP) {      /* the next group's columns: two lines and half of the rows each */
+            } else if (t.k > 128 && p->across && s / LGELU__GROUP < (slivers - 1) / LGELU__GROUP) {   /* for the next group: two lines and half of the rows each */
                 t.next = job->a.x + at + s % 4 * 32 + (k0 + s / 4 % 2 * (t.k / 2)) * job->a.col;
                 t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
             }
