@@ -675,7 +675,7 @@ typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__ru
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,        /* a block of B: its most columns, most rows and most numbers */
-       LGELU__ACROSS = 352, LGELU__GROUP = 8,                         /* where A is read along its columns: most rows of B; slivers copied together */
+       LGELU__ACROSS = 384, LGELU__GROUP = 8,                         /* where A is read along its columns: most rows of B; slivers copied together */
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
 enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };       /* Winograd's transforms */
 typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
@@ -5784,9 +5784,9 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 lgelu_matrix turned = job->a;
                 turned.row = t.a_col; turned.col = t.a_row = 1; t.a_col = 16;
                 t.a = a_pack + s % LGELU__GROUP * t.k * 16;
-                if (s % LGELU__GROUP == 0) for (i = 0; i < t.k; i += 32) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
+                if (s % LGELU__GROUP == 0) for (i = 0; i < t.k; i += 16) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
                     high = each + (q < more);
-                    LGELU__FN(copy)(a_pack + ((q - s) * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, t.k - i < 32 ? t.k - i : 32, at, high);
+                    LGELU__FN(copy)(a_pack + ((q - s) * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, t.k - i < 16 ? t.k - i : 16, at, high);
                 }
             } else {
                 t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
@@ -5796,7 +5796,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 t.next = job->a.x + (row + rows) * job->a.row + k0;
                 t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
             } else if (t.k > 128 && p->across && s / LGELU__GROUP < (slivers - 1) / LGELU__GROUP) {   /* for the next group: two lines and half of the rows each */
-                t.next = job->a.x + at + s % 4 * 32 + (k0 + s / 4 % 2 * (t.k / 2)) * job->a.col;
+                t.next = job->a.x + at + s % LGELU__GROUP % (LGELU__GROUP / 2) * 32 + (k0 + s % LGELU__GROUP / (LGELU__GROUP / 2) * (t.k / 2)) * job->a.col;
                 t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
             }
             for (q = 0; q < panels; q += t.run) {
