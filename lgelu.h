@@ -3966,7 +3966,7 @@ enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
 
 /* c(1 + cl) = x */
-static float lgelu__split(double x, float *cl)
+LGELU__INLINE float lgelu__split(double x, float *cl)
 {
     float c = (float)x;
     *cl = (float)((x - (double)c) / x);
@@ -3984,7 +3984,7 @@ static lgelu__gate lgelu__prepare(float lambda, float left, float right)
     g.scale = lgelu__float((2 * (lgelu__bits(lambda) >> 23) - 127) << 23);
     return g;
 }
-static void lgelu__prepare_tail(lgelu__gate *g, double c)
+LGELU__INLINE void lgelu__prepare_tail(lgelu__gate *g, double c)
 {
     const double l = (double)g->lambda;
     g->k1 = (float)(-0.72134752044448170368 * (l * l));
@@ -4769,15 +4769,13 @@ LGELU__WORD void LGELU__FN(later_some)(float *x, const v_gate *g, const int w)
     v_many(v_store(x + u * v_lanes, a[u]);)
 }
 
-LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t *count, size_t *pairs, size_t i, const v_gate *g)
+/* 0 if a pair takes the table alone. Else r are the results of the lanes that are far, or tiny, which become far; near: to do beyond */
+LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *near, const v_gate *g)
 {
-    v_t a[2], r[2];
-    m_t far[2], near[2], tiny[2], small;
-    small = v_nge(v_least(x[0], x[1]), v_set(1.08420217e-19f));
-    if (!m_some(small, v_nge(g->last, v_most(x[0], x[1])))) {
-        LGELU__FN(middle)(x, g);
-        return;
-    }
+    const m_t small = v_nge(v_least(x[0], x[1]), v_set(1.08420217e-19f));
+    v_t a[2];
+    m_t tiny[2];
+    if (!m_some(small, v_nge(g->last, v_most(x[0], x[1])))) return 0;
     v_each(a[u] = v_abs(x[u]);)
     v_each(r[u] = v_max(v_set(-0.0f), x[u]);)
     if (m_any(small)) {                      /* x/2 in whole numbers: nothing may touch a subnormal */
@@ -4788,16 +4786,39 @@ LGELU__WORD void LGELU__FN(forward_pair)(v_t *x, LGELU__FN(later) *todo, size_t 
     }
     v_each(far[u] = v_lt(g->last, a[u]);)
     v_each(near[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
-    if (m_some(near[0], near[1])) {
-        todo->at[*pairs] = (uint16_t)i;
-        v_each(*count += v_pack(todo->x + *count, x[u], todo->lanes[*pairs][u] = near[u]);)
-        ++*pairs;
+    return 1;
+}
+LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g)
+{
+    const int all = m_all(m_and(far[0], far[1]));
+    if (!all) LGELU__FN(middle)(x, g);
+    v_each(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]);)
+}
+
+/* n <= 2·v_lanes: nothing need be packed */
+static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__gate *gate, size_t n)
+{
+    v_gate g = LGELU__FN(same)(gate);
+    const size_t more = n > v_lanes ? n - v_lanes : 0;
+    v_t a[2], r[2], z[2];
+    m_t far[2], near[2];
+    a[0] = v_load_n(x, n);
+    a[1] = more ? v_load_n(x + v_lanes, more) : g.last;
+    if (!LGELU__FN(forward_sort)(a, r, far, near, &g)) LGELU__FN(middle)(a, &g);
+    else {
+        v_each(z[u] = v_select(near[u], a[u], g.last);)
+        LGELU__FN(forward_sorted)(a, r, far, &g);
+        if (m_some(near[0], near[1])) {
+            lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
+            g = LGELU__FN(same)(gate);
+            v_each(if (m_any(near[u])) {
+                LGELU__FN(beyond)(z + u, &g, 1);
+                a[u] = v_select(near[u], z[u], a[u]);
+            })
+        }
     }
-    if (!m_all(m_and(far[0], far[1]))) {
-        LGELU__FN(middle)(x, g);
-        v_each(r[u] = v_select(far[u], r[u], x[u]);)
-    }
-    v_each(x[u] = r[u];)
+    v_store_n(y, a[0], n);
+    if (more) v_store_n(y + v_lanes, a[1], more);
 }
 
 /* n <= stretch */
@@ -4805,21 +4826,23 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
 {
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later) todo;
-    v_t a[2];
+    v_t a[2], r[2];
+    m_t far[2], near[2];
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
         v_each(a[u] = v_load(x + i + u * v_lanes);)
-        LGELU__FN(forward_pair)(a, &todo, &count, &pairs, i, &g);
+        if (!LGELU__FN(forward_sort)(a, r, far, near, &g)) LGELU__FN(middle)(a, &g);
+        else {
+            if (m_some(near[0], near[1])) {
+                todo.at[pairs] = (uint16_t)i;
+                v_each(count += v_pack(todo.x + count, a[u], todo.lanes[pairs][u] = near[u]);)
+                pairs++;
+            }
+            LGELU__FN(forward_sorted)(a, r, far, &g);
+        }
         v_each(v_store(y + i + u * v_lanes, a[u]);)
     }
-    if (i < n) {
-        const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        a[0] = v_load_n(x + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : g.last;
-        LGELU__FN(forward_pair)(a, &todo, &count, &pairs, i, &g);
-        v_store_n(y + i, a[0], rest);
-        if (more) v_store_n(y + i + v_lanes, a[1], more);
-    }
+    if (i < n) LGELU__FN(forward_few)(y + i, x + i, gate, n - i);
     if (!count) return;
     if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
     g = LGELU__FN(same)(gate);
@@ -4866,7 +4889,8 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     }
     for (i = 0; i < n; i += m) {
         m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
-        LGELU__FN(forward_block)(y + i, x + i, &g, m);
+        if (m > 2 * v_lanes) LGELU__FN(forward_block)(y + i, x + i, &g, m);
+        else LGELU__FN(forward_few)(y + i, x + i, &g, m);
     }
 }
 
