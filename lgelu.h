@@ -3944,13 +3944,18 @@ static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh ap
     { 0.0234531406f, 0.0194804873f, -0.00426212465f, -0.00970749464f, -0.00107377418f, 0.00226373691f, 0.00151448802f, 9.11510288e-05f },
     { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f, 0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
-/* byte j: the j-th lane that is set; the place of lane j among those set */
-static const uint32_t lgelu__pack4[16] = {
-    0x0000000, 0x0000000, 0x0000001, 0x0000100, 0x0000002, 0x0000200, 0x0000201, 0x0020100,
-    0x0000003, 0x0000300, 0x0000301, 0x0030100, 0x0000302, 0x0030200, 0x0030201, 0x3020100 };
-static const uint32_t lgelu__unpack4[16] = {
-    0x0000000, 0x1010100, 0x1010000, 0x2020100, 0x1000000, 0x2010100, 0x2010000, 0x3020100,
-    0x0000000, 0x1010100, 0x1010000, 0x2020100, 0x1000000, 0x2010100, 0x2010000, 0x3020100 };
+/* of a mask m of eight lanes, byte j: how many of its lanes are below j; its j-th lane */
+#define LGELU__PLACES(m)  ((((uint64_t)(m) & 127) * 0x0002040810204081u & 0x0101010101010101u) * 0x0101010101010101u << 8)
+#define LGELU__LANE(m, j) ((uint64_t)((m) >> j & 1) * j << (LGELU__PLACES(m) >> 8 * j & 255) * 8)
+#define LGELU__LANES(m)   LGELU__LANE(m, 1) | LGELU__LANE(m, 2) | LGELU__LANE(m, 3) | LGELU__LANE(m, 4) | LGELU__LANE(m, 5) \
+                          | LGELU__LANE(m, 6) | LGELU__LANE(m, 7)
+#define LGELU__4(f, m)    f((m)), f((m) + 1), f((m) + 2), f((m) + 3)
+#define LGELU__16(f, m)   LGELU__4(f, m), LGELU__4(f, m + 4), LGELU__4(f, m + 8), LGELU__4(f, m + 12)
+#define LGELU__64(f, m)   LGELU__16(f, m), LGELU__16(f, m + 16), LGELU__16(f, m + 32), LGELU__16(f, m + 48)
+static const uint64_t lgelu__lanes[256] = {
+    LGELU__64(LGELU__LANES, 0), LGELU__64(LGELU__LANES, 64), LGELU__64(LGELU__LANES, 128), LGELU__64(LGELU__LANES, 192) };
+static const uint64_t lgelu__places[256] = {
+    LGELU__64(LGELU__PLACES, 0), LGELU__64(LGELU__PLACES, 64), LGELU__64(LGELU__PLACES, 128), LGELU__64(LGELU__PLACES, 192) };
 
 /* what one λ comes to. The tail's constants, which take longer, are made when a number needs them */
 typedef struct {
@@ -4316,20 +4321,20 @@ LGELU__WORD int  m_any    (m_t a)                         { return _mm256_movema
 LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
 LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
 LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32((unsigned)_mm256_movemask_ps(k)); }
-LGELU__WORD __m128i LGELU__FN(order)(uint32_t u)          { return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)u)); }
+LGELU__WORD v_t  LGELU__FN(order)(v_t a, uint64_t lanes)
+{
+    return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes)));
+}
 LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
 {
-    unsigned m = (unsigned)_mm256_movemask_ps(k), n = (unsigned)_mm_popcnt_u32(m & 15);
-    _mm_storeu_ps(p, _mm_permutevar_ps(_mm256_castps256_ps128(a), LGELU__FN(order)(lgelu__pack4[m & 15])));
-    _mm_storeu_ps(p + n, _mm_permutevar_ps(_mm256_extractf128_ps(a, 1), LGELU__FN(order)(lgelu__pack4[m >> 4])));
-    return n + (size_t)_mm_popcnt_u32(m >> 4);
+    const unsigned m = (unsigned)_mm256_movemask_ps(k);
+    _mm256_storeu_ps(p, LGELU__FN(order)(a, lgelu__lanes[m]));
+    return (size_t)_mm_popcnt_u32(m);
 }
 LGELU__WORD void v_unpack (float *p, const float *t, m_t k)
 {
-    unsigned m = (unsigned)_mm256_movemask_ps(k);
-    __m128 l = _mm_permutevar_ps(_mm_loadu_ps(t), LGELU__FN(order)(lgelu__unpack4[m & 15]));
-    __m128 h = _mm_permutevar_ps(_mm_loadu_ps(t + _mm_popcnt_u32(m & 15)), LGELU__FN(order)(lgelu__unpack4[m >> 4]));
-    _mm256_maskstore_ps(p, _mm256_castps_si256(k), _mm256_insertf128_ps(_mm256_castps128_ps256(l), h, 1));
+    const unsigned m = (unsigned)_mm256_movemask_ps(k);
+    _mm256_maskstore_ps(p, _mm256_castps_si256(k), LGELU__FN(order)(_mm256_loadu_ps(t), lgelu__places[m]));
 }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
 LGELU__WORD int  m_all    (m_t a)                         { return _mm256_movemask_ps(a) == 255; }
@@ -4754,7 +4759,7 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
 }
 
 /* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed */
-enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 4032 };
+enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 4032, LGELU__FN(side) = v_lanes == 8 ? 2 : 4 };   /* vectors side by side beyond: AVX2 has registers for two */
 typedef struct {
     float x[LGELU__FN(stretch) + 64];
     uint16_t at[LGELU__FN(stretch) / v_lanes / 2];
@@ -4847,8 +4852,8 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
     g = LGELU__FN(same)(gate);
     v_store(todo.x + count, g.last);
-    for (j = 0; j < count; j += 4 * v_lanes)
-        if (j + 3 * v_lanes < count) LGELU__FN(later_some)(todo.x + j, &g, 4);
+    for (j = 0; j < count; j += LGELU__FN(side) * v_lanes)
+        if (j + (LGELU__FN(side) - 1) * v_lanes < count) LGELU__FN(later_some)(todo.x + j, &g, LGELU__FN(side));
         else for (i = j; i < count; i += v_lanes) LGELU__FN(later_some)(todo.x + i, &g, 1);
     for (i = j = 0; i < pairs; i++) {
         v_each(v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);
