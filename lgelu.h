@@ -4689,16 +4689,17 @@ LGELU__WORD v_t LGELU__FN(half)(v_t a)
     return v_float(n_select(n_gt(n_set(0x01000000), b), s, n_sub(b, n_set(0x00800000))));
 }
 
-/* c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
+/* -c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
 LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_t *d, const int w)
 {
     const v_t big = v_set(1.490116119384765625e-8f);
+    const n_t sign = n_set(INT32_MIN);
     v_t t[4], f[4];
     v_many(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]);)
     v_many(t[u] = v_add(c[u], big);)
     v_many(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big))));)
-    v_many(t[u] = v_float(n_sub(v_bits(v_add(t[u], f[u])), v_bits(big)));)
-    v_many(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_sub(v_bits(r[u]), n_set(100 << 23))));)
+    v_many(t[u] = v_float(n_add(v_bits(v_add(t[u], f[u])), n_sub(sign, v_bits(big))));)
+    v_many(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_add(v_bits(r[u]), n_sub(sign, n_set(100 << 23)))));)
 }
 
 /* beyond the tables: exp(-z²/2) = (1 + l)·2^n, n being the whole number that t holds; s = x² */
@@ -4733,10 +4734,10 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     v_many(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
     v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
     if (LGELU__FN(any)(deep, w)) {
-        v_many(t[u] = v_float(n_add(v_bits(g->c), n_up(n_add(v_bits(t[u]), n_set(100)), 23)));)
+        v_many(t[u] = v_float(n_add(n_up(v_bits(t[u]), 23), n_add(v_bits(g->c), n_set(100 << 23))));)
         v_many(p[u] = v_mul(p[u], v_add(l[u], one));)
         LGELU__FN(lowered)(r, t, l, p, w);
-        v_many(x[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), n_set(INT32_MIN))), x[u]);)
+        v_many(x[u] = v_select(deep[u], r[u], x[u]);)
     }
 }
 
@@ -5134,7 +5135,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
 {
     lgelu__gate g;
     double total[16] = { 0 }, unit;
-    size_t i, j;
+    size_t i;
     if (!lgelu__ordinary(lambda)) {
         double sum = 0;
         if (lambda > FLT_MAX)
@@ -5155,8 +5156,9 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     unit = 0.39894228040143267794 / (double)g.scale;
     for (i = 0; i < n; i += 2048)
         LGELU__FN(backward_block)(dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) total[i] += total[i + j];
-    return total[0];
+    LGELU__UNROLL for (i = 0; i < 8; i++) total[i] += total[i + 8];
+    LGELU__UNROLL for (i = 0; i < 4; i++) total[i] += total[i + 4];
+    return (total[0] + total[2]) + (total[1] + total[3]);
 }
 
 /* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 256 rows at a time
@@ -5257,7 +5259,7 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
     v_each(c[u] = v_float(n_add(v_bits(v_abs(c[u])), n_up(n_sub(n_set(0x4B400000 + 100), v_bits(t[u])), 23)));)
     v_each(t[u] = v_set(0);)
     LGELU__FN(lowered)(r, c, e, t, 2);
-    v_each(y[u] = v_select(deep[u], v_float(n_or(v_bits(r[u]), minus)), y[u]);)
+    v_each(y[u] = v_select(deep[u], r[u], y[u]);)
 }
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
