@@ -4664,22 +4664,20 @@ LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
     v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[0]));)
 }
 
-/* r·2^e for r > 0, assembled in whole numbers: below 2^-126 the sum with 2^-26 rounds at 2^-149 */
+/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 the sum with 2^-26 rounds at 2^-149 */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
-    const n_t big = v_bits(v_set(1.490116119384765625e-8f)), zero = n_set(0);
-    n_t x[4], s[4];
+    const v_t big = v_set(1.490116119384765625e-8f);
+    n_t s[4];
     m_t low[4];
-    v_many(x[u] = n_add(n_down(v_bits(r[u]), 23), e[u]);)
-    v_many(s[u] = n_add(v_bits(r[u]), n_up(e[u], 23));)
-    v_many(low[u] = n_gt(n_set(1), x[u]);)
-    if (LGELU__FN(any)(low, w)) {
-        n_t t[4];
-        v_many(t[u] = n_or(n_and(v_bits(r[u]), n_set(0x7FFFFF)), n_up(n_add(n_max(x[u], n_set(-40)), n_set(100)), 23));)
-        v_many(t[u] = n_sub(v_bits(v_add(v_float(t[u]), v_float(big))), big);)
-        v_many(s[u] = n_select(n_gt(x[u], zero), s[u], t[u]);)
-    }
+    v_many(s[u] = n_add(v_bits(r[u]), e[u]);)
+    v_many(low[u] = n_gt(n_set(0x00800000), s[u]);)
     v_many(r[u] = v_float(s[u]);)
+    if (LGELU__FN(any)(low, w)) {
+        v_many(s[u] = n_max(n_add(s[u], n_set(100 << 23)), n_set(60 << 23));)
+        v_many(s[u] = n_sub(v_bits(v_add(v_float(s[u]), big)), v_bits(big));)
+        v_many(r[u] = v_select(low[u], v_float(s[u]), r[u]);)
+    }
 }
 
 /* a/2 for a >= 0, to nearest even, in whole numbers */
@@ -4939,30 +4937,30 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
    f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g, const int w)
 {
-    const v_t one = v_set(1), zero = v_set(0);
-    const n_t sign = n_set(INT32_MIN);
+    const v_t one = v_set(1), zero = v_set(0), c = v_mul(g->c, v_set(0.0625f));
+    const n_t sign = n_set(INT32_MIN), faintest = n_set(0x4B400000 - 60);
     v_t s[4], l[4], t[4], f[4], v[4], p[4], r[4];
-    n_t n[4], k[4], y[4];
+    n_t n[4], e[4], y[4];
     m_t faint[4], odd[4], whole[4];
     LGELU__FN(gauss)(l, t, s, x, g, w);                                       /* E = (1 + l)·2^n */
     v_many(v[u] = v_div(g->w, s[u]);)
-    v_many(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
-    v_many(faint[u] = n_gt(n_set(-60), n[u]);)
-    v_many(k[u] = n_up(n_add(n[u], n_select(faint[u], n_set(100), n_set(-20))), 23);)
+    v_many(n[u] = n_up(v_bits(t[u]), 23);)
+    v_many(faint[u] = n_gt(faintest, v_bits(t[u]));)
     v_many(s[u] = v_mul(s[u], g->scale);)
     v_many(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_many(s[u] = v_mul(dy[u], v_float(n_add(v_bits(s[u]), k[u])));)
+    v_many(s[u] = v_float(n_add(v_bits(s[u]), n_add(n[u], n_select(faint[u], n_set(100 << 23), n_set(-20 * (1 << 23)))))); )
+    v_many(s[u] = v_mul(dy[u], s[u]);)
     v_many(small[u] = v_select(faint[u], s[u], zero);)
     v_many(s[u] = v_select(faint[u], zero, s[u]);)
     LGELU__FN(tail)(p, v, w);
     v_many(p[u] = v_fnma(v[u], p[u], one);)
     v_many(p[u] = v_fms(v[u], p[u], g->cl);)
     v_many(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
-    v_many(r[u] = v_mul(v_abs(x[u]), g->c);)
-    v_many(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^n */
-    v_many(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_up(n_max(n[u], n_set(-60)), 23))));)                 /* f'(z) */
-    v_many(p[u] = v_mul(v_mul(dy[u], v_set(0.0625f)), r[u]);)                 /* dy/16·r cannot overflow */
-    v_many(k[u] = n_add(n[u], n_set(4));)
+    v_many(r[u] = v_mul(v_abs(x[u]), c);)
+    v_many(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
+    v_many(e[u] = n_add(n[u], n_set(4 << 23));)
+    v_many(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_max(e[u], n_set(-56 * (1 << 23))))));)               /* f'(z) */
+    v_many(p[u] = v_mul(dy[u], r[u]);)
     v_many(y[u] = v_bits(v_abs(dy[u]));)
     v_many(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
     v_many(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)    /* thin, inf, NaN: below 0x30800000 or beyond */
@@ -4971,8 +4969,10 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
         m_t thin[4];
         v_many(thin[u] = n_gt(n_set(0x30800000), y[u]);)
         v_many(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
-        v_many(p[u] = v_mul(v_mul(h[u], v_set(0.0625f)), v_select(whole[u], r[u], f[u]));)
-        v_many(k[u] = n_select(thin[u], n_sub(n_select(whole[u], k[u], n_set(4)), n_set(100)), k[u]);)
+        v_many(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f))));)
+        v_many(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
+        v_many(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)), 23);)
+        v_many(e[u] = n_select(thin[u], y[u], e[u]);)
         v_many(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
         v_many(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
         v_many(v[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
@@ -4982,7 +4982,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
         v_many(s[u] = v_select(thin[u], zero, s[u]);)
     }
     v_many(r[u] = v_abs(p[u]);)
-    LGELU__FN(assemble)(r, k, w);
+    LGELU__FN(assemble)(r, e, w);
     v_many(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), sign)));)
     v_many(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
     v_many(x[u] = s[u];)
@@ -5024,7 +5024,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
     v_each(near[u] = v_lt_of(far[u], a[u], g->right);)
     v_each(z[u] = v_select(far[u], zero, x[u]);)
     v_each(y[u] = dy[u];)
-    v_each(tiny[u] = thin[u] = v_lt(one, zero);)     /* none */
+    v_each(tiny[u] = thin[u] = far[u];)              /* not used */
     if (m_any(few)) {
         v_each(tiny[u] = n_gt(least, n_add(v_bits(a[u]), bias));)
         v_each(thin[u] = n_gt(least, n_add(v_bits(v_abs(dy[u])), bias));)
@@ -5057,7 +5057,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
         v_each(v_store(small[u], v_add(r[u], v_load(small[u])));)
         v_each(p[u] = v_select(thin[u], zero, p[u]);)
         v_each(r[u] = v_abs(dx[u]);)
-        v_each(n[u] = n_set(-100);)
+        v_each(n[u] = n_set(-100 * (1 << 23));)
         LGELU__FN(assemble)(r, n, 2);
         v_each(dx[u] = v_select(thin[u], v_float(n_or(v_bits(r[u]), n_and(v_bits(dx[u]), n_set(INT32_MIN)))), dx[u]);)
     }
@@ -5326,7 +5326,8 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
         v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]);)
     }
     v_each(p[u] = v_mul(d[u], s[u]);)
-    v_each(d[u] = v_abs(p[u]);)
+    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u]));)
+    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23);)
     LGELU__FN(assemble)(d, n, 2);
     v_each(d[u] = v_float(n_or(v_bits(d[u]), n_and(v_bits(p[u]), minus)));)
     v_each(dx[u] = v_select(n_gt(n_set(0x7F800000), v_bits(v_abs(p[u]))), d[u], p[u]);)
