@@ -4799,30 +4799,34 @@ LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far,
     v_each(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]);)
 }
 
-/* n <= 2·v_lanes: nothing need be packed */
+/* n small: to pack would take longer */
 static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__gate *gate, size_t n)
 {
-    v_gate g = LGELU__FN(same)(gate);
-    const size_t more = n > v_lanes ? n - v_lanes : 0;
-    v_t a[2], r[2], z[2];
-    m_t far[2], near[2];
-    a[0] = v_load_n(x, n);
-    a[1] = more ? v_load_n(x + v_lanes, more) : g.last;
-    if (!LGELU__FN(forward_sort)(a, r, far, near, &g)) LGELU__FN(middle)(a, &g);
-    else {
-        v_each(z[u] = v_select(near[u], a[u], g.last);)
-        LGELU__FN(forward_sorted)(a, r, far, &g);
-        if (m_some(near[0], near[1])) {
-            lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
-            g = LGELU__FN(same)(gate);
-            v_each(if (m_any(near[u])) {
-                LGELU__FN(beyond)(z + u, &g, 1);
-                a[u] = v_select(near[u], z[u], a[u]);
-            })
+    const v_gate g = LGELU__FN(same)(gate);
+    size_t i;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
+        v_t a[2], r[2], z[2];
+        m_t far[2], near[2];
+        a[0] = v_load_n(x + i, rest);
+        a[1] = more ? v_load_n(x + i + v_lanes, more) : g.last;
+        if (!LGELU__FN(forward_sort)(a, r, far, near, &g)) LGELU__FN(middle)(a, &g);
+        else {
+            v_each(z[u] = v_select(near[u], a[u], g.last);)
+            LGELU__FN(forward_sorted)(a, r, far, &g);
+            if (m_some(near[0], near[1])) {
+                v_gate all;
+                if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
+                all = LGELU__FN(same)(gate);
+                v_each(if (m_any(near[u])) {
+                    LGELU__FN(beyond)(z + u, &all, 1);
+                    a[u] = v_select(near[u], z[u], a[u]);
+                })
+            }
         }
+        v_store_n(y + i, a[0], rest);
+        if (more) v_store_n(y + i + v_lanes, a[1], more);
     }
-    v_store_n(y, a[0], n);
-    if (more) v_store_n(y + v_lanes, a[1], more);
 }
 
 /* n <= stretch */
@@ -4893,7 +4897,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     }
     for (i = 0; i < n; i += m) {
         m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
-        if (m > 2 * v_lanes) LGELU__FN(forward_block)(y + i, x + i, &g, m);
+        if (m > 4 * v_lanes) LGELU__FN(forward_block)(y + i, x + i, &g, m);
         else LGELU__FN(forward_few)(y + i, x + i, &g, m);
     }
 }
