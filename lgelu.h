@@ -3977,7 +3977,7 @@ LGELU__INLINE float lgelu__split(double x, float *cl)
     *cl = (float)((x - (double)c) / x);
     return c;
 }
-static lgelu__gate lgelu__prepare(float lambda, float left, float right)
+LGELU__INLINE lgelu__gate lgelu__prepare(float lambda, float left, float right)
 {
     lgelu__gate g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     const float r = 1 / lambda;
@@ -5010,8 +5010,8 @@ LGELU__WORD void LGELU__FN(slope_some)(float *dy, const float *x, float *part, f
     v_many(float *p = small + ((i + (size_t)u * v_lanes) & 15); v_store(p, v_add(v_load(p), c[u]));)
 }
 
-/* a pair: dx, and dy·x²φ = p·s, but for the lanes that are left for later. small takes 2^100·scale·dy·x²E of tiny x and thin dy */
-LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count, size_t *pairs,
+/* a pair: dx, and dy·x²φ = p·s, but for the lanes that are left for later. 1 if small takes 2^100·scale·dy·x²E of tiny x and thin dy */
+LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count, size_t *pairs,
                                        size_t i, const v_t *dy, const v_t *x, const v_gate *g)
 {
     const v_t zero = v_set(0), one = v_set(1);
@@ -5021,7 +5021,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
     int rare = 0;
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
-        return;
+        return 0;
     }
     v_each(a[u] = v_abs(x[u]);)
     v_each(far[u] = v_lt(g->last, a[u]);)
@@ -5065,6 +5065,7 @@ LGELU__WORD void LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sm
         LGELU__FN(assemble)(r, n, 2);
         v_each(dx[u] = v_select(thin[u], v_float(n_or(v_bits(r[u]), n_and(v_bits(dx[u]), n_set(INT32_MIN)))), dx[u]);)
     }
+    return rare;
 }
 
 /* total[j] += part[j]·unit: sums in float run over at most 256 terms, 16 to a virtual lane */
@@ -5088,6 +5089,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     float part[16] = { 0 }, small[16] = { 0 };
     v_t sum[share + 1], a[2], b[2];
     size_t i, j, count = 0, pairs = 0;
+    int rare = 0;
     for (j = 0; j < share; j++) sum[j] = v_set(0);
     for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
         const int whole = i + 2 * v_lanes <= n;
@@ -5098,7 +5100,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
         b[0] = whole ? v_load(dy + i) : v_load_n(dy + i, rest);
         a[1] = whole ? v_load(x + i + v_lanes) : more ? v_load_n(x + i + v_lanes, more) : v_set(0);
         b[1] = whole ? v_load(dy + i + v_lanes) : more ? v_load_n(dy + i + v_lanes, more) : v_set(0);
-        LGELU__FN(slope_pair)(d, p, s, to, &todo, &count, &pairs, i, b, a, &g);
+        rare |= LGELU__FN(slope_pair)(d, p, s, to, &todo, &count, &pairs, i, b, a, &g);
         v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]);)
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
             size_t q;
@@ -5132,7 +5134,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
                    j += m_count(todo.lanes[i][u]);)
         }
     }
-    LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
+    if (count || rare) LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
 }
 
 static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
