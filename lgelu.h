@@ -4765,10 +4765,18 @@ typedef struct {
     m_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
-LGELU__WORD void LGELU__FN(later_some)(float *x, const v_gate *g, const int w)
+/* n > (w - 1)·v_lanes numbers; in place of what is missing stand fillers, not in memory, where a load would wait for them */
+LGELU__WORD void LGELU__FN(later_load)(v_t *x, const float *p, const v_gate *g, size_t n, const int w)
+{
+    const int last = w - 1;
+    v_many(x[u] = u < last ? v_load(p + u * v_lanes) : v_load_n(p + u * v_lanes, n - (size_t)u * v_lanes);)
+    x[last] = v_select(v_lt(g->last, v_abs(x[last])), x[last], g->last);
+}
+
+LGELU__WORD void LGELU__FN(later_some)(float *x, const v_gate *g, size_t n, const int w)
 {
     v_t a[4];
-    v_many(a[u] = v_load(x + u * v_lanes);)
+    LGELU__FN(later_load)(a, x, g, n, w);
     LGELU__FN(beyond)(a, g, w);
     v_many(v_store(x + u * v_lanes, a[u]);)
 }
@@ -4854,10 +4862,9 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     if (!count) return;
     if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
     g = LGELU__FN(same)(gate);
-    v_store(todo.x + count, g.last);
     for (j = 0; j < count; j += LGELU__FN(side) * v_lanes)
-        if (j + (LGELU__FN(side) - 1) * v_lanes < count) LGELU__FN(later_some)(todo.x + j, &g, LGELU__FN(side));
-        else for (i = j; i < count; i += v_lanes) LGELU__FN(later_some)(todo.x + i, &g, 1);
+        if (j + (LGELU__FN(side) - 1) * v_lanes < count) LGELU__FN(later_some)(todo.x + j, &g, count - j, LGELU__FN(side));
+        else for (i = j; i < count; i += v_lanes) LGELU__FN(later_some)(todo.x + i, &g, count - i, 1);
     for (i = j = 0; i < pairs; i++) {
         v_each(v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);
                j += m_count(todo.lanes[i][u]);)
@@ -4999,11 +5006,11 @@ typedef struct {
     m_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
-LGELU__WORD void LGELU__FN(slope_some)(float *dy, const float *x, float *part, float *small, size_t i, const v_gate *g, const int w)
+LGELU__WORD void LGELU__FN(slope_some)(float *dy, const float *x, float *part, float *small, size_t i, const v_gate *g, size_t n, const int w)
 {
     v_t a[4], b[4], c[4];
-    v_many(a[u] = v_load(x + u * v_lanes);)
-    v_many(b[u] = v_load(dy + u * v_lanes);)
+    LGELU__FN(later_load)(a, x, g, n, w);
+    v_many(b[u] = u < w - 1 ? v_load(dy + u * v_lanes) : v_load_n(dy + u * v_lanes, n - (size_t)u * v_lanes);)       /* 0: adds 0 */
     LGELU__FN(slope_beyond)(b, a, c, g, w);
     v_many(v_store(dy + u * v_lanes, b[u]);)
     v_many(float *p = part + ((i + (size_t)u * v_lanes) & 15); v_store(p, v_add(v_load(p), a[u]));)
@@ -5121,11 +5128,9 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     if (count) {
         if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
         g = LGELU__FN(same)(gate);
-        v_store(todo.x + count, g.last);                                     /* the fillers add 0 */
-        v_store(todo.dy + count, v_set(0));
         for (j = 0; j < count; j += 4 * v_lanes) {
-            if (j + 3 * v_lanes < count) LGELU__FN(slope_some)(todo.dy + j, todo.x + j, part, small, j, &g, 4);
-            else for (i = j; i < count; i += v_lanes) LGELU__FN(slope_some)(todo.dy + i, todo.x + i, part, small, i, &g, 1);
+            if (j + 3 * v_lanes < count) LGELU__FN(slope_some)(todo.dy + j, todo.x + j, part, small, j, &g, count - j, 4);
+            else for (i = j; i < count; i += v_lanes) LGELU__FN(slope_some)(todo.dy + i, todo.x + i, part, small, i, &g, count - i, 1);
             if (((j + 4 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit * 1048576);
         }
         LGELU__FN(flush)(total, part, unit * 1048576);
