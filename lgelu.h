@@ -4739,22 +4739,22 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     }
 }
 
-/* xΦ(λx) in the middle, two vectors in place */
-LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g)
+/* xΦ(λx) in the middle, in place */
+LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
 {
     v_t a[2], d[2], q[2], t[2];
     i_t i[2];
-    v_each(a[u] = v_fold(x[u]);)
-    v_each(t[u] = v_fma(a[u], g->step, v_set(12582912.0f));)
-    v_each(i[u] = v_index(v_bits(t[u]));)
-    v_each(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__middle[0], i[u]));)
-    v_each(q[u] = v_fma(d[u], v_signed(lgelu__middle[7], i[u]), v_signed(lgelu__middle[6], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[5], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[4], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[3], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[2], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
-    v_each(x[u] = v_mul(a[u], q[u]);)
+    v_many(a[u] = v_fold(x[u]);)
+    v_many(t[u] = v_fma(a[u], g->step, v_set(12582912.0f));)
+    v_many(i[u] = v_index(v_bits(t[u]));)
+    v_many(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__middle[0], i[u]));)
+    v_many(q[u] = v_fma(d[u], v_signed(lgelu__middle[7], i[u]), v_signed(lgelu__middle[6], i[u]));)
+    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[5], i[u]));)
+    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[4], i[u]));)
+    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[3], i[u]));)
+    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[2], i[u]));)
+    v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
+    v_many(x[u] = v_mul(a[u], q[u]);)
 }
 
 /* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed */
@@ -4781,30 +4781,30 @@ LGELU__WORD void LGELU__FN(later_some)(float *x, const v_gate *g, size_t n, cons
     v_many(v_store(x + u * v_lanes, a[u]);)
 }
 
-/* 0 if a pair takes the table alone. Else r are the results of the lanes that are far, or tiny, which become far; near: to do beyond */
-LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *near, const v_gate *g)
+/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far, or tiny, which become far; near: to do beyond */
+LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *near, const v_gate *g, const int w)
 {
-    const m_t small = v_nge(v_least(x[0], x[1]), v_set(1.08420217e-19f));
+    const m_t small = v_nge(v_least(x[0], x[w - 1]), v_set(1.08420217e-19f));
     v_t a[2];
     m_t tiny[2];
-    if (!m_some(small, v_nge(g->last, v_most(x[0], x[1])))) return 0;
-    v_each(a[u] = v_abs(x[u]);)
-    v_each(r[u] = v_max(v_set(-0.0f), x[u]);)
+    if (!m_some(small, v_nge(g->last, v_most(x[0], x[w - 1])))) return 0;
+    v_many(a[u] = v_abs(x[u]);)
+    v_many(r[u] = v_max(v_set(-0.0f), x[u]);)
     if (m_any(small)) {                      /* x/2 in whole numbers: nothing may touch a subnormal */
-        v_each(tiny[u] = n_gt(n_set(0x20000000), v_bits(a[u]));)
-        v_each(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(a[u])), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
-        v_each(x[u] = v_select(tiny[u], g->right, x[u]);)
-        v_each(a[u] = v_abs(x[u]);)
+        v_many(tiny[u] = n_gt(n_set(0x20000000), v_bits(a[u]));)
+        v_many(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(a[u])), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
+        v_many(x[u] = v_select(tiny[u], g->right, x[u]);)
+        v_many(a[u] = v_abs(x[u]);)
     }
-    v_each(far[u] = v_lt(g->last, a[u]);)
-    v_each(near[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
+    v_many(far[u] = v_lt(g->last, a[u]);)
+    v_many(near[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
     return 1;
 }
-LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g)
+LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g, const int w)
 {
-    const int all = m_all(m_and(far[0], far[1]));
-    if (!all) LGELU__FN(middle)(x, g);
-    v_each(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]);)
+    const int all = m_all(m_and(far[0], far[w - 1]));
+    if (!all) LGELU__FN(middle)(x, g, w);
+    v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]);)
 }
 
 /* n small: to pack would take longer */
@@ -4812,28 +4812,22 @@ static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu
 {
     const v_gate g = LGELU__FN(same)(gate);
     size_t i;
-    for (i = 0; i < n; i += 2 * v_lanes) {
-        const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        v_t a[2], r[2], z[2];
-        m_t far[2], near[2];
-        a[0] = v_load_n(x + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : g.last;
-        if (!LGELU__FN(forward_sort)(a, r, far, near, &g)) LGELU__FN(middle)(a, &g);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t a = v_load_n(x + i, n - i), r, z;
+        m_t far, near;
+        if (!LGELU__FN(forward_sort)(&a, &r, &far, &near, &g, 1)) LGELU__FN(middle)(&a, &g, 1);
         else {
-            v_each(z[u] = v_select(near[u], a[u], g.last);)
-            LGELU__FN(forward_sorted)(a, r, far, &g);
-            if (m_some(near[0], near[1])) {
+            z = v_select(near, a, g.last);
+            LGELU__FN(forward_sorted)(&a, &r, &far, &g, 1);
+            if (m_any(near)) {
                 v_gate all;
                 if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
                 all = LGELU__FN(same)(gate);
-                v_each(if (m_any(near[u])) {
-                    LGELU__FN(beyond)(z + u, &all, 1);
-                    a[u] = v_select(near[u], z[u], a[u]);
-                })
+                LGELU__FN(beyond)(&z, &all, 1);
+                a = v_select(near, z, a);
             }
         }
-        v_store_n(y + i, a[0], rest);
-        if (more) v_store_n(y + i + v_lanes, a[1], more);
+        v_store_n(y + i, a, n - i);
     }
 }
 
@@ -4847,14 +4841,14 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
         v_each(a[u] = v_load(x + i + u * v_lanes);)
-        if (!LGELU__FN(forward_sort)(a, r, far, near, &g)) LGELU__FN(middle)(a, &g);
+        if (!LGELU__FN(forward_sort)(a, r, far, near, &g, 2)) LGELU__FN(middle)(a, &g, 2);
         else {
             if (m_some(near[0], near[1])) {
                 todo.at[pairs] = (uint16_t)i;
                 v_each(count += v_pack(todo.x + count, a[u], todo.lanes[pairs][u] = near[u]);)
                 pairs++;
             }
-            LGELU__FN(forward_sorted)(a, r, far, &g);
+            LGELU__FN(forward_sorted)(a, r, far, &g, 2);
         }
         v_each(v_store(y + i + u * v_lanes, a[u]);)
     }
