@@ -3989,6 +3989,10 @@ LGELU__INLINE lgelu__gate lgelu__prepare(float lambda, float left, float right)
     g.scale = lgelu__float((2 * (lgelu__bits(lambda) >> 23) - 127) << 23);
     return g;
 }
+LGELU__INLINE lgelu__gate lgelu__prepare_forward(float lambda)                /* f(left) = -2^-150 */
+{
+    return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);
+}
 LGELU__INLINE void lgelu__prepare_tail(lgelu__gate *g, double c)
 {
     const double l = (double)g->lambda;
@@ -4621,7 +4625,7 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
               exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
      x²φ      φ on the same intervals with the d of f'; beyond, from the same exponential, in units of 1/4^⌊log2 λ⌋.
    A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond that are
-   not the ReLU are packed and done later, in fours of vectors; it depends on no neighbour which they are, a branch only skips what no
+   not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only skips what no
    lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/coefficients.py. */
 #define v_gate    LGELU__FN(v_gate)
 typedef struct { v_t lambda, step, last, left, right, scale, k1, k2, w, c, cl, deep; } v_gate;
@@ -4632,6 +4636,18 @@ LGELU__WORD v_gate LGELU__FN(same)(const lgelu__gate *p)
     g.lambda = v_set(p->lambda); g.step = v_set(p->step); g.last = v_set(p->last); g.left = v_set(p->left);
     g.right = v_set(p->right);   g.scale = v_set(p->scale); g.k1 = v_set(p->k1);   g.k2 = v_set(p->k2);
     g.w = v_set(p->w);           g.c = v_set(p->c);       g.cl = v_set(p->cl);     g.deep = v_set(p->deep);
+    return g;
+}
+/* one gate to a lane */
+LGELU__WORD v_gate LGELU__FN(various)(const lgelu__gate *p)
+{
+    v_gate g;
+    float t[v_lanes];
+    int j;
+#define v_field(f) for (j = 0; j < v_lanes; j++) t[j] = p[j].f; g.f = v_load(t);
+    v_field(lambda) v_field(step) v_field(last) v_field(left) v_field(right) v_field(scale)
+    v_field(k1) v_field(k2) v_field(w) v_field(c) v_field(cl) v_field(deep)
+#undef v_field
     return g;
 }
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
@@ -4880,7 +4896,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
             for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
         return;
     }
-    g = lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);        /* f(left) = -2^-150 */
+    g = lgelu__prepare_forward(lambda);
     if (y != x && n >= LGELU__STREAM) {                   /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
         float t[128];
         size_t j;
@@ -4953,7 +4969,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_many(faint[u] = n_gt(faintest, v_bits(t[u]));)
     v_many(s[u] = v_mul(s[u], g->scale);)
     v_many(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_many(s[u] = v_float(n_add(v_bits(s[u]), n_add(n[u], n_select(faint[u], n_set(100 << 23), n_set(-20 * (1 << 23)))))); )
+    v_many(s[u] = v_float(n_add(v_bits(s[u]), n_add(n[u], n_select(faint[u], n_set(100 << 23), n_set(-20 * (1 << 23))))));)
     v_many(s[u] = v_mul(dy[u], s[u]);)
     v_many(small[u] = v_select(faint[u], s[u], zero);)
     v_many(s[u] = v_select(faint[u], zero, s[u]);)
@@ -5167,7 +5183,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
 }
 
 /* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 256 rows at a time
-   are turned into such, and back: to[c][r] = from[r][c] */
+   are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector or whose λ is extreme */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows, size_t columns)
 {
     size_t r, c, q;
@@ -5182,10 +5198,39 @@ static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float 
     for (; r < rows; r++) for (c = 0; c < columns; c++) to[c * to_row + r] = from[r * from_row + c];
 }
 
+/* v_lanes channels, a λ to each lane; packed lanes would have to take theirs along, so none are */
+static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__gate *gate, size_t rows, size_t row)
+{
+    const v_gate g = LGELU__FN(various)(gate);
+    v_gate all = g;
+    size_t i, k;
+    for (i = 0; i < rows; i += 2) {
+        const size_t at[2] = { i * row, (i + 1 < rows ? i + 1 : i) * row };
+        v_t a[2], r[2], z[2];
+        m_t far[2], near[2];
+        v_each(a[u] = v_load(x + at[u]);)
+        if (!LGELU__FN(forward_sort)(a, r, far, near, &g, 2)) LGELU__FN(middle)(a, &g, 2);
+        else {
+            v_each(z[u] = v_select(near[u], a[u], g.last);)
+            LGELU__FN(forward_sorted)(a, r, far, &g, 2);
+            if (m_some(near[0], near[1]) && !(gate->c > 0)) {
+                for (k = 0; k < v_lanes; k++) lgelu__prepare_tail(gate + k, 0.39894228040143267794 / (double)gate[k].lambda);
+                all = LGELU__FN(various)(gate);
+            }
+            v_each(if (m_any(near[u])) {
+                LGELU__FN(beyond)(z + u, &all, 1);
+                a[u] = v_select(near[u], z[u], a[u]);
+            })
+        }
+        v_each(v_store(y + at[u], a[u]);)
+    }
+}
+
 static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, const float *lambda,
                                                       size_t outer, size_t channels, size_t inner)
 {
-    size_t c, o, j, m, rows;
+    size_t c, o, j, k, m, rows, at, ordinary;
+    lgelu__gate gate[16];
     float t[16][256];
     if (inner != 1) {
         for (c = 0; c < channels; c++)
@@ -5193,14 +5238,20 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
                 LGELU__FN(forward)(y + (o * channels + c) * inner, x + (o * channels + c) * inner, lambda[c], inner);
         return;
     }
-    for (c = 0; c < channels; c += 16)
+    for (c = 0; c < channels; c += 16) {
+        m = channels - c < 16 ? channels - c : 16;
+        for (ordinary = 0; ordinary < m && lgelu__ordinary(lambda[c + ordinary]); ordinary++)
+            gate[ordinary] = lgelu__prepare_forward(lambda[c + ordinary]);
         for (o = 0; o < outer; o += 256) {
-            m = channels - c < 16 ? channels - c : 16;
             rows = outer - o < 256 ? outer - o : 256;
-            LGELU__FN(turn)(t[0], 256, x + o * channels + c, channels, rows, m);
-            for (j = 0; j < m; j++) LGELU__FN(forward)(t[j], t[j], lambda[c + j], rows);
-            LGELU__FN(turn)(y + o * channels + c, channels, t[0], 256, m, rows);
+            at = o * channels + c;
+            for (j = 0; j + v_lanes <= ordinary; j += v_lanes) LGELU__FN(forward_lanes)(y + at + j, x + at + j, gate + j, rows, channels);
+            if (j == m) continue;
+            LGELU__FN(turn)(t[j], 256, x + at + j, channels, rows, m - j);
+            for (k = j; k < m; k++) LGELU__FN(forward)(t[k], t[k], lambda[c + k], rows);
+            LGELU__FN(turn)(y + at + j, channels, t[j], 256, m - j, rows);
         }
+    }
 }
 
 static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambda, const float *dy, const float *x,
