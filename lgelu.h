@@ -3970,10 +3970,13 @@ enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
 /* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
 
+/* where gcc 12 makes vectors of doubles at -O3, (double)(float)x becomes x */
+LGELU__INLINE float lgelu__rounded(double x) { volatile float f = (float)x; return f; }
+
 /* c(1 + cl) = x */
 LGELU__INLINE float lgelu__split(double x, float *cl)
 {
-    float c = (float)x;
+    const float c = lgelu__rounded(x);
     *cl = (float)((x - (double)c) / x);
     return c;
 }
@@ -3996,7 +3999,7 @@ LGELU__INLINE lgelu__gate lgelu__prepare_forward(float lambda)                /*
 LGELU__INLINE void lgelu__prepare_tail(lgelu__gate *g, double c)
 {
     const double l = (double)g->lambda;
-    g->k1 = (float)(-0.72134752044448170368 * (l * l));
+    g->k1 = lgelu__rounded(-0.72134752044448170368 * (l * l));
     g->k2 = (float)fma(-0.72134752044448170368, l * l, -(double)g->k1);
     g->w = (float)(1 / (l * l));
     g->c = lgelu__split(c, &g->cl);
