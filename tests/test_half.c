@@ -311,7 +311,7 @@ static void flushing(const char *isa) { (void)isa; }
 
 int main(void)
 {
-    const uint64_t recorded[2] = { 0xeb091b3c94080ffcu, 0xd2b5d0cf2de5eed8u };      /* of the conversions; of gates and coins, which hang on the f32 kernels */
+    const uint64_t recorded[2] = { 0xeb091b3c94080ffcu, 0x6ce461e0216d4058u };      /* of the conversions; of gates and coins, which hang on the f32 kernels */
     int best = lgelu_isa_limit(LGELU_AVX512), isa, i;
     for (i = 0; i < ALL; i++) every[i] = (uint16_t)i;
     for (isa = 0; isa <= best; isa++) {

@@ -320,7 +320,7 @@ static void channels(const char *isa)
 
 int main(void)
 {
-    const uint64_t recorded = 0xf6e81ef8b086abc0;
+    const uint64_t recorded = 0xa9c2435312d3155c;
     const char *cap = getenv("LGELU_ISA");
     int isa, most = LGELU_AVX512;
     for (isa = 0; cap && isa <= LGELU_AVX512; isa++) if (!strcmp(cap, lgelu_isa_name(isa))) most = isa;
