@@ -4655,7 +4655,7 @@ LGELU__WORD v_gate LGELU__FN(various)(const lgelu__gate *p)
     return g;
 }
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
-   that waits for it finds the other's in the meantime. u is 0, then 1. */
+   that waits for it finds the other's in the meantime. u is 0, then 1; in v_many 0 to w - 1. */
 #define v_each(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
 #define v_many(...) { int u; LGELU__UNROLL for (u = 0; u < w; u++) { __VA_ARGS__ } }
 
