@@ -4006,6 +4006,10 @@ LGELU__INLINE void lgelu__prepare_tail(lgelu__gate *g, double c)
     g->c = lgelu__split(c, &g->cl);
     g->deep = (float)(12582912 + 4 - (int)(lgelu__bits(g->c) >> 23));
 }
+LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__gate *g)
+{
+    if (!(g->c > 0)) lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
+}
 
 /* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing mode enters */
 static float lgelu__narrow(double x)
@@ -4841,7 +4845,7 @@ static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu
             LGELU__FN(forward_sorted)(&a, &r, &far, &g, 1);
             if (m_any(near)) {
                 v_gate all;
-                if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
+                lgelu__prepare_forward_tail(gate);
                 all = LGELU__FN(same)(gate);
                 LGELU__FN(beyond)(&z, &all, 1);
                 a = v_select(near, z, a);
@@ -4874,7 +4878,7 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     }
     if (i < n) LGELU__FN(forward_few)(y + i, x + i, gate, n - i);
     if (!count) return;
-    if (!(gate->c > 0)) lgelu__prepare_tail(gate, 0.39894228040143267794 / (double)gate->lambda);
+    lgelu__prepare_forward_tail(gate);
     g = LGELU__FN(same)(gate);
     for (j = 0; j < count; j += LGELU__FN(side) * v_lanes)
         if (j + (LGELU__FN(side) - 1) * v_lanes < count) LGELU__FN(later_some)(todo.x + j, &g, count - j, LGELU__FN(side));
@@ -5218,7 +5222,7 @@ static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lge
             v_each(z[u] = v_select(near[u], a[u], g.last);)
             LGELU__FN(forward_sorted)(a, r, far, &g, 2);
             if (m_some(near[0], near[1]) && !(gate->c > 0)) {
-                for (k = 0; k < v_lanes; k++) lgelu__prepare_tail(gate + k, 0.39894228040143267794 / (double)gate[k].lambda);
+                for (k = 0; k < v_lanes; k++) lgelu__prepare_forward_tail(gate + k);
                 all = LGELU__FN(various)(gate);
             }
             v_each(if (m_any(near[u])) {
@@ -5864,31 +5868,33 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
     lgelu__sliver t;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
         size_t b_panel, row = i0, rows;
-        t.k = job->k - k0 < p->depth ? job->k - k0 : p->depth;
+        t.k = lgelu__least(job->k - k0, p->depth);
         b_panel = (t.k + 1) * 2 * v_lanes;
         if (packed_from < panels)             /* a last, narrow panel is copied in any case */
             LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
         for (s = 0; s < slivers; s++, row += rows) {
+            const size_t in = s % LGELU__GROUP;                       /* its place among those copied together */
             rows = each + (s < more);
             t.a = t.next = a_pack; t.a_row = job->a.row; t.a_col = job->a.col; t.next_row = t.next_step = 0;
             if (!p->pack_a) t.a = job->a.x + row * t.a_row + k0 * t.a_col;
             else if (p->across) {
                 lgelu_matrix turned = job->a;
                 turned.row = t.a_col; turned.col = t.a_row = 1; t.a_col = 16;
-                t.a = a_pack + s % LGELU__GROUP * t.k * 16;
-                if (s % LGELU__GROUP == 0) for (i = 0; i < t.k; i += 16) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
+                t.a = a_pack + in * t.k * 16;
+                if (!in) for (i = 0; i < t.k; i += 16) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
                     high = each + (q < more);
-                    LGELU__FN(copy)(a_pack + ((q - s) * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, t.k - i < 16 ? t.k - i : 16, at, high);
+                    LGELU__FN(copy)(a_pack + ((q - s) * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, lgelu__least(t.k - i, 16), at, high);
                 }
             } else {
                 t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
                 LGELU__FN(copy)(a_pack, t.a_row, 2 * v_lanes, &job->a, row, rows, k0, t.k);
             }
-            if (t.k > 128 && !job->a.read && job->a.col == 1 && s + 1 < slivers) {             /* ask for the next sliver's rows */
+            if (t.k <= 128) {}                /* too short for asking to pay */
+            else if (!job->a.read && job->a.col == 1 && s + 1 < slivers) {                     /* ask for the next sliver's rows */
                 t.next = job->a.x + (row + rows) * job->a.row + k0;
                 t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
-            } else if (t.k > 128 && p->across && s / LGELU__GROUP < (slivers - 1) / LGELU__GROUP) {   /* for the next group: two lines and half of the rows each */
-                t.next = job->a.x + at + s % LGELU__GROUP % (LGELU__GROUP / 2) * 32 + (k0 + s % LGELU__GROUP / (LGELU__GROUP / 2) * (t.k / 2)) * job->a.col;
+            } else if (p->across && s - in + LGELU__GROUP < slivers) {                         /* for the next group: two lines and half of the rows each */
+                t.next = job->a.x + at + in % (LGELU__GROUP / 2) * 32 + (k0 + in / (LGELU__GROUP / 2) * (t.k / 2)) * job->a.col;
                 t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
             }
             for (q = 0; q < panels; q += t.run) {
