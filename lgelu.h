@@ -479,6 +479,8 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #else
 #define LGELU__FETCH(p) ((void)(p))
 #endif
+/* in a pass over long arrays: 8 KiB ahead, over the end of a page, where a processor's own prefetch stops, and of the array, where it does no harm */
+#define LGELU__AHEAD(p, i) if ((i) % 16 == 0) LGELU__FETCH((const void *)((uintptr_t)((p) + (i)) + 8192))
 
 #if defined(__GNUC__) && defined(__x86_64__) /* a moment's rest for a thread that waits */
 #define LGELU__REST() __builtin_ia32_pause()
@@ -4864,7 +4866,8 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     m_t far[2], near[2];
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
-        v_each(a[u] = v_load(x + i + u * v_lanes);)
+        v_each(LGELU__AHEAD(x, i + u * v_lanes);
+               a[u] = v_load(x + i + u * v_lanes);)
         if (!LGELU__FN(forward_sort)(a, r, far, near, &g, 2)) LGELU__FN(middle)(a, &g, 2);
         else {
             if (m_some(near[0], near[1])) {
@@ -4905,22 +4908,27 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
         return;
     }
     g = lgelu__prepare_forward(lambda);
-    if (y != x && n >= LGELU__STREAM) {                   /* memory sets the pace: y goes past the caches, x is asked for ahead of time */
-        float t[128];
-        size_t j;
-        for (i = 0; i < n; i += m) {
-            m = (64 - ((uintptr_t)(y + i) & 63)) / 4 % 16;
-            if (!m) m = 128;
-            if (m > n - i) m = n - i;
-            for (j = i + 4096; j < n && j < i + 4096 + m; j += 16) LGELU__FETCH(x + j);
-            LGELU__FN(forward_block)(t, x + i, &g, m);
-            if (m == 128) for (j = 0; j < 128; j += v_lanes) v_stream(y + i + j, v_load(t + j));
-            else memcpy(y + i, t, m * sizeof *t);
-        }
+    i = 0;
+    if (y != x && n >= LGELU__STREAM) {      /* memory sets the pace: lines of four pages in turn, asked for four pages ahead; y goes past the caches */
+        float room[128 + 16], *t = room + (64 - ((uintptr_t)room & 63)) / 4;
+        size_t o, j, q, v;
+        i = (64 - ((uintptr_t)y & 63)) / 4 % 16;
+        LGELU__FN(forward_few)(y, x, &g, i);
+        for (; n - i >= 8192; i += 4096)
+            for (o = i; o < i + 1024; o += 32) {
+                for (j = 0; j < 32; j += 16)
+                    LGELU__UNROLL for (q = 0; q < 4; q++) {
+                        LGELU__FETCH(x + o + q * 1024 + j + 4096);
+                        LGELU__UNROLL for (v = 0; v < 16; v += v_lanes) v_store(t + q * 32 + j + v, v_load(x + o + q * 1024 + j + v));
+                    }
+                LGELU__FN(forward_block)(t, t, &g, 128);
+                for (j = 0; j < 32; j += 16)
+                    LGELU__UNROLL for (q = 0; q < 4; q++)
+                        LGELU__UNROLL for (v = 0; v < 16; v += v_lanes) v_stream(y + o + q * 1024 + j + v, v_load(t + q * 32 + j + v));
+            }
         v_fence();
-        return;
     }
-    for (i = 0; i < n; i += m) {
+    for (; i < n; i += m) {
         m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
         if (m > 4 * v_lanes) LGELU__FN(forward_block)(y + i, x + i, &g, m);
         else LGELU__FN(forward_few)(y + i, x + i, &g, m);
@@ -5113,7 +5121,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     LGELU__FN(later_slope) todo;
     float part[16] = { 0 }, small[16] = { 0 };
     v_t sum[share + 1], a[2], b[2];
-    size_t i, j, count = 0, pairs = 0;
+    size_t i, j, q, count = 0, pairs = 0;
     int rare = 0;
     for (j = 0; j < share; j++) sum[j] = v_set(0);
     for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
@@ -5125,10 +5133,11 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
         b[0] = whole ? v_load(dy + i) : v_load_n(dy + i, rest);
         a[1] = whole ? v_load(x + i + v_lanes) : more ? v_load_n(x + i + v_lanes, more) : v_set(0);
         b[1] = whole ? v_load(dy + i + v_lanes) : more ? v_load_n(dy + i + v_lanes, more) : v_set(0);
+        v_each(LGELU__AHEAD(x, i + u * v_lanes);
+               LGELU__AHEAD(dy, i + u * v_lanes);)
         rare |= LGELU__FN(slope_pair)(d, p, s, to, &todo, &count, &pairs, i, b, a, &g);
         v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]);)
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
-            size_t q;
             for (q = 0; q < share; q++) {
                 v_store(part + q * v_lanes, sum[q]);
                 sum[q] = v_set(0);
@@ -5164,7 +5173,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
 {
     lgelu__gate g;
     double total[16] = { 0 }, unit;
-    size_t i;
+    size_t i, j;
     if (!lgelu__ordinary(lambda)) {
         double sum = 0;
         if (lambda > FLT_MAX)
@@ -5183,7 +5192,19 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     }
     g = lgelu__prepare(lambda, -16.5f, 16.5f);
     unit = 0.39894228040143267794 / (double)g.scale;
-    for (i = 0; i < n; i += 2048)
+    i = 0;
+    if (dx && dx != dy && dx != x && n >= LGELU__STREAM) {                    /* dx goes past the caches */
+        const size_t head = (64 - ((uintptr_t)dx & 63)) / 4 % 16, end = 2048 - (16 - head) % 16;
+        float room[2048 + 16], *t = room + (((uintptr_t)dx - (uintptr_t)room) & 63) / 4;         /* where a line begins in both alike */
+        for (; n - i >= 2048; i += 2048) {
+            LGELU__FN(backward_block)(t, total, dy + i, x + i, &g, unit, 2048);
+            memcpy(dx + i, t, head * sizeof *t);
+            for (j = head; j < end; j += v_lanes) v_stream(dx + i + j, v_load(t + j));
+            memcpy(dx + i + end, t + end, (2048 - end) * sizeof *t);
+        }
+        v_fence();
+    }
+    for (; i < n; i += 2048)
         LGELU__FN(backward_block)(dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
     LGELU__UNROLL for (i = 0; i < 8; i++) total[i] += total[i + 8];
     LGELU__UNROLL for (i = 0; i < 4; i++) total[i] += total[i + 4];
@@ -5577,6 +5598,10 @@ static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square,
     size_t i;
     for (i = 0; i < n; i += v_lanes) {
         v_t a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, scale);
+        LGELU__AHEAD(w, i);
+        LGELU__AHEAD(mean, i);
+        LGELU__AHEAD(square, i);
+        LGELU__AHEAD(g, i);
         a = v_fnma(k1, v_fnma(q, scale, a), a);
         b = v_fma(v_mul(k2, d), d, v_mul(beta2, b));
         v_store_n(mean + i, a, n - i);
@@ -5602,7 +5627,10 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
 {
     double sum[16] = { 0 };
     size_t i, j;
-    for (i = 0; i + 16 <= n; i += 16) for (j = 0; j < 16; j++) sum[j] += (double)x[i + j] * (double)x[i + j];
+    for (i = 0; i + 16 <= n; i += 16) {
+        LGELU__AHEAD(x, i);
+        for (j = 0; j < 16; j++) sum[j] += (double)x[i + j] * (double)x[i + j];
+    }
     for (j = 0; i < n; i++, j++) sum[j] += (double)x[i] * (double)x[i];
     for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) sum[i] += sum[i + j];
     return sum[0];
