@@ -479,8 +479,9 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #else
 #define LGELU__FETCH(p) ((void)(p))
 #endif
-/* in a pass over long arrays: 8 KiB ahead, over the end of a page, where a processor's own prefetch stops, and of the array, where it does no harm */
-#define LGELU__AHEAD(p, i) if ((i) % 16 == 0) LGELU__FETCH((const void *)((uintptr_t)((p) + (i)) + 8192))
+/* in a pass over long arrays, for what is read and what is written: 8 KiB ahead, over the end of a page, where a processor's own prefetch
+   stops, and of the array, where it does no harm */
+#define LGELU__AHEAD(p, i) do { if ((i) % 16 == 0) LGELU__FETCH((const void *)((uintptr_t)((p) + (i)) + 8192)); } while (0)
 
 #if defined(__GNUC__) && defined(__x86_64__) /* a moment's rest for a thread that waits */
 #define LGELU__REST() __builtin_ia32_pause()
@@ -5640,7 +5641,12 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
 static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *b, size_t n)
 {
     size_t i;
-    for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_add(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
+    for (i = 0; i < n; i += v_lanes) {
+        LGELU__AHEAD(a, i);
+        LGELU__AHEAD(b, i);
+        LGELU__AHEAD(y, i);
+        v_store_n(y + i, v_add(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
+    }
 }
 static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale, size_t n)
 {
@@ -5734,6 +5740,8 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
         for (i = 0; i < 16; i += v_lanes) a[v_part(i)] = v_set(0);
         for (i = 0; i < n; i += v_lanes) {
             v_t d = v_sub(v_load_n(x + i, n - i), mean);
+            if (pass) LGELU__AHEAD(y, i);
+            else LGELU__AHEAD(x, i);
             a[v_part(i)] = pass ? (d = LGELU__FN(head)(d, n - i), v_fma(d, d, a[v_part(i)])) : v_add(a[v_part(i)], d);
         }
         stat[pass] = LGELU__FN(fold)(a) / (float)n;
@@ -5754,6 +5762,9 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     for (i = 0; i < 16; i += v_lanes) a[0][v_part(i)] = a[1][v_part(i)] = v_set(0);
     for (i = 0; i < n; i += v_lanes) {
         v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
+        LGELU__AHEAD(dy, i);
+        LGELU__AHEAD(x, i);
+        if (dx) LGELU__AHEAD(dx, i);
         v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
         v_store_n(dgain + n + i, v_add(d, v_load_n(dgain + n + i, n - i)), n - i);
         a[0][v_part(i)] = v_add(a[0][v_part(i)], g);
@@ -5999,7 +6010,7 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, si
             sum[i] = job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0);
         for (l = 0; l < k; l += 4, a += 4 * a_col) {
             depth = k - l < 4 ? k - l : 4;
-            if (m > 2 && l % 16 == 0 && end - j > 2 * v_lanes) for (i = 0; i < v_lanes; i++) LGELU__FETCH(b + (v_lanes + i) * b_col + l);      /* of the next columns */
+            LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__FETCH(b + v_lanes * b_col + l * v_lanes + i * 4);    /* as much of the next columns */
             if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
             else {                                                    /* an edge: zeros, which fma leaves the sums as they are */
                 for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
@@ -6198,6 +6209,9 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
     for (; rows; rows--, y += n, a += n, b = b ? b + n : b)
         for (j = 0; j < n; j += v_lanes) {
             v_t v = LGELU__FN(term)(a, ka, ca, j, n);
+            LGELU__AHEAD(a, j);
+            LGELU__AHEAD(y, j);
+            if (b) LGELU__AHEAD(b, j);
             if (b) v = v_add(v, LGELU__FN(term)(b, kb, cb, j, n));
             v_store_n(y + j, v, n - j);
         }
