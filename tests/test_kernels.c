@@ -272,6 +272,36 @@ static void sums(const char *isa)
     check(fabs(got - want) < 2e-8 * size, name, "%.17g, want %.17g", got, want);
 }
 
+/* arrays that fit in no cache are read and written in another order: the bits, the neighbours and the sum stay as they are */
+static void long_arrays(const char *isa)
+{
+    const size_t n = (size_t)LGELU__STREAM + 12345, room = n + 32;
+    float *a = (float *)malloc(4 * room * sizeof *a), *in, *slope, *out, *want;
+    char name[64];
+    size_t i, m, place;
+    snprintf(name, sizeof name, "arrays beyond the caches, %s", isa);
+    if (!a) { check_skip(name, "no memory"); return; }
+    in = a + 3; slope = a + room; out = a + 2 * room; want = a + 3 * room;
+    for (i = 0; i < n; i++) {
+        uint32_t u = (uint32_t)i * 2654435761u;
+        in[i] = ldexpf((float)(int32_t)u, i % 8 ? -30 : -27);
+        slope[i] = (float)((int)(u >> 3 & 255) - 127);
+    }
+    for (i = 0; i < n; i += m) lgelu_forward(want + i, in + i, 1.7f, m = n - i < 4099 ? n - i : 4099);
+    for (place = 0; place < 18; place += 17) {
+        double sum, in_place;
+        float *to = out + place;
+        to[n] = 12345;
+        if (place) to[-1] = 54321;
+        lgelu_forward(to, in, 1.7f, n);
+        check(!memcmp(to, want, n * sizeof *want) && to[n] == 12345 && (!place || to[-1] == 54321), name, "forward, %d floats on", (int)place);
+        sum = lgelu_backward(to, slope, in, 1.7f, n);
+        in_place = to[n] == 12345 && (!place || to[-1] == 54321) ? lgelu_backward(slope, slope, in, 1.7f, n) : sum + 1;
+        check(!memcmp(to, slope, n * sizeof *slope) && !(sum < in_place) && !(sum > in_place), name, "backward, %d floats on: dλ %.17g and %.17g", (int)place, sum, in_place);
+    }
+    free(a);
+}
+
 static void channels(const char *isa)
 {
     static const size_t shape[][3] = { { 1, 1, 1 }, { 5, 3, 1 }, { 37, 19, 1 }, { 3, 70, 1 }, { 4, 5, 7 }, { 2, 3, 50 }, { 1, 2, 300 }, { 300, 4, 1 }, { 2, 130, 1 } };
@@ -337,6 +367,7 @@ int main(void)
         edges(lgelu_isa_name(isa));
         sums(lgelu_isa_name(isa));
         channels(lgelu_isa_name(isa));
+        long_arrays(lgelu_isa_name(isa));
     }
     return check_end();
 }
