@@ -4867,8 +4867,8 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     m_t far[2], near[2];
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
-        v_each(LGELU__AHEAD(x, i + u * v_lanes);
-               a[u] = v_load(x + i + u * v_lanes);)
+        if (n > 1024) v_each(LGELU__AHEAD(x, i + u * v_lanes);)
+        v_each(a[u] = v_load(x + i + u * v_lanes);)
         if (!LGELU__FN(forward_sort)(a, r, far, near, &g, 2)) LGELU__FN(middle)(a, &g, 2);
         else {
             if (m_some(near[0], near[1])) {
