@@ -4637,7 +4637,8 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
      x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond, from the same exponential, in units of 1/4^⌊log2 λ⌋.
    A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond that are
    not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only skips what no
-   lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/coefficients.py. */
+   lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/coefficients.py.
+   Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of the largest go past the caches. */
 #define v_gate    LGELU__FN(v_gate)
 typedef struct { v_t lambda, step, last, left, right, scale, k1, k2, w, c, cl, deep; } v_gate;
 
@@ -4893,6 +4894,30 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     }
 }
 
+/* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four pages, so that its parts answer side by side;
+   x is asked for four pages ahead, y goes past the caches. Returns how many are done */
+static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lgelu__gate *gate, size_t n)
+{
+    enum { line = 16, page = 1024 };
+    float room[128 + line], *t = room + (64 - ((uintptr_t)room & 63)) / 4;
+    size_t i = (64 - ((uintptr_t)y & 63)) / 4 % line, at, o, j, q, v;
+    LGELU__FN(forward_few)(y, x, gate, i);
+    for (; n - i >= 8 * page; i += 4 * page)
+        for (at = i; at < i + page; at += 2 * line) {
+            for (j = o = 0; o < 2 * line; o += line)
+                LGELU__UNROLL for (q = 0; q < 4; q++, j += line) {
+                    LGELU__FETCH(x + at + (q + 4) * page + o);
+                    LGELU__UNROLL for (v = 0; v < line; v += v_lanes) v_store(t + j + v, v_load(x + at + q * page + o + v));
+                }
+            LGELU__FN(forward_block)(t, t, gate, 128);
+            for (j = o = 0; o < 2 * line; o += line)
+                LGELU__UNROLL for (q = 0; q < 4; q++, j += line)
+                    LGELU__UNROLL for (v = 0; v < line; v += v_lanes) v_stream(y + at + q * page + o + v, v_load(t + j + v));
+        }
+    v_fence();
+    return i;
+}
+
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
 {
     lgelu__gate g;
@@ -4909,26 +4934,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
         return;
     }
     g = lgelu__prepare_forward(lambda);
-    i = 0;
-    if (y != x && n >= LGELU__STREAM) {      /* memory sets the pace: lines of four pages in turn, asked for four pages ahead; y goes past the caches */
-        float room[128 + 16], *t = room + (64 - ((uintptr_t)room & 63)) / 4;
-        size_t o, j, q, v;
-        i = (64 - ((uintptr_t)y & 63)) / 4 % 16;
-        LGELU__FN(forward_few)(y, x, &g, i);
-        for (; n - i >= 8192; i += 4096)
-            for (o = i; o < i + 1024; o += 32) {
-                for (j = 0; j < 32; j += 16)
-                    LGELU__UNROLL for (q = 0; q < 4; q++) {
-                        LGELU__FETCH(x + o + q * 1024 + j + 4096);
-                        LGELU__UNROLL for (v = 0; v < 16; v += v_lanes) v_store(t + q * 32 + j + v, v_load(x + o + q * 1024 + j + v));
-                    }
-                LGELU__FN(forward_block)(t, t, &g, 128);
-                for (j = 0; j < 32; j += 16)
-                    LGELU__UNROLL for (q = 0; q < 4; q++)
-                        LGELU__UNROLL for (v = 0; v < 16; v += v_lanes) v_stream(y + o + q * 1024 + j + v, v_load(t + q * 32 + j + v));
-            }
-        v_fence();
-    }
+    i = y != x && n >= LGELU__STREAM ? LGELU__FN(forward_past)(y, x, &g, n) : 0;
     for (; i < n; i += m) {
         m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
         if (m > 4 * v_lanes) LGELU__FN(forward_block)(y + i, x + i, &g, m);
@@ -5356,6 +5362,7 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
         v_t a[2], c[2], t[2], f[2], e[2];
         m_t out[2];
         int any;
+        v_each(LGELU__AHEAD(x, i + u * v_lanes);)
         a[0] = v_load_n(x + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
         v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)), n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
@@ -5428,6 +5435,8 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
         v_t a[2], b[2], w[2], d[2], q[2];
         i_t j[2];
         m_t out[2];
+        v_each(LGELU__AHEAD(x, i + u * v_lanes);
+               LGELU__AHEAD(dy, i + u * v_lanes);)
         a[0] = v_load_n(x + i, rest);
         b[0] = v_load_n(dy + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
