@@ -474,10 +474,12 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TWICE
 #endif
 
-#ifdef __GNUC__                              /* into the second-level cache */
+#ifdef __GNUC__                              /* into the second-level cache; into the first */
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
+#define LGELU__NEAR(p)  __builtin_prefetch(p, 0, 3)
 #else
 #define LGELU__FETCH(p) ((void)(p))
+#define LGELU__NEAR(p)  ((void)(p))
 #endif
 /* in a pass over long arrays, for what is read and what is written: 8 KiB ahead, over the end of a page, where a processor's own prefetch
    stops, and of the array, where it does no harm */
@@ -6019,7 +6021,7 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, si
             sum[i] = job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0);
         for (l = 0; l < k; l += 4, a += 4 * a_col) {
             depth = k - l < 4 ? k - l : 4;
-            LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__FETCH(b + v_lanes * b_col + l * v_lanes + i * 4);    /* as much of the next columns */
+            LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(b + v_lanes * b_col + l * v_lanes + i * 4);    /* as much of the next columns */
             if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
             else {                                                    /* an edge: zeros, which fma leaves the sums as they are */
                 for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
