@@ -481,9 +481,11 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__FETCH(p) ((void)(p))
 #define LGELU__NEAR(p)  ((void)(p))
 #endif
-/* in a pass over long arrays, for what is read and what is written: 8 KiB ahead, over the end of a page, where a processor's own prefetch
-   stops, and of the array, where it does no harm */
-#define LGELU__AHEAD(p, i) do { if ((i) % 16 == 0) LGELU__FETCH((const void *)((uintptr_t)((p) + (i)) + 8192)); } while (0)
+/* where p[n] would be, the array may end before it: to ask for it does no harm */
+#define LGELU__PAST(p, n) ((const void *)((uintptr_t)(p) + (n) * sizeof(float)))
+/* in a pass over long arrays, for what is read and what is written: 8 KiB ahead, over the end of a page, where a processor's own
+   prefetch stops */
+#define LGELU__AHEAD(p, i) do { if ((i) % 16 == 0) LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); } while (0)
 
 #if defined(__GNUC__) && defined(__x86_64__) /* a moment's rest for a thread that waits */
 #define LGELU__REST() __builtin_ia32_pause()
@@ -3972,6 +3974,8 @@ typedef struct {
 } lgelu__gate;
 
 enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
+/* the floats from an address to where the next line of memory begins */
+static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
 /* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
@@ -4901,8 +4905,8 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
 static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lgelu__gate *gate, size_t n)
 {
     enum { line = 16, page = 1024 };
-    float room[128 + line], *t = room + (64 - ((uintptr_t)room & 63)) / 4;
-    size_t i = (64 - ((uintptr_t)y & 63)) / 4 % line, at, o, j, q, v;
+    float room[128 + line], *t = room + lgelu__to_line((uintptr_t)room);
+    size_t i = lgelu__to_line((uintptr_t)y), at, o, j, q, v;
     LGELU__FN(forward_few)(y, x, gate, i);
     for (; n - i >= 8 * page; i += 4 * page)
         for (at = i; at < i + page; at += 2 * line) {
@@ -5130,7 +5134,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     LGELU__FN(later_slope) todo;
     float part[16] = { 0 }, small[16] = { 0 };
     v_t sum[share + 1], a[2], b[2];
-    size_t i, j, q, count = 0, pairs = 0;
+    size_t i, j, count = 0, pairs = 0;
     int rare = 0;
     for (j = 0; j < share; j++) sum[j] = v_set(0);
     for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
@@ -5147,6 +5151,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
         rare |= LGELU__FN(slope_pair)(d, p, s, to, &todo, &count, &pairs, i, b, a, &g);
         v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]);)
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
+            size_t q;
             for (q = 0; q < share; q++) {
                 v_store(part + q * v_lanes, sum[q]);
                 sum[q] = v_set(0);
@@ -5203,8 +5208,8 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     unit = 0.39894228040143267794 / (double)g.scale;
     i = 0;
     if (dx && dx != dy && dx != x && n >= LGELU__STREAM) {                    /* dx goes past the caches */
-        const size_t head = (64 - ((uintptr_t)dx & 63)) / 4 % 16, end = 2048 - (16 - head) % 16;
-        float room[2048 + 16], *t = room + (((uintptr_t)dx - (uintptr_t)room) & 63) / 4;         /* where a line begins in both alike */
+        const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
+        float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;                         /* lines begin in both alike */
         for (; n - i >= 2048; i += 2048) {
             LGELU__FN(backward_block)(t, total, dy + i, x + i, &g, unit, 2048);
             memcpy(dx + i, t, head * sizeof *t);
@@ -5751,8 +5756,7 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
         for (i = 0; i < 16; i += v_lanes) a[v_part(i)] = v_set(0);
         for (i = 0; i < n; i += v_lanes) {
             v_t d = v_sub(v_load_n(x + i, n - i), mean);
-            if (pass) LGELU__AHEAD(y, i);
-            else LGELU__AHEAD(x, i);
+            LGELU__AHEAD(pass ? y : x, i);
             a[v_part(i)] = pass ? (d = LGELU__FN(head)(d, n - i), v_fma(d, d, a[v_part(i)])) : v_add(a[v_part(i)], d);
         }
         stat[pass] = LGELU__FN(fold)(a) / (float)n;
@@ -6021,7 +6025,7 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, si
             sum[i] = job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0);
         for (l = 0; l < k; l += 4, a += 4 * a_col) {
             depth = k - l < 4 ? k - l : 4;
-            LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(b + v_lanes * b_col + l * v_lanes + i * 4);    /* as much of the next columns */
+            LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));    /* as much of the next columns */
             if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
             else {                                                    /* an edge: zeros, which fma leaves the sums as they are */
                 for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
@@ -6222,8 +6226,10 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const floa
             v_t v = LGELU__FN(term)(a, ka, ca, j, n);
             LGELU__AHEAD(a, j);
             LGELU__AHEAD(y, j);
-            if (b) LGELU__AHEAD(b, j);
-            if (b) v = v_add(v, LGELU__FN(term)(b, kb, cb, j, n));
+            if (b) {
+                LGELU__AHEAD(b, j);
+                v = v_add(v, LGELU__FN(term)(b, kb, cb, j, n));
+            }
             v_store_n(y + j, v, n - j);
         }
 }
