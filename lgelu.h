@@ -692,10 +692,10 @@ typedef struct {                             /* a matrix product in tasks: `rows
     int across, pack_a, pack_b, next;        /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
     unsigned char *work;
 } lgelu__block;
-typedef struct {                             /* a sliver of A past `run` panels of B, k rows each */
-    const float *a, *b, *start, *next;       /* start: of the sums, or NULL; next: what memory is asked for meanwhile */
+typedef struct {                             /* slivers of A past `run` panels of B, k rows each */
+    const float *a, *b, *start, *next, *y;   /* start: of the sums, or NULL; next, y or NULL: what memory is asked for meanwhile */
     float *c;
-    size_t run, k, a_row, a_col, b_row, b_step, start_row, c_row, next_row, next_step;     /* step: from panel to panel */
+    size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row, next_step;     /* step: from panel to panel */
 } lgelu__sliver;
 typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
     const float *x;
@@ -1332,7 +1332,7 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
     p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
     p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
     for (;; ) {
-        size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
+        size_t tasks = m <= p->rows && n <= p->cols ? m && n : lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
         p->room = ((p->cols + 32) * (p->depth + 1) + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32)) * sizeof(float);
         if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
             || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
@@ -4059,14 +4059,13 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #endif
 
 /* The vocabulary, one letter for each type: v_t a vector of v_lanes floats, n_t whole numbers, s_t 16-bit numbers, i_t indices into
-   a table of eight, m_t a mask. v_load_n and v_store_n touch the first n numbers only (n may
-   exceed v_lanes; the rest of a load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127].
-   v_turn reads four numbers of each of v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a
-   tile of the matrix product, v_rows × two vectors, which fills the registers.
+   a table of eight, m_t a mask. v_load_n and v_store_n touch the first n numbers only (n may exceed v_lanes; the rest of a load
+   is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127]. v_turn reads four numbers of each of v_lanes
+   rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a tile of the matrix product, v_rows × two
+   vectors, which fills the registers; v_flat of one four vectors wide, if it is more than 1.
    N is as many whole numbers of 32 bits, which wrap: v_bits and v_float look at the same bits, v_whole converts; n_up and n_down
    shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask one
-   after another (and may write rubbish up to v_lanes behind them), v_unpack puts
-   them back and touches nothing else.
+   after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back and touches nothing else.
    v_signed reads a table of sixteen over signed x (columns 8 to 15: x < 0). A vector of sixteen floats looks all of it up. A shorter one
    knows the half for x < 0 alone: v_fold is -abs(x), where the function is odd about its middle but for a 1, v_base takes this
    1 from the first coefficient for x > 0, and v_turned gives dy the sign that the result then lacks. The bits are the same.
@@ -4161,6 +4160,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #if LGELU__PASS == 3
 #define v_lanes 16
 #define v_rows  14
+#define v_flat  6
 typedef __m512 v_t;
 typedef __mmask16 m_t;
 LGELU__WORD __mmask16 LGELU__FN(first)(size_t n)          { return (__mmask16)((1u << n) - 1u); }
@@ -4276,6 +4276,7 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 #elif LGELU__PASS == 2
 #define v_lanes 8
 #define v_rows  6
+#define v_flat  1
 typedef __m256 v_t;
 typedef __m256 m_t;
 LGELU__WORD __m256i LGELU__FN(first)(size_t n)
@@ -4406,6 +4407,7 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
+#define v_flat  1
 typedef float32x4_t v_t;
 typedef uint32x4_t m_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return vld1q_f32(p); }
@@ -4541,6 +4543,7 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 #else
 #define v_lanes 1
 #define v_rows  4
+#define v_flat  1
 typedef float v_t;
 typedef int m_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return *p; }
@@ -5813,20 +5816,22 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 /* ---- matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
    of a row of B and, for each row of A, one number for all lanes, v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high
    pieces of A, panels tile-wide pieces of B. Slivers share the rows evenly, and the tile is unrolled for each row count, so
-   that the lower edge costs nothing; at the right edge a tile works on a copy. A task makes one block of C from its first k to
-   its last, alone, in its own room: nobody waits for anybody, and what is copied stays in the cache of the core that copied it.
+   that the lower edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level cache, a
+   tile of v_flat × 4 vectors loads less (10 for 24 fma), which counts where two threads share a core; small products take
+   all slivers of one height at once. A task makes one block of C from its first k to its last, alone, in its own room: nobody
+   waits for anybody, and what is copied stays in the cache of the core that copied it.
    k runs in steps (LGELU__K), so that a sliver stays in the first-level cache while panels stream past it out of the second;
    between the steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read in place, A only
    where its columns run the wrong way, eight slivers side by side, so that lines of memory are read next to each other. A tile
-   asks memory for the C of the next one and, spread over its steps, for a part of the A that the next sliver (the next eight, where
-   they are copied) will read; a copy asks for what it reads a little later. When B is read only once (one sliver), 64 rows of a
-   panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone
-   reaches 99 % of the peak, whole products 85 to 93 % of the latter's (bench/gemm.c). ---- */
+   asks memory for the C of the next one, for the y that the gate will write and, spread over its steps, for a part of the A
+   that the next sliver (the next eight, where they are copied) will read; a copy asks for what it reads a little later. When B
+   is read only once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the
+   tile alone reaches 99 % of the peak, whole products 85 to 95 % of the latter's (bench/gemm.c). ---- */
 /* n steps of k; two at a time, so that a processor foresees the end of the loop */
-LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[2], const float **g, const float **h, const lgelu__sliver *p, size_t n)
+LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g, const float **h, const lgelu__sliver *p, size_t n)
 {
     const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row;
-    v_t t[2], x;
+    v_t t[4], x;
     size_t i, v;
     LGELU__TWICE for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
         LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(*h + v * v_lanes);
@@ -5838,35 +5843,42 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[2], co
 }
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
-    const size_t c_row = p->c_row, part = p->k / 16 + 1;
-    const float *s = p->start, *b = p->b, *next = p->next;
-    float *c = p->c;
-    size_t run, i, v, l, n;
-    for (run = p->run; run; run--, c += 2 * v_lanes, s = s ? s + 2 * v_lanes : s, b += p->b_step, next += p->next_step) {
-        const float *g[3], *h = b, *ask = next;   /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
-        v_t sum[v_rows][2];
-        LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = p->a + (5 * i < rows ? 5 * i * p->a_row : 0);
-        LGELU__UNROLL for (i = 0; i < rows; i++)
-            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * p->start_row + v * v_lanes) : v_set(0);
-        if (run > 1 && p->k > 64) LGELU__UNROLL for (i = 0; i < rows; i++)       /* of C, for the next panel */
-            LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(c + i * c_row + (2 + v) * v_lanes);
-        if (!p->next_row) LGELU__FN(steps)(rows, vectors, sum, g, &h, p, p->k);
-        else for (l = p->k; l; l -= n, ask += p->next_row) {
-            n = l < part ? l : part;
-            LGELU__FETCH(ask);
-            LGELU__FETCH(ask + 16);
-            LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
+    const size_t wide = (vectors + 1) / 2 * 2 * v_lanes, c_row = p->c_row, part = p->k / 16 + 1;
+    const float *a = p->a, *start = p->start;
+    float *into = p->c;
+    size_t slivers, run, i, v, l, n;
+    for (slivers = p->slivers; slivers; slivers--, a += rows * p->a_row, into += rows * c_row, start = start ? start + rows * p->start_row : start) {
+        const float *s = start, *b = p->b, *next = p->next;
+        float *c = into;
+        for (run = p->run; run; run--, c += wide, s = s ? s + wide : s, b += p->b_step, next += p->next_step) {
+            const float *g[3], *h = b, *ask = next;   /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+            v_t sum[v_rows][4];
+            LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * p->a_row : 0);
+            LGELU__UNROLL for (i = 0; i < rows; i++)
+                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * p->start_row + v * v_lanes) : v_set(0);
+            if (run > 1 && p->k > 64) LGELU__UNROLL for (i = 0; i < rows; i++)       /* of C, for the next panel */
+                LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(c + i * c_row + wide + v * v_lanes);
+            if (p->y) LGELU__UNROLL for (i = 0; i < rows; i++)                       /* of y, for the gate */
+                LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(p->y + (c - p->c) + i * p->y_row + v * v_lanes);
+            if (!p->next_row) LGELU__FN(steps)(rows, vectors, sum, g, &h, p, p->k);
+            else for (l = p->k; l; l -= n, ask += p->next_row) {
+                n = l < part ? l : part;
+                LGELU__FETCH(ask);
+                LGELU__FETCH(ask + 16);
+                LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
+            }
+            LGELU__UNROLL for (i = 0; i < rows; i++)
+                LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
         }
-        LGELU__UNROLL for (i = 0; i < rows; i++)
-            LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
     }
 }
 static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
 #define LGELU__CASE(r) \
-    case 2 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, p); break; \
-    case 2 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, p); break;
-    switch (2 * rows + vectors - 1) {
+    case 4 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, p); break; \
+    case 4 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, p); break; \
+    case 4 * r + 3: if (r <= v_flat) LGELU__FN(tile)(r, 4, p); break;
+    switch (4 * rows + vectors - 1) {
     LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4)  LGELU__CASE(5)  LGELU__CASE(6)  LGELU__CASE(7)
     LGELU__CASE(8) LGELU__CASE(9) LGELU__CASE(10) LGELU__CASE(11) LGELU__CASE(12) LGELU__CASE(13) LGELU__CASE(14)
     default: break;
@@ -5917,8 +5929,9 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
-    size_t slivers = (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers, panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
-    size_t whole = n / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, at = 0, k0, s, q, i, high;
+    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && job->k * n <= 8192 && n % (4 * v_lanes) == 0;    /* B in the first-level cache */
+    const size_t slivers = flat ? (m + v_flat - 1) / v_flat : (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers;
+    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, at = 0, k0, s, q, i, high;
     lgelu__sliver t;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
         size_t b_panel, row = i0, rows;
@@ -5926,9 +5939,10 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
         b_panel = (t.k + 1) * 2 * v_lanes;
         if (packed_from < panels)             /* a last, narrow panel is copied in any case */
             LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
-        for (s = 0; s < slivers; s++, row += rows) {
-            const size_t in = s % LGELU__GROUP;                       /* its place among those copied together */
-            rows = each + (s < more);
+        for (s = 0; s < slivers; s += t.slivers, row += rows) {
+            const size_t in = s % LGELU__GROUP, tall = each + (s < more);      /* its place among those copied together; its height */
+            t.slivers = !p->pack_a && t.k <= 128 && m * n <= 65536 && whole == panels ? (s < more ? more : slivers) - s : 1;     /* at once */
+            rows = t.slivers * tall;
             t.a = t.next = a_pack; t.a_row = job->a.row; t.a_col = job->a.col; t.next_row = t.next_step = 0;
             if (!p->pack_a) t.a = job->a.x + row * t.a_row + k0 * t.a_col;
             else if (p->across) {
@@ -5972,8 +5986,12 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                     t.c = edge;
                     t.c_row = 2 * v_lanes;
                 }
+                t.y = job->y && k0 + t.k == job->k && t.k > 128 ? job->y + row * job->y_row + col : NULL;
+                t.y_row = job->y_row;
                 t.run = q < whole ? whole - q : 1;
-                LGELU__FN(any_tile)(rows, w ? 2 : 1, &t);
+                if (flat) t.run /= 2, t.b_step *= 2;
+                LGELU__FN(any_tile)(tall, flat ? 4 : w ? 2 : 1, &t);
+                if (flat) t.run *= 2;
                 if (cut) for (i = 0; i < rows; i++) {
                     v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
                     if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
@@ -6254,6 +6272,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_lanes
 #undef v_part
 #undef v_rows
+#undef v_flat
 #undef v_load
 #undef v_load_n
 #undef v_store

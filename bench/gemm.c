@@ -104,11 +104,11 @@ static result measure(shape s, int mode, int threads, double seconds)
             if (t < best.theirs) best.theirs = t;
             continue;
         }
-        p.y = NULL;
+        p.y = NULL; p.bias = NULL;
         for (t = now(), r = 0; r < repeats; r++) lgelu_multiply(&p, work, threads > 1 ? &openmp : NULL);
         t = (now() - t) / (double)repeats;
         if (t < best.ours) best.ours = t;
-        p.y = y;
+        p.y = y; p.bias = a;
         for (t = now(), r = 0; r < repeats; r++) lgelu_multiply(&p, work, threads > 1 ? &openmp : NULL);
         t = (now() - t) / (double)repeats;
         if (t < best.gated) best.gated = t;
@@ -142,11 +142,11 @@ int main(int argc, char **argv)
     limit = peak();
     printf("lgelu %s, fma peak %.1f GFLOP/s a core; OpenBLAS %s\n", lgelu_isa_name(lgelu_isa()), limit,
            library ? ((core_name *)symbol(library, "openblas_get_corename"))() : "not found");
-    printf("   m x    k x    n      threads   GFLOP/s  of peak  OpenBLAS   ratio   with gate\n");
+    printf("   m x    k x    n      threads   GFLOP/s  of peak  OpenBLAS   ratio   bias and gate add\n");
     for (threads = 1; threads <= most; threads = threads < most ? most : most + 1)
         for (s = 0; s < sizeof shapes / sizeof *shapes; s++) for (q = 0; q < 3; q++) {
             result r = measure(shapes[s], q, threads, seconds);
-            printf("%4zu x %4zu x %4zu  %s  %4d    %8.1f  %5.1f %%  %8.1f  %6.2f  %8.1f %%\n", shapes[s].m, shapes[s].k, shapes[s].n, mode[q], threads,
+            printf("%4zu x %4zu x %4zu  %s  %4d    %8.1f  %5.1f %%  %8.1f  %6.2f  %16.1f %%\n", shapes[s].m, shapes[s].k, shapes[s].n, mode[q], threads,
                    r.ours, limit > 0 ? 100 * r.ours / limit / threads : 0, r.theirs, r.theirs > 0 ? r.ours / r.theirs : 0, 100 * (r.ours / r.gated - 1));
             fflush(stdout);
         }
