@@ -85,7 +85,7 @@ static result measure(shape s, int mode, int threads, double seconds)
     result best = { 1e9, 1e9, 1e9 };
     lgelu_product p;
     double end, flop = 2e-9 * (double)s.m * (double)s.k * (double)s.n, t;
-    size_t i, repeats = 1 + (size_t)(0.002 / flop);
+    size_t i, turn, turns = threads > 1 ? 1 : 10, repeats = 1 + (size_t)(0.002 / flop);      /* OpenBLAS's threads spin for a while when done */
     memset(&p, 0, sizeof p);
     p.m = s.m; p.n = p.c_row = s.n; p.k = s.k;
     p.c = c;
@@ -93,7 +93,7 @@ static result measure(shape s, int mode, int threads, double seconds)
     p.b.x = b; p.b.row = mode == 1 ? 1 : s.n; p.b.col = mode == 1 ? s.k : 1;
     p.y_row = s.n; p.lambda = 1;
     use_threads(threads);
-    for (i = 0; i < 2; i++) for (end = now() + seconds / 2; now() < end; ) {      /* not in turn: OpenBLAS's threads spin for a while when done */
+    for (turn = 0; turn < turns; turn++) for (i = 0; i < 2; i++) for (end = now() + seconds / 2 / (double)turns; now() < end; ) {
         size_t r;
         if (i) {
             if (!blas) break;
