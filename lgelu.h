@@ -4903,6 +4903,19 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     }
 }
 
+/* n <= stretch; gate NULL: the ReLU, where a negative number gives -0 and a NaN stays */
+static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__gate *gate, size_t n)
+{
+    size_t i;
+    if (!gate) for (i = 0; i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i);
+        const m_t below = m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(0x7F800000)));
+        v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+    }
+    else if (n > 4 * v_lanes) LGELU__FN(forward_block)(y, x, gate, n);
+    else LGELU__FN(forward_few)(y, x, gate, n);
+}
+
 /* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four pages, so that its parts answer side by side;
    x is asked for four pages ahead, y goes past the caches. Returns how many are done */
 static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lgelu__gate *gate, size_t n)
@@ -4910,7 +4923,7 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lg
     enum { line = 16, page = 1024 };
     float room[128 + line], *t = room + lgelu__to_line((uintptr_t)room);
     size_t i = lgelu__to_line((uintptr_t)y), at, o, j, q, v;
-    LGELU__FN(forward_few)(y, x, gate, i);
+    LGELU__FN(forward_some)(y, x, gate, i);
     for (; n - i >= 8 * page; i += 4 * page)
         for (at = i; at < i + page; at += 2 * line) {
             for (j = o = 0; o < 2 * line; o += line)
@@ -4918,7 +4931,7 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lg
                     LGELU__FETCH(x + at + (q + 4) * page + o);
                     LGELU__UNROLL for (v = 0; v < line; v += v_lanes) v_store(t + j + v, v_load(x + at + q * page + o + v));
                 }
-            LGELU__FN(forward_block)(t, t, gate, 128);
+            LGELU__FN(forward_some)(t, t, gate, 128);
             for (j = o = 0; o < 2 * line; o += line)
                 LGELU__UNROLL for (q = 0; q < 4; q++, j += line)
                     LGELU__UNROLL for (v = 0; v < line; v += v_lanes) v_stream(y + at + q * page + o + v, v_load(t + j + v));
@@ -4929,25 +4942,18 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lg
 
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
 {
+    const int relu = lambda > FLT_MAX;
     lgelu__gate g;
     size_t i, m;
-    if (!lgelu__ordinary(lambda)) {
-        if (lambda > FLT_MAX)
-            for (i = 0; i < n; i += v_lanes) {
-                const v_t a = v_load_n(x + i, n - i);
-                const m_t below = m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(0x7F800000)));
-                v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
-            }
-        else
-            for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
+    if (!relu && !lgelu__ordinary(lambda)) {
+        for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
         return;
     }
-    g = lgelu__prepare_forward(lambda);
-    i = y != x && n >= LGELU__STREAM ? LGELU__FN(forward_past)(y, x, &g, n) : 0;
+    g = lgelu__prepare_forward(relu ? 1 : lambda);
+    i = y != x && n >= LGELU__STREAM ? LGELU__FN(forward_past)(y, x, relu ? NULL : &g, n) : 0;
     for (; i < n; i += m) {
         m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
-        if (m > 4 * v_lanes) LGELU__FN(forward_block)(y + i, x + i, &g, m);
-        else LGELU__FN(forward_few)(y + i, x + i, &g, m);
+        LGELU__FN(forward_some)(y + i, x + i, relu ? NULL : &g, m);
     }
 }
 

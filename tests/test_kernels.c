@@ -276,9 +276,10 @@ static void sums(const char *isa)
 static void long_arrays(const char *isa)
 {
     const size_t n = (size_t)LGELU__STREAM + 12345, room = n + 32;
+    const float lambda[2] = { INFINITY, 1.7f };
     float *a = (float *)malloc(4 * room * sizeof *a), *in, *slope, *out, *want;
     char name[64];
-    size_t i, m, place;
+    size_t i, k, m, place;
     snprintf(name, sizeof name, "arrays beyond the caches, %s", isa);
     if (!a) { check_skip(name, "no memory"); return; }
     in = a + 3; slope = a + room; out = a + 2 * room; want = a + 3 * room;
@@ -287,14 +288,21 @@ static void long_arrays(const char *isa)
         in[i] = ldexpf((float)(int32_t)u, i % 8 ? -30 : -27);
         slope[i] = (float)((int)(u >> 3 & 255) - 127);
     }
-    for (i = 0; i < n; i += m) lgelu_forward(want + i, in + i, 1.7f, m = n - i < 4099 ? n - i : 4099);
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i < n; i += m) lgelu_forward(want + i, in + i, lambda[k], m = n - i < 4099 ? n - i : 4099);
+        for (place = 0; place < 18; place += 17) {
+            float *to = out + place;
+            to[n] = 12345;
+            if (place) to[-1] = 54321;
+            lgelu_forward(to, in, lambda[k], n);
+            check(!memcmp(to, want, n * sizeof *want) && to[n] == 12345 && (!place || to[-1] == 54321), name, "forward, λ %g, %d floats on", (double)lambda[k], (int)place);
+        }
+    }
     for (place = 0; place < 18; place += 17) {
         double sum, in_place;
         float *to = out + place;
         to[n] = 12345;
         if (place) to[-1] = 54321;
-        lgelu_forward(to, in, 1.7f, n);
-        check(!memcmp(to, want, n * sizeof *want) && to[n] == 12345 && (!place || to[-1] == 54321), name, "forward, %d floats on", (int)place);
         sum = lgelu_backward(to, slope, in, 1.7f, n);
         in_place = to[n] == 12345 && (!place || to[-1] == 54321) ? lgelu_backward(slope, slope, in, 1.7f, n) : sum + 1;
         check(!memcmp(to, slope, n * sizeof *slope) && !(sum < in_place) && !(sum > in_place), name, "backward, %d floats on: dλ %.17g and %.17g", (int)place, sum, in_place);
