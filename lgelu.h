@@ -4206,7 +4206,7 @@ LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
 /* whole numbers and tables */
 typedef __m512i n_t;
 typedef __m512i i_t;
-LGELU__WORD v_t  v_abs    (v_t a)                         { return _mm512_abs_ps(a); }
+LGELU__WORD v_t  v_abs    (v_t a)                         { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
 LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return _mm512_min_ps(a, b); }
 LGELU__WORD n_t  v_bits   (v_t a)                         { return _mm512_castps_si512(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return _mm512_castsi512_ps(a); }
