@@ -5936,7 +5936,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && job->k * n <= 8192 && n % (4 * v_lanes) == 0;    /* B in the first-level cache */
-    const size_t slivers = flat ? (m + v_flat - 1) / v_flat : (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers;
+    const size_t width = flat ? 4 : 2, slivers = flat ? (m + v_flat - 1) / v_flat : (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers;
     size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, at = 0, k0, s, q, i, high;
     lgelu__sliver t;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
@@ -5971,13 +5971,13 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 t.next = job->a.x + at + in % (LGELU__GROUP / 2) * 32 + (k0 + in / (LGELU__GROUP / 2) * (t.k / 2)) * job->a.col;
                 t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
             }
-            for (q = 0; q < panels; q += t.run) {
+            for (q = 0; q < panels; q = q < whole ? whole : q + 1) {
                 size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, w = cols > v_lanes ? cols - v_lanes : 0;
                 int cut = cols < 2 * v_lanes && cols != v_lanes;
                 float *c = t.c = job->c + row * job->c_row + col;
                 t.c_row = t.start_row = job->c_row; t.start = NULL;
                 t.b_row = 2 * v_lanes; t.b_step = b_panel; t.b = b_pack + (q - packed_from) * b_panel;
-                if (q < packed_from) { t.b_row = job->b.row; t.b_step = 2 * v_lanes; t.b = job->b.x + k0 * t.b_row + col; }
+                if (q < packed_from) { t.b_row = job->b.row; t.b_step = width * v_lanes; t.b = job->b.x + k0 * t.b_row + col; }
                 if (k0 || job->accumulate) t.start = c;
                 else if (job->bias) { t.start = job->bias + col; t.start_row = 0; }
                 if (cut) {
@@ -5994,10 +5994,8 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 }
                 t.y = job->y && k0 + t.k == job->k && t.k > 128 ? job->y + row * job->y_row + col : NULL;
                 t.y_row = job->y_row;
-                t.run = q < whole ? whole - q : 1;
-                if (flat) t.run /= 2, t.b_step *= 2;
-                LGELU__FN(any_tile)(tall, flat ? 4 : w ? 2 : 1, &t);
-                if (flat) t.run *= 2;
+                t.run = q < whole ? (whole - q) * 2 / width : 1;
+                LGELU__FN(any_tile)(tall, w ? width : 1, &t);
                 if (cut) for (i = 0; i < rows; i++) {
                     v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
                     if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);

@@ -103,7 +103,7 @@ static void measure(const char *group, const contender *c, int count, const char
     int i, r, copy = -1, eigen = -1;
     for (i = 0; i < count; i++) best[i] = 1e30;
     for (r = -1; r < rounds; r++) for (i = 0; i < count; i++) {
-        double start, t, clock;
+        double start, t, g;
         if (c[i].isa >= 0 && lgelu_isa_limit(c[i].isa) != c[i].isa) continue;
         if (r < 0) {                                                      /* warm up, and see how often fills `each` seconds */
             times[i] = 1;
@@ -123,8 +123,8 @@ static void measure(const char *group, const contender *c, int count, const char
         for (k = 0; k < times[i]; k++) c[i].run(lambda, n);
         t = (now() - start) / (double)times[i];
         if (t < best[i]) best[i] = t;
-        clock = gigahertz();
-        if (clock > ghz[i]) ghz[i] = clock;                               /* the highest seen: never too few cycles */
+        g = gigahertz();
+        if (g > ghz[i]) ghz[i] = g;                               /* the highest seen: never too few cycles */
     }
     for (i = 0; i < count; i++) {
         if (!strcmp(c[i].name, "memcpy")) copy = i;
