@@ -409,7 +409,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
     || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, Inf, underflow and same bits need IEEE arithmetic)"
 #endif
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32      /* these are of halves alone */
 #error "lgelu.h: floats must be evaluated as floats: on 32-bit x86 add -msse2 -mfpmath=sse, elsewhere use -std=gnu99"
 #endif
 
@@ -5073,7 +5073,7 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sma
     const n_t least = n_set(0x1FFFFFFF + INT32_MIN), bias = n_set(INT32_MAX);                   /* 0 < a < 2^-63, unsigned */
     v_t a[2], y[2], z[2];
     m_t far[2], near[2], thin[2], tiny[2], few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), v_set(1.08420217e-19f));
-    int rare = 0;
+    int short_x = 0, short_dy = 0;                   /* whether some are */
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
         return 0;
@@ -5087,12 +5087,13 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sma
     if (m_any(few)) {
         v_each(tiny[u] = n_gt(least, n_add(v_bits(a[u]), bias));)
         v_each(thin[u] = n_gt(least, n_add(v_bits(v_abs(dy[u])), bias));)
-        rare = m_some(m_or(tiny[0], tiny[1]), m_or(thin[0], thin[1]));
+        short_x = m_some(tiny[0], tiny[1]);
+        short_dy = m_some(thin[0], thin[1]);
     }
-    if (rare) {
+    if (short_x) v_each(z[u] = v_select(tiny[u], zero, z[u]);)
+    if (short_dy) {
         v_each(thin[u] = m_less(thin[u], n_gt(v_bits(a[u]), n_set(0x7F800000)));)
         v_each(y[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
-        v_each(z[u] = v_select(tiny[u], zero, z[u]);)
     }
     if (m_some(near[0], near[1])) {
         todo->at[*pairs] = (uint16_t)i;
@@ -5105,22 +5106,27 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sma
         v_each(dx[u] = s[u] = zero;)
     } else LGELU__FN(slope_middle)(dx, p, s, y, z, g);
     v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]);)
-    if (rare) {
+    if (short_x) {                                   /* x² below 2^-220 counts as 0, and so does what is subnormal times dy */
+        n_t n[2];
+        if (short_dy) v_each(tiny[u] = m_less(tiny[u], thin[u]);)
+        v_each(z[u] = v_mul(v_select(m_and(tiny[u], n_gt(v_bits(a[u]), n_set(0x08800000))), a[u], zero), v_set(1125899906842624.0f));)
+        v_each(z[u] = v_mul(v_mul(z[u], z[u]), g->scale);)
+        v_each(n[u] = n_add(n_down(v_bits(v_abs(dy[u])), 23), n_down(v_bits(z[u]), 23));)
+        v_each(z[u] = v_select(n_gt(n[u], n_set(127)), z[u], zero);)
+        v_each(v_store(small[u], v_fma(v_select(tiny[u], dy[u], zero), z[u], v_load(small[u])));)
+    }
+    if (short_dy) {
         v_t r[2];
         n_t n[2];
-        v_each(tiny[u] = m_less(tiny[u], thin[u]);)
-        v_each(z[u] = v_select(tiny[u], v_float(n_max(v_bits(v_set(7.7037198e-34f)), v_bits(a[u]))), zero);)      /* x² below 2^-220 counts as that */
-        v_each(z[u] = v_mul(z[u], v_set(1125899906842624.0f));)
-        v_each(r[u] = v_mul(v_mul(v_select(thin[u], p[u], zero), v_set((float)(2.50662827463100050242 / LGELU__BELL))), v_mul(s[u], g->scale));)
-        v_each(r[u] = v_fma(v_select(tiny[u], dy[u], zero), v_mul(v_mul(z[u], z[u]), g->scale), r[u]);)
-        v_each(v_store(small[u], v_add(r[u], v_load(small[u])));)
+        v_each(r[u] = v_mul(v_select(thin[u], p[u], zero), v_set((float)(2.50662827463100050242 / LGELU__BELL)));)
+        v_each(v_store(small[u], v_fma(r[u], v_mul(s[u], g->scale), v_load(small[u])));)
         v_each(p[u] = v_select(thin[u], zero, p[u]);)
         v_each(r[u] = v_abs(dx[u]);)
         v_each(n[u] = n_set(-100 * (1 << 23));)
         LGELU__FN(assemble)(r, n, 2);
         v_each(dx[u] = v_select(thin[u], v_float(n_or(v_bits(r[u]), n_and(v_bits(dx[u]), n_set(INT32_MIN)))), dx[u]);)
     }
-    return rare;
+    return short_x | short_dy;
 }
 
 /* total[j] += part[j]·unit: sums in float run over at most 256 terms, 16 to a virtual lane */

@@ -43,6 +43,16 @@ for language in 'gcc -x c -std=c99' 'gcc -x c -std=c11' 'g++ -x c++ -std=c++11' 
     done
 done
 
+# ---- the compiler's own language; processors with arithmetic on halves, where gcc's FLT_EVAL_METHOD is 16 ----
+for language in 'gcc -x c' 'g++ -x c++' 'clang -x c' 'clang++ -x c++'; do
+    compiler=${language%% *}
+    if ! have "$compiler"; then skip "no -std, $language" "no $compiler here"; continue; fi
+    for flags in -O2 '-O3 -march=native' '-O2 -mavx512fp16'; do
+        if echo 'int x;' | $language $flags -fsyntax-only - 2>/dev/null; then judge "no -std, $language $flags" $language $flags -DLGELU_TRAINER -I.. -c $dir/make.c -o $dir/use.o
+        else skip "no -std, $language $flags" "not known to $compiler here"; fi
+    done
+done
+
 # ---- found from elsewhere: the file includes itself by name ----
 cp $dir/make.c $dir/deep/er/make.c
 judge "included through a relative -I from another folder" sh -c "cd $dir/deep && $CC -std=c99 -DLGELU_TRAINER -I../../../.. -c er/make.c -o make.o"
