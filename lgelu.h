@@ -4844,26 +4844,38 @@ LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far,
     v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]);)
 }
 
+/* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made when a number wants them */
+LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail, lgelu__gate *gate, const int each, const int w)
+{
+    v_t r[2], z[2];
+    m_t far[2], near[2];
+    if (!LGELU__FN(forward_sort)(x, r, far, near, g, w)) {
+        LGELU__FN(middle)(x, g, w);
+        return;
+    }
+    v_many(z[u] = v_select(near[u], x[u], g->last);)
+    LGELU__FN(forward_sorted)(x, r, far, g, w);
+    if (!LGELU__FN(any)(near, w)) return;
+    if (!each || !(gate->c > 0)) {
+        int k;
+        for (k = 0; k < (each ? v_lanes : 1); k++) lgelu__prepare_forward_tail(gate + k);
+        *tail = each ? LGELU__FN(various)(gate) : LGELU__FN(same)(gate);
+    }
+    v_many(if (m_any(near[u])) {
+        LGELU__FN(beyond)(z + u, tail, 1);
+        x[u] = v_select(near[u], z[u], x[u]);
+    })
+}
+
 /* n small: to pack would take longer */
 static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__gate *gate, size_t n)
 {
     const v_gate g = LGELU__FN(same)(gate);
+    v_gate tail;
     size_t i;
     for (i = 0; i < n; i += v_lanes) {
-        v_t a = v_load_n(x + i, n - i), r, z;
-        m_t far, near;
-        if (!LGELU__FN(forward_sort)(&a, &r, &far, &near, &g, 1)) LGELU__FN(middle)(&a, &g, 1);
-        else {
-            z = v_select(near, a, g.last);
-            LGELU__FN(forward_sorted)(&a, &r, &far, &g, 1);
-            if (m_any(near)) {
-                v_gate all;
-                lgelu__prepare_forward_tail(gate);
-                all = LGELU__FN(same)(gate);
-                LGELU__FN(beyond)(&z, &all, 1);
-                a = v_select(near, z, a);
-            }
-        }
+        v_t a = v_load_n(x + i, n - i);
+        LGELU__FN(forward_unpacked)(&a, &g, &tail, gate, 0, 1);
         v_store_n(y + i, a, n - i);
     }
 }
@@ -5260,26 +5272,13 @@ static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float 
 static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__gate *gate, size_t rows, size_t row)
 {
     const v_gate g = LGELU__FN(various)(gate);
-    v_gate all = g;
-    size_t i, k;
+    v_gate tail = g;
+    size_t i;
     for (i = 0; i < rows; i += 2) {
         const size_t at[2] = { i * row, (i + 1 < rows ? i + 1 : i) * row };
-        v_t a[2], r[2], z[2];
-        m_t far[2], near[2];
+        v_t a[2];
         v_each(a[u] = v_load(x + at[u]);)
-        if (!LGELU__FN(forward_sort)(a, r, far, near, &g, 2)) LGELU__FN(middle)(a, &g, 2);
-        else {
-            v_each(z[u] = v_select(near[u], a[u], g.last);)
-            LGELU__FN(forward_sorted)(a, r, far, &g, 2);
-            if (m_some(near[0], near[1]) && !(gate->c > 0)) {
-                for (k = 0; k < v_lanes; k++) lgelu__prepare_forward_tail(gate + k);
-                all = LGELU__FN(various)(gate);
-            }
-            v_each(if (m_any(near[u])) {
-                LGELU__FN(beyond)(z + u, &all, 1);
-                a[u] = v_select(near[u], z[u], a[u]);
-            })
-        }
+        LGELU__FN(forward_unpacked)(a, &g, &tail, gate, 1, 2);
         v_each(v_store(y + at[u], a[u]);)
     }
 }
