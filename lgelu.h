@@ -26,12 +26,13 @@
    MAP         search for the token to open the door
      [1] DECLARATIONS   the interface: yardstick, kernels, 16-bit kernels, stochastic gate, hardness, optimiser, hardening,
                         random numbers, instruments; matrix product, network, exchange          (LGELU_TRAINER)
-     [2] PLATFORM       compilers, target attribute, atomics, refused flags, exact fma
+     [2] PLATFORM       compilers, target attribute, atomics, prefetch, refused flags, exact fma
      [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same bits everywhere
-     [4] DISPATCH       this file includes itself once per instruction set; the table; cpuid; the public kernels
+     [4] DISPATCH       the table of kernels and the structures that they are told their work in; this file includes itself once
+                        per instruction set; cpuid; the public kernels
      [5] HARDNESS       λ(s), slope, inverse, gap to ReLU, target, the hardening plan
-     [6] OPTIMISER      AdamW on flat arrays; the group of s
-     [7] INSTRUMENTS    flips, dead share, OUI, pattern change, drift, Spearman
+     [6] OPTIMISER      AdamW and SGD on flat arrays; the group of s
+     [7] INSTRUMENTS    flips, dead share, OUI, changes of patterns and weights, curves, drift, Spearman; the texts of statuses
      [8] NETWORK        matrix products; layers: dense, convolution, normalisation, pooling, attention, losses; builders;
                         the memory plan; forward, backward, generate, step                      (LGELU_TRAINER)
      [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
@@ -1332,7 +1333,7 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
     p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
     p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
     for (;; ) {
-        size_t tasks = m <= p->rows && n <= p->cols ? m && n : lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
+        size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
         p->room = ((p->cols + 32) * (p->depth + 1) + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32)) * sizeof(float);
         if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
             || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
@@ -4954,18 +4955,17 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lg
 
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
 {
-    const int relu = lambda > FLT_MAX;
-    lgelu__gate g;
+    lgelu__gate g, *gate = lambda > FLT_MAX ? NULL : &g;
     size_t i, m;
-    if (!relu && !lgelu__ordinary(lambda)) {
+    if (gate && !lgelu__ordinary(lambda)) {
         for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
         return;
     }
-    g = lgelu__prepare_forward(relu ? 1 : lambda);
-    i = y != x && n >= LGELU__STREAM ? LGELU__FN(forward_past)(y, x, relu ? NULL : &g, n) : 0;
+    if (gate) g = lgelu__prepare_forward(lambda);
+    i = y != x && n >= LGELU__STREAM ? LGELU__FN(forward_past)(y, x, gate, n) : 0;
     for (; i < n; i += m) {
         m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
-        LGELU__FN(forward_some)(y + i, x + i, relu ? NULL : &g, m);
+        LGELU__FN(forward_some)(y + i, x + i, gate, m);
     }
 }
 
@@ -5837,7 +5837,7 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    asks memory for the C of the next one, for the y that the gate will write and, spread over its steps, for a part of the A
    that the next sliver (the next eight, where they are copied) will read; a copy asks for what it reads a little later. When B
    is read only once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the
-   tile alone reaches 99 % of the peak, whole products 85 to 95 % of the latter's (bench/gemm.c). ---- */
+   tile alone reaches 99 % of the peak, whole products 83 to 96 % of the latter's (bench/gemm.c). ---- */
 /* n steps of k; two at a time, so that a processor foresees the end of the loop */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g, const float **h, const lgelu__sliver *p, size_t n)
 {
@@ -5888,7 +5888,7 @@ static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const
 #define LGELU__CASE(r) \
     case 4 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, p); break; \
     case 4 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, p); break; \
-    case 4 * r + 3: if (r <= v_flat) LGELU__FN(tile)(r, 4, p); break;
+    case 4 * r + 3: if (v_flat > 1 && r <= v_flat) LGELU__FN(tile)(r, 4, p); break;
     switch (4 * rows + vectors - 1) {
     LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4)  LGELU__CASE(5)  LGELU__CASE(6)  LGELU__CASE(7)
     LGELU__CASE(8) LGELU__CASE(9) LGELU__CASE(10) LGELU__CASE(11) LGELU__CASE(12) LGELU__CASE(13) LGELU__CASE(14)
@@ -5952,7 +5952,8 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
             LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
         for (s = 0; s < slivers; s += t.slivers, row += rows) {
             const size_t in = s % LGELU__GROUP, tall = each + (s < more);      /* its place among those copied together; its height */
-            t.slivers = !p->pack_a && t.k <= 128 && m * n <= 65536 && whole == panels ? (s < more ? more : slivers) - s : 1;     /* at once */
+            const int brief = t.k <= 128;     /* too short for asking to pay */
+            t.slivers = brief && !p->pack_a && m * n <= 65536 && whole == panels ? (s < more ? more : slivers) - s : 1;          /* at once */
             rows = t.slivers * tall;
             t.a = t.next = a_pack; t.a_row = job->a.row; t.a_col = job->a.col; t.next_row = t.next_step = 0;
             if (!p->pack_a) t.a = job->a.x + row * t.a_row + k0 * t.a_col;
@@ -5968,7 +5969,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
                 LGELU__FN(copy)(a_pack, t.a_row, 2 * v_lanes, &job->a, row, rows, k0, t.k);
             }
-            if (t.k <= 128) {}                /* too short for asking to pay */
+            if (brief) {}
             else if (!job->a.read && job->a.col == 1 && s + 1 < slivers) {                     /* ask for the next sliver's rows */
                 t.next = job->a.x + (row + rows) * job->a.row + k0;
                 t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
@@ -5997,7 +5998,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                     t.c = edge;
                     t.c_row = 2 * v_lanes;
                 }
-                t.y = job->y && k0 + t.k == job->k && t.k > 128 ? job->y + row * job->y_row + col : NULL;
+                t.y = job->y && k0 + t.k == job->k && !brief ? job->y + row * job->y_row + col : NULL;
                 t.y_row = job->y_row;
                 t.run = q < whole ? (whole - q) * 2 / width : 1;
                 LGELU__FN(any_tile)(tall, w ? width : 1, &t);

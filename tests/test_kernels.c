@@ -314,21 +314,17 @@ static void long_arrays(const char *isa)
     for (k = 0; k < 2; k++) {
         for (i = 0; i < n; i += m) lgelu_forward(want + i, in + i, lambda[k], m = n - i < 4099 ? n - i : 4099);
         for (place = 0; place < 18; place += 17) {
+            double sum, in_place;
             float *to = out + place;
             to[n] = 12345;
             if (place) to[-1] = 54321;
             lgelu_forward(to, in, lambda[k], n);
             check(!memcmp(to, want, n * sizeof *want) && to[n] == 12345 && (!place || to[-1] == 54321), name, "forward, λ %g, %d floats on", (double)lambda[k], (int)place);
+            if (!k) continue;
+            sum = lgelu_backward(to, slope, in, lambda[k], n);
+            in_place = to[n] == 12345 && (!place || to[-1] == 54321) ? lgelu_backward(slope, slope, in, lambda[k], n) : sum + 1;
+            check(!memcmp(to, slope, n * sizeof *slope) && !(sum < in_place) && !(sum > in_place), name, "backward, %d floats on: dλ %.17g and %.17g", (int)place, sum, in_place);
         }
-    }
-    for (place = 0; place < 18; place += 17) {
-        double sum, in_place;
-        float *to = out + place;
-        to[n] = 12345;
-        if (place) to[-1] = 54321;
-        sum = lgelu_backward(to, slope, in, 1.7f, n);
-        in_place = to[n] == 12345 && (!place || to[-1] == 54321) ? lgelu_backward(slope, slope, in, 1.7f, n) : sum + 1;
-        check(!memcmp(to, slope, n * sizeof *slope) && !(sum < in_place) && !(sum > in_place), name, "backward, %d floats on: dλ %.17g and %.17g", (int)place, sum, in_place);
     }
     free(a);
 }
