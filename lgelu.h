@@ -3879,7 +3879,7 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
-#if LGELU__PASS == 0  /* once for all passes: the tables of tests/coefficients.py, and what one λ comes to */
+#if LGELU__PASS == 0  /* once for all passes: the tables of tests/tools/coefficients.py, and what one λ comes to */
 static const float lgelu__middle[8][16] = {  /* minus the centre; Φ(z) in powers of the distance from it */
     { 0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f,
       0, 2.97953248f, 2.52405167f, 2.16407847f, 1.70118785f, 1.29509878f, 0.861040771f, 0.45501706f },
@@ -4647,7 +4647,7 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
      x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond, from the same exponential, in units of 1/4^⌊log2 λ⌋.
    A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond that are
    not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only skips what no
-   lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/coefficients.py.
+   lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/tools/coefficients.py.
    Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of the largest go past the caches. */
 #define v_gate    LGELU__FN(v_gate)
 typedef struct { v_t lambda, step, last, left, right, scale, k1, k2, w, c, cl, deep; } v_gate;

@@ -2,7 +2,7 @@
    LGELU_ISA chooses the instruction set.                                                SPDX-License-Identifier: MIT-0 */
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
-#include "../tests/isa.h"
+#include "../tests/tools/isa.h"
 
 int main(int argc, char **argv)
 {

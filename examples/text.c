@@ -82,7 +82,7 @@ int text_read(text *t, const char *path)
 {
     static const char *const own[] = { "lgelu.h", "README.md", "LICENSE", "examples/README.md", "examples/1_gate.c", "examples/2_mlp.c", "examples/4_transformer.c",
         "examples/job.c", "examples/job.h", "examples/data.c", "examples/data.h", "examples/text.c", "examples/text.h", "examples/svg.h",
-        "tests/test_network.c", "tests/test_gemm.c", "tests/test_data.c", "tests/test_exchange.c", "tests/test_transformer.c", "tests/check.h" };
+        "tests/test_network.c", "tests/test_gemm.c", "tests/test_data.c", "tests/test_exchange.c", "tests/test_transformer.c", "tests/tools/check.h" };
     static const char *const where[] = { "", "../", "../../" };
     const char *name = path;
     size_t i, k;

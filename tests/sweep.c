@@ -9,10 +9,10 @@
    of the worst so far. So the figures are the yardstick's, whatever the number of threads. */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "bits.h"
-#include "check.h"
-#include "isa.h"
-#include "reference_values.h"
+#include "tools/bits.h"
+#include "tools/check.h"
+#include "tools/isa.h"
+#include "tools/reference_values.h"
 
 enum { BLOCK = 2048, TERMS = 10 };
 enum { FORWARD, DX, DLAMBDA, TANH, TANH_DX, KINDS };

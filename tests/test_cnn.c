@@ -9,10 +9,10 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "check.h"
-#include "isa.h"
-#include "reference_net.h"
-#include "graph.h"
+#include "tools/check.h"
+#include "tools/isa.h"
+#include "tools/reference_net.h"
+#include "tools/graph.h"
 
 /* the loss, the block, data of exactly the size needed, parameters that are none of them 0 or 1 */
 static int make(graph *g, int x, int labels, size_t batch, size_t samples, lgelu_mode mode)

@@ -7,7 +7,7 @@
    The sources are included, so that their private functions are in reach. */
 #define _POSIX_C_SOURCE 200809L
 #define DRAW_PICTURES_NO_MAIN
-#include "check.h"
+#include "tools/check.h"
 #include "../examples/draw_pictures.c"
 #include "../examples/data.c"
 #include <sys/stat.h>

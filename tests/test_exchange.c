@@ -3,7 +3,7 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
-#include "check.h"
+#include "tools/check.h"
 #include <stdlib.h>
 
 enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };

@@ -3,8 +3,8 @@
    kernels of the gates and of the 16-bit numbers, and no kernel changes the flags.  cc -O2 -I.. test_flushing.c -lm */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "bits.h"
-#include "check.h"
+#include "tools/bits.h"
+#include "tools/check.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>

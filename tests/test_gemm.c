@@ -6,8 +6,8 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
-#include "bits.h"
-#include "check.h"
+#include "tools/bits.h"
+#include "tools/check.h"
 #include <pthread.h>
 #include <stdlib.h>
 #ifdef _OPENMP

@@ -3,8 +3,8 @@
    draw of the stochastic gate against Φ; the same bits on every instruction set (a recorded hash).  cc -O2 -I.. test_half.c -lm */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "bits.h"
-#include "check.h"
+#include "tools/bits.h"
+#include "tools/check.h"
 #include <stdlib.h>
 
 enum { ALL = 65536, DRAWS = 1 << 17 };

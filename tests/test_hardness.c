@@ -6,8 +6,8 @@
        cc -std=c99 -O2 -I.. test_hardness.c -lm -o test_hardness && ./test_hardness */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "check.h"
-#include "isa.h"
+#include "tools/check.h"
+#include "tools/isa.h"
 #include <math.h>
 
 static const double pi = 3.14159265358979323846;

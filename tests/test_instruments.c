@@ -5,8 +5,8 @@
        cc -std=c99 -O2 -I.. test_instruments.c -lm -o test_instruments && ./test_instruments */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "check.h"
-#include "isa.h"
+#include "tools/check.h"
+#include "tools/isa.h"
 
 static int near_to(double a, double b) { return fabs(a - b) <= 1e-12 * (1 + fabs(b)); }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_job.sh: the main job as a user meets it: options and their errors, a quick run, its files, Ctrl-C, NaN, the same bits everywhere.
 out=build/job
-. ./job.sh
+. tools/job.sh
 pictures=../examples/pictures
 omp=
 printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' > $out/omp.c
@@ -83,7 +83,7 @@ if [ "$omp" ]; then
         verdict $([ "$(prints $out/b.json)" = "$expected" ]; echo $?) "the same bits on $threads threads" "other fingerprints"
     done
 else echo "skip the same bits on any number of threads: no OpenMP here"; fi
-$CC -std=c99 -O2 from_scratch.c ../examples/data.c -o $out/from_scratch -lm || exit 1
+$CC -std=c99 -O2 tools/from_scratch.c ../examples/data.c -o $out/from_scratch -lm || exit 1
 for share in 0 0.7 0.75; do
     $job --harden-from $share --json $out/b.json > /dev/null
     $out/from_scratch $share $pictures > $out/scratch.out

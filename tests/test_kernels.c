@@ -4,8 +4,8 @@
 #define _DEFAULT_SOURCE
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "bits.h"
-#include "check.h"
+#include "tools/bits.h"
+#include "tools/check.h"
 #include <stdlib.h>
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>

@@ -8,10 +8,10 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "check.h"
-#include "isa.h"
-#include "reference_net.h"
-#include "graph.h"
+#include "tools/check.h"
+#include "tools/isa.h"
+#include "tools/reference_net.h"
+#include "tools/graph.h"
 
 static void graphs(void)
 {

@@ -6,8 +6,8 @@
        cc -std=c99 -O2 -I.. test_optimiser.c -lm -o test_optimiser && ./test_optimiser */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "check.h"
-#include "isa.h"
+#include "tools/check.h"
+#include "tools/isa.h"
 #include <math.h>
 
 enum { N = 331, STEPS = 1000 };                         /* no multiple of any vector width */

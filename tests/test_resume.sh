@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT-0
 # test_resume.sh: a job stopped anywhere and resumed ends with the bits of one that was not; nothing harms the checkpoint it has.
 out=build/resume
-. ./job.sh
+. tools/job.sh
 pictures=../examples/pictures
-parts="../examples/job.c ../examples/job_figures.c ../examples/data.c"
-$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L stopped_job.c $parts -o $out/mlp -lm || exit 1
-$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L -DEXAMPLE='"../examples/3_cnn.c"' stopped_job.c $parts -o $out/cnn -lm || exit 1
+parts="../../examples/job.c ../examples/job_figures.c ../examples/data.c"
+$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L tools/stopped_job.c $parts -o $out/mlp -lm || exit 1
+$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L -DEXAMPLE='"../../examples/3_cnn.c"' tools/stopped_job.c $parts -o $out/cnn -lm || exit 1
 small="--quick --hidden 12,8 --seeds 2 --epochs 2 --batch 300"          # 12 steps an arm, the switch after 9, 84 in all
 begin="$out/mlp --data $pictures $small"
 

@@ -11,9 +11,9 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "bits.h"
-#include "check.h"
-#include "isa.h"
+#include "tools/bits.h"
+#include "tools/check.h"
+#include "tools/isa.h"
 
 enum { MOST_PARTS = 32, N = 4099 };                     /* no multiple of any vector width */
 static struct { char name[32]; uint64_t hash[4]; } part[MOST_PARTS];

@@ -9,9 +9,9 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "check.h"
-#include "isa.h"
-#include "reference_net.h"
+#include "tools/check.h"
+#include "tools/isa.h"
+#include "tools/reference_net.h"
 
 enum { INPUTS = 6, CLASSES = 3, BATCH = 24, STEPS = 10, NODES = 12 };
 static const double lr = 0.01, decay = 0.1, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, c = 3, t = 0.1;     /* test_torch.sh has them, too */

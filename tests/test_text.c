@@ -5,7 +5,7 @@
 
        cc -std=c99 -O2 test_text.c -o test_text && ./test_text */
 #include "../examples/text.c"
-#include "check.h"
+#include "tools/check.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #define LGELU_IMPLEMENTATION
 #define LGELU_TRAINER
 #include "lgelu.h"
-#include "check.h"
+#include "tools/check.h"
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -9,11 +9,11 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "bits.h"
-#include "check.h"
-#include "isa.h"
-#include "reference_net.h"
-#include "graph.h"
+#include "tools/bits.h"
+#include "tools/check.h"
+#include "tools/isa.h"
+#include "tools/reference_net.h"
+#include "tools/graph.h"
 
 static lgelu_transformer small(lgelu_gate_kind gate)
 {

@@ -7,8 +7,8 @@
        cc -std=c99 -O2 -I.. test_yardstick.c -lm -o test_yardstick && ./test_yardstick */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
-#include "check.h"
-#include "reference_values.h"
+#include "tools/check.h"
+#include "tools/reference_values.h"
 
 /* In units of double's last place, everywhere; float's last place has 5e8 of them. df/dx cancels around its root: where the
    series about the root ends, at a distance of 1/16, eleven are left. */

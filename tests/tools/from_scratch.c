@@ -3,8 +3,8 @@
    Prints "ARM FINGERPRINT" as the job's JSON has it. argv[1]: --harden-from, argv[2]: the folder with the pictures. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
-#include "../lgelu.h"
-#include "../examples/data.h"
+#include "../../lgelu.h"
+#include "../../examples/data.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,10 +2,10 @@
    stopped_job.c: a training example, 2_mlp or EXAMPLE, as test_resume.sh needs it: Ctrl-C in the middle of step $STOP_AT of the
    process, and a weight that is no number after step $NAN_AT. */
 #ifndef EXAMPLE
-#define EXAMPLE "../examples/2_mlp.c"
+#define EXAMPLE "../../examples/2_mlp.c"
 #endif
 #define LGELU_IMPLEMENTATION
-#include "../examples/job.h"
+#include "../../examples/job.h"
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
