@@ -203,10 +203,17 @@ typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GA
 typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
 typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;    /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
 
+typedef enum { LGELU_OP_INPUT = 0, LGELU_OP_TOKENS, LGELU_OP_LABELS, LGELU_OP_LINEAR, LGELU_OP_GATE, LGELU_OP_ADD, LGELU_OP_CONV,
+               LGELU_OP_BATCH_NORM, LGELU_OP_MAX_POOL, LGELU_OP_AVERAGE_POOL, LGELU_OP_VIEW, LGELU_OP_EMBEDDING, LGELU_OP_POSITION,
+               LGELU_OP_LAYER_NORM, LGELU_OP_ATTENTION, LGELU_OP_DROPOUT, LGELU_OP_PATCHES, LGELU_OP_CLASS_TOKEN, LGELU_OP_TAKE,
+               LGELU_OP_CROSS_ENTROPY, LGELU_OP_SQUARED_ERROR } lgelu_op;
+LGELU_DEF const char *lgelu_op_name(int op);                                   /* "linear", "convolution", ...; "?" otherwise */
+
 typedef struct { size_t bytes, at; int from, to; } lgelu_buffer;        /* its place in the block and its life: the memory plan */
-typedef struct {                             /* made by the builders; read what you like */
+typedef struct {                             /* made by the builders, yours to read; the numbers of elements once the net has its size */
     char   name[32];
-    int    op, inputs, input[3];
+    lgelu_op op;
+    int    inputs, input[3];                 /* how many, and which nodes */
     size_t shape[3];                         /* rows, columns, channels of one sample */
     size_t weight, weights, bias, biases;    /* its matrix (outputs, inputs) and bias: first element in net.w, and count */
     size_t state, states;                    /* its running statistics: first element in net.state, and count */
@@ -219,6 +226,8 @@ typedef struct {                             /* made by the builders; read what 
     size_t option[2];                        /* attention: heads, causal; patches: their side; take: first token, how many */
     float  rate, deviation;                  /* of dropout; of the first weights */
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
+    /* private */
+    int    keep;                             /* the value stays readable */
     int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
     int    ahead;                            /* a loss: the last forward has made gradients already */
     const void *bound;                       /* an input's data */
@@ -256,28 +265,32 @@ LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, siz
 
 typedef struct {
     lgelu_node *nodes; int count, capacity;
+    /* yours to set: while building, */
     lgelu_init init; float deviation;        /* of the layers built next; 0 is 0.02 */
-    lgelu_hardness hardness;                 /* the map of every learned λ; set it before lgelu_net_make */
-    lgelu_threads threads;
+    char   prefix[24];                       /* goes before the names of the nodes to come, "encoder." */
+    int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; before lgelu_net_bytes */
+    lgelu_hardness hardness;                 /* the map of every learned λ; before lgelu_net_make */
+    lgelu_threads threads;                   /* and at any time: */
+    int    evaluate;                         /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
+    long   step;                             /* steps taken */
+    /* yours to read */
+    lgelu_status status; char message[160];  /* errors stick until you set status to LGELU_OK */
+    lgelu_mode mode;
     size_t batch, parameters, matrices;      /* w holds the matrices first (these decay), then biases: `parameters` in all */
     float *w, *g, *m, *v;                    /* weights, gradients, AdamW moments; the last three in training only */
     size_t states; float *state;             /* running means and variances: no gradient, no decay, saved with the weights */
-    int    evaluate;                         /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
-    int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; set it before lgelu_net_bytes */
     int    hardnesses;
     float *lambda, *s, *s_m, *s_v, *lambda0; /* per hardness: λ, free number, its moments, λ where hardening begins */
     double *dlambda;
     size_t samples;                          /* of the last forward */
-    size_t from, tokens;                     /* of the last lgelu_net_generate */
-    uint64_t seed, pass;                     /* what dropout draws from, beside the step: the forwards since the last one */
-    long   step;                             /* steps taken */
     double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
+    uint64_t seed;
+    /* private */
+    uint64_t pass;                           /* the forwards since the last step: dropout draws from seed, step and pass */
+    size_t from, tokens;                     /* of the last lgelu_net_generate */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
     int    fresh, pending;                   /* the next backward overwrites the gradients; a forward waits for its backward */
     unsigned char *memory, *arena; size_t arena_bytes; float *pack;
-    lgelu_mode mode;
-    lgelu_status status; char message[160];
-    char   prefix[24];                       /* goes before the names of the nodes to come, "encoder.": yours to set while building */
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -326,6 +339,8 @@ LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int co
 LGELU_DEF int  lgelu_lenet (lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda);
 LGELU_DEF int  lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda);
 
+/* before the block is asked for: the value of a node is computed as a whole and stays readable after forward and backward */
+LGELU_DEF lgelu_status lgelu_net_keep (lgelu_net *net, int node);
 /* the block: ask for its size (0: see net.message), then lay the network out in it; weights and λ's start from the seed.
    The network keeps pointers into the block; the caller owns and frees it. */
 LGELU_DEF size_t       lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode);
@@ -366,9 +381,10 @@ LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *pl
 LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
 LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
-                                                                      if the plan has given its place away: results stay, what lies between them may not */
+                                                                      if the plan has given its place away: results stay, and what lgelu_net_keep named */
 LGELU_DEF float       *lgelu_net_weights (const lgelu_net *net, int node);      /* matrix (outputs, inputs); NULL if none */
-LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);
+LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);     /* a normalisation: factors, then constants */
+LGELU_DEF float       *lgelu_net_states  (const lgelu_net *net, int node);      /* a batch norm: running means, then variances */
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);   /* net.lambda[hardness], λ >= 1 or +inf */
 LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate; back to LAMBDA: λ(s) */
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
@@ -1154,9 +1170,6 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 /* ==== [8] NETWORK ================================================================================================== */
 #include <stdarg.h>
 
-enum { LGELU__INPUT, LGELU__TOKENS, LGELU__LABELS, LGELU__LINEAR, LGELU__GATE, LGELU__ADD, LGELU__CONV, LGELU__BATCH_NORM, LGELU__MAX_POOL,
-       LGELU__AVERAGE_POOL, LGELU__VIEW, LGELU__EMBEDDING, LGELU__POSITION, LGELU__LAYER_NORM, LGELU__ATTENTION, LGELU__DROPOUT,
-       LGELU__PATCHES, LGELU__CLASS_TOKEN, LGELU__TAKE, LGELU__CROSS_ENTROPY, LGELU__SQUARED_ERROR };
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
@@ -1244,13 +1257,13 @@ static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
-    return x->op <= LGELU__LABELS ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    return x->op <= LGELU_OP_LABELS ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
 }
 /* an absorbed normalisation's value is its input's: scale, then shift (channels each) are left to the reader; NULL: plain values */
 static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
-    return x->op == LGELU__BATCH_NORM && x->absorbed ? lgelu__at(net, x, LGELU__AUX) : NULL;
+    return x->op == LGELU_OP_BATCH_NORM && x->absorbed ? lgelu__at(net, x, LGELU__AUX) : NULL;
 }
 
 /* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL: this
@@ -1498,18 +1511,18 @@ static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a
 {
     const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
     switch (node->op) {
-    case LGELU__MAX_POOL: case LGELU__AVERAGE_POOL: case LGELU__POSITION: case LGELU__PATCHES: case LGELU__CLASS_TOKEN: case LGELU__TAKE:
+    case LGELU_OP_MAX_POOL: case LGELU_OP_AVERAGE_POOL: case LGELU_OP_POSITION: case LGELU_OP_PATCHES: case LGELU_OP_CLASS_TOKEN: case LGELU_OP_TAKE:
         return node->shape[0] * node->shape[1];
-    case LGELU__LAYER_NORM: return 64;
-    case LGELU__DROPOUT:    return (rows + 3) / 4 * 4;                /* its random numbers come in fours */
+    case LGELU_OP_LAYER_NORM: return 64;
+    case LGELU_OP_DROPOUT:    return (rows + 3) / 4 * 4;                /* its random numbers come in fours */
     default:                return rows;
     }
 }
 static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
 static lgelu__job lgelu__job_make(lgelu_net *net, const lgelu_node *node, float **dx)        /* dx NULL: forward */
 {
-    const lgelu_node *from = net->nodes + node->input[0], *whole = node->op < LGELU__CROSS_ENTROPY ? node : from;
-    const lgelu_node *reader = from->op == LGELU__ADD && from->absorbed ? from : node;
+    const lgelu_node *from = net->nodes + node->input[0], *whole = node->op < LGELU_OP_CROSS_ENTROPY ? node : from;
+    const lgelu_node *reader = from->op == LGELU_OP_ADD && from->absorbed ? from : node;
     lgelu__job p;
     memset(&p, 0, sizeof p);
     p.net = net; p.node = node; p.from = from;
@@ -1518,7 +1531,7 @@ static lgelu__job lgelu__job_make(lgelu_net *net, const lgelu_node *node, float 
     if (dx) { p.dx = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT); }
     p.x = lgelu__in(net, reader, 0); p.scale = lgelu__scale(net, reader, 0);
     if (p.scale) p.shift = p.scale + p.channels;
-    if (reader->op != LGELU__ADD) return p;
+    if (reader->op != LGELU_OP_ADD) return p;
     p.b = lgelu__in(net, reader, 1); p.b_scale = lgelu__scale(net, reader, 1);
     if (p.b_scale) p.b_shift = p.b_scale + p.channels;
     return p;
@@ -2035,7 +2048,7 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape, c = p->channels, picture = sample * lgelu__size(p->from);
-    const int most = node->op == LGELU__MAX_POOL, back = p->dy != NULL;
+    const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
     const float share = (float)(1 / (double)(node->window[0] * node->window[1]));
     size_t row, column, i, j, k;
     if (back) memset(p->dx + picture, 0, lgelu__size(p->from) * sizeof *p->dx);
@@ -2430,6 +2443,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,                      lgelu__cross_entropy_aux, LGELU__KEEPS },
     { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                      NULL,                     LGELU__KEEPS }
 };
+LGELU_DEF const char *lgelu_op_name(int op) { return op < 0 || op > LGELU_OP_SQUARED_ERROR ? "?" : lgelu__layers[op].name; }
 
 /* ---- builders ---- */
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
@@ -2450,7 +2464,7 @@ static void lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status s
     va_end(list);
 }
 /* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error: zeros) */
-static lgelu_node lgelu__node(lgelu_net *net, int op, const char *name, int a, int b)
+static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
     int k;
@@ -2460,14 +2474,14 @@ static lgelu_node lgelu__node(lgelu_net *net, int op, const char *name, int a, i
     node.init = net->init;
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node.input[0] = a; node.input[1] = b;
-    node.inputs = op <= LGELU__LABELS ? 0 : b < 0 ? 1 : 2;
+    node.inputs = op <= LGELU_OP_LABELS ? 0 : b < 0 ? 1 : 2;
     if (net->memory) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the network is already made");
     if (net->count >= net->capacity) lgelu__refuse(net, &node, LGELU_E_MEMORY, "no room for more than %z nodes", (size_t)net->capacity);
     for (k = 0; k < node.inputs && !net->status; k++) {
         const lgelu_node *from = net->nodes + node.input[k];
         if (node.input[k] < 0 || node.input[k] >= net->count) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
-        else if (from->op >= LGELU__CROSS_ENTROPY || (from->op == LGELU__TOKENS) != (op == LGELU__EMBEDDING)
-                 || (from->op == LGELU__LABELS) != (op == LGELU__CROSS_ENTROPY && k == 1))
+        else if (from->op >= LGELU_OP_CROSS_ENTROPY || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
+                 || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1))
             lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
         else node.learns |= from->learns;
     }
@@ -2494,7 +2508,7 @@ static int lgelu__with_biases(lgelu_net *net, lgelu_node *node, size_t biases)
     node->learns = 1;
     return lgelu__place(net, node);
 }
-static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, size_t columns, size_t channels)
+static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t rows, size_t columns, size_t channels)
 {
     lgelu_node node = lgelu__node(net, op, name, -1, -1);
     node.shape[0] = rows; node.shape[1] = columns; node.shape[2] = channels;
@@ -2504,28 +2518,28 @@ static int lgelu__source(lgelu_net *net, int op, const char *name, size_t rows, 
 }
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
 {
-    return lgelu__source(net, LGELU__INPUT, name, rows, columns, channels);
+    return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels);
 }
 LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
 {
-    return lgelu__source(net, LGELU__TOKENS, name, 1, count, vocabulary);
+    return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary);
 }
 LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
 {
-    return lgelu__source(net, LGELU__LABELS, name, 1, count, classes);
+    return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes);
 }
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
-    lgelu_node node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const size_t inputs = node.shape[2];
     node.biases = node.shape[2] = outputs;
     return lgelu__with_matrix(net, &node, outputs, inputs);
 }
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
 {
-    lgelu_node node = lgelu__node(net, LGELU__LINEAR, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
-    if (embedding < 0 || embedding >= net->count || table->op != LGELU__EMBEDDING)
+    if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING)
         lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
     else if (table->shape[2] != node.shape[2])
         lgelu__refuse(net, &node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node.shape[2]);
@@ -2536,7 +2550,7 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
 }
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
-    lgelu_node node = lgelu__node(net, LGELU__GATE, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
     if ((unsigned)kind > LGELU_GATE_RELU) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "unknown kind");
     if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) lgelu__refuse(net, &node, LGELU_E_LAMBDA, "λ must be at least 1");
     if (channels && node.shape[2] > 0xFFFFFF) lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels", node.shape[2]);
@@ -2554,7 +2568,7 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 {
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
-static lgelu_node lgelu__pair(lgelu_net *net, int op, const char *name, int a, int b)        /* two inputs of one shape */
+static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)        /* two inputs of one shape */
 {
     lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                 /* refused as no earlier layer */
     const lgelu_node *p, *q;
@@ -2567,10 +2581,10 @@ static lgelu_node lgelu__pair(lgelu_net *net, int op, const char *name, int a, i
 }
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
-    lgelu_node node = lgelu__pair(net, LGELU__ADD, name, a, b);
+    lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
     return lgelu__place(net, &node);
 }
-static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int target)
+static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
 {
     lgelu_node node = lgelu__pair(net, op, name, x, target);
     memset(node.shape, 0, sizeof node.shape);
@@ -2578,17 +2592,17 @@ static int lgelu__loss(lgelu_net *net, int op, const char *name, int x, int targ
 }
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
-    return lgelu__loss(net, LGELU__CROSS_ENTROPY, name, logits, labels);
+    return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
 }
 LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
 {
-    return lgelu__loss(net, LGELU__SQUARED_ERROR, name, x, target);
+    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
     lgelu_node node;
     if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
-    node = lgelu__node(net, LGELU__DROPOUT, name, x, -1);
+    node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
     if (!(rate > 0 && rate < 1)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
     node.rate = rate;
     return lgelu__place(net, &node);
@@ -2596,7 +2610,7 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 
 /* ---- pictures ---- */
 /* a node with a square window (NULL: the whole picture), whose shape is what comes out */
-static lgelu_node lgelu__window(lgelu_net *net, int op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
+static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
 {
     lgelu_node node = lgelu__node(net, op, name, x, -1);
     size_t d;
@@ -2611,7 +2625,7 @@ static lgelu_node lgelu__window(lgelu_net *net, int op, const char *name, int x,
 }
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
 {
-    lgelu_node node = lgelu__window(net, LGELU__CONV, name, x, &kernel, stride, padding);
+    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
     const size_t in = node.shape[2];
     if (!groups || !outputs || in % groups || outputs % groups)
         lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
@@ -2624,7 +2638,7 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
 }
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
 {
-    lgelu_node node = lgelu__node(net, LGELU__BATCH_NORM, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
     if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
     node.momentum = momentum;
     node.eps = eps;
@@ -2633,23 +2647,23 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 }
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU__MAX_POOL, name, x, &kernel, stride, padding);
+    lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
     if (kernel > 15 || 2 * padding > kernel) lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU__AVERAGE_POOL, name, x, &kernel, stride, padding);
+    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, &kernel, stride, padding);
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__window(net, LGELU__AVERAGE_POOL, name, x, NULL, 1, 0);
+    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, NULL, 1, 0);
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__node(net, LGELU__VIEW, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_VIEW, name, x, -1);
     node.shape[2] = lgelu__size(&node);
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
@@ -2658,19 +2672,20 @@ LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 /* ---- tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
-    lgelu_node node = lgelu__node(net, LGELU__EMBEDDING, name, tokens, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
     const size_t words = node.shape[2];
     node.shape[2] = channels;
     return lgelu__with_matrix(net, &node, words, channels);
 }
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__node(net, LGELU__POSITION, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_POSITION, name, x, -1);
     return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
 }
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__node(net, LGELU__LAYER_NORM, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
+    node.eps = 1e-5f;                                                 /* the kernel's */
     return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* gains, then shifts: neither decays */
 }
 static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
@@ -2679,7 +2694,7 @@ static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
 }
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
-    lgelu_node node = lgelu__node(net, LGELU__ATTENTION, name, qkv, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
     if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads)
         lgelu__refuse(net, &node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node.shape[2]);
     lgelu__one_row(net, &node);
@@ -2689,7 +2704,7 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
 }
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
-    lgelu_node node = lgelu__node(net, LGELU__PATCHES, name, image, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
     size_t *s = node.shape;
     if (!side || s[0] % side || s[1] % side) lgelu__refuse(net, &node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
     else s[1] = s[0] / side * (s[1] / side);
@@ -2700,14 +2715,14 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
 }
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__node(net, LGELU__CLASS_TOKEN, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_CLASS_TOKEN, name, x, -1);
     lgelu__one_row(net, &node);
     node.shape[1]++;
     return lgelu__with_biases(net, &node, node.shape[2]);
 }
 LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
-    lgelu_node node = lgelu__node(net, LGELU__TAKE, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_TAKE, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
     if (!count || first >= tokens || count > tokens - first) lgelu__refuse(net, &node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
     node.option[0] = first; node.option[1] = count;
@@ -2833,34 +2848,36 @@ static lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode 
     memset(&r, 0, sizeof r);
     r.first = r.last = r.until = i; r.below = -1;
     for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
-        const int op = net->nodes[j].op, end = 2 * net->count;
+        const lgelu_op op = net->nodes[j].op;
+        const int end = 2 * net->count;
         const int kept = mode == LGELU_TRAIN && (lgelu__layers[op].traits & LGELU__KEEPS);
-        const int use = mode == LGELU_GENERATE && op == LGELU__ATTENTION ? end : kept ? end - 1 - j : j;
+        const int use = mode == LGELU_GENERATE && op == LGELU_OP_ATTENTION ? end : kept ? end - 1 - j : j;
         if (use > r.until) r.until = use;
         if (r.inputs) { r.below = r.last; r.scratch |= r.last == j || !(lgelu__layers[net->nodes[r.last].op].traits & LGELU__ADDS); }
         else r.first = j;
         r.last = j;
         r.inputs++;
-        r.layers += op < LGELU__CROSS_ENTROPY;
+        r.layers += op < LGELU_OP_CROSS_ENTROPY;
     }
     return r;
 }
 static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the value of node i */
 {
     const lgelu_node *x = net->nodes + net->nodes[i].host;
-    return x->op == LGELU__INPUT || x->buffer[LGELU__VALUE].to >= until;
+    return x->op == LGELU_OP_INPUT || x->buffer[LGELU__VALUE].to >= until;
 }
 /* Never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and again in the backward, of values
    that stay for that in any case; large logits by their loss, if whoever writes their matrix's gradient first is the last to share it. */
 static int lgelu__absorbed(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
 {
-    const int reader = net->nodes[r->last].op, back = 2 * net->count - 1 - r->last, fits = node->shape[2] <= LGELU__GATE_ROOM;
+    const lgelu_op reader = net->nodes[r->last].op;
+    const int back = 2 * net->count - 1 - r->last, fits = node->shape[2] <= LGELU__GATE_ROOM;
     const lgelu_node *other = node + 1;
-    if (r->inputs != 1) return 0;
-    if (node->op == LGELU__BATCH_NORM) return fits && (lgelu__layers[reader].traits & LGELU__ABSORBS);
-    if (node->op == LGELU__ADD)
-        return fits && train && reader == LGELU__GATE && lgelu__stays(net, node->input[0], back) && lgelu__stays(net, node->input[1], back);
-    if (node->op != LGELU__LINEAR || !train || reader != LGELU__CROSS_ENTROPY || bytes <= LGELU__LARGE) return 0;
+    if (r->inputs != 1 || node->keep) return 0;
+    if (node->op == LGELU_OP_BATCH_NORM) return fits && (lgelu__layers[reader].traits & LGELU__ABSORBS);
+    if (node->op == LGELU_OP_ADD)
+        return fits && train && reader == LGELU_OP_GATE && lgelu__stays(net, node->input[0], back) && lgelu__stays(net, node->input[1], back);
+    if (node->op != LGELU_OP_LINEAR || !train || reader != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE) return 0;
     while (other < net->nodes + net->count && (!node->shares || other->shares != node->shares)) other++;
     return other == net->nodes + net->count;
 }
@@ -2871,14 +2888,14 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
     const int end = 2 * net->count, back = end - 1 - i, x = node->inputs ? net->nodes[node->input[0]].host : i;
     const int learns = mode == LGELU_TRAIN && node->learns;
-    const size_t bytes = node->op <= LGELU__LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
+    const size_t bytes = node->op <= LGELU_OP_LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
     const lgelu__layer *layer = lgelu__layers + node->op;
     int hosted, writers;
     node->host = node->lent = i;
     node->absorbed = lgelu__absorbed(net, node, &r, bytes, mode == LGELU_TRAIN);
-    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, r.layers ? r.until : end);          /* results stay readable */
-    hosted = node->op == LGELU__VIEW || (node->op == LGELU__BATCH_NORM && node->absorbed)
-          || (!node->absorbed && (layer->traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU__LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i);
+    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, r.layers && !node->keep ? r.until : end);   /* results stay readable */
+    hosted = node->op == LGELU_OP_VIEW || (node->op == LGELU_OP_BATCH_NORM && node->absorbed)
+          || (!node->absorbed && (layer->traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU_OP_LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i);
     if (hosted) {
         int *to = &net->nodes[x].buffer[LGELU__VALUE].to;
         node->host = x;
@@ -2886,10 +2903,10 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     }
     if (hosted || node->absorbed) lgelu__live(b + LGELU__VALUE, 0, i, i);
     lgelu__live(b + LGELU__AUX, layer->aux ? layer->aux(net, node, batch) : 0, i, learns ? back : r.until < end ? r.until : i);
-    writers = learns && r.inputs && node->op < LGELU__CROSS_ENTROPY && !(node->op == LGELU__LINEAR && node->absorbed);
+    writers = learns && r.inputs && node->op < LGELU_OP_CROSS_ENTROPY && !(node->op == LGELU_OP_LINEAR && node->absorbed);
     lgelu__live(b + LGELU__GRADIENT, writers ? bytes : 0, end - 1 - r.last, back);
     lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last, end - 1 - r.first);
-    if (node->op == LGELU__CROSS_ENTROPY && net->nodes[node->input[0]].absorbed)
+    if (node->op == LGELU_OP_CROSS_ENTROPY && net->nodes[node->input[0]].absorbed)
         lgelu__live(b + LGELU__SCRATCH, LGELU__PART * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
 }
 /* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on unchanged. Nobody
@@ -2958,9 +2975,9 @@ typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } l
 static size_t lgelu__work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)       /* bytes of net->pack that a layer wants */
 {
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2], in, most;
-    if (node->op == LGELU__ATTENTION) return lgelu__attention_work(node);
-    if (node->op == LGELU__CONV) return lgelu__conv_work(net, node, batch, train);
-    if (node->op != LGELU__LINEAR) return 0;
+    if (node->op == LGELU_OP_ATTENTION) return lgelu__attention_work(node);
+    if (node->op == LGELU_OP_CONV) return lgelu__conv_work(net, node, batch, train);
+    if (node->op != LGELU_OP_LINEAR) return 0;
     in = net->nodes[node->input[0]].shape[2];
     most = lgelu_multiply_bytes(rows, out, in);
     return train ? lgelu__most(most, lgelu__most(lgelu_multiply_bytes(out, in, rows), lgelu_multiply_bytes(rows, in, out))) : most;
@@ -3024,9 +3041,9 @@ static void lgelu__first_piece(void *user, size_t index)              /* first w
     const lgelu_node *node = p->net->nodes + p->node;
     double out = (double)lgelu__outputs(node), in = (double)node->weights / out;
     float *w = p->net->w + node->weight, bound;
-    int normal = node->init == LGELU_NORMAL || node->op == LGELU__EMBEDDING || node->op == LGELU__POSITION;
+    int normal = node->init == LGELU_NORMAL || node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION;
     size_t j = index * LGELU__PIECE, end = lgelu__least(node->weights, j + LGELU__PIECE);
-    if (node->op == LGELU__CONV) out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
+    if (node->op == LGELU_OP_CONV) out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
     bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
     for (; normal && j < end; j += 2) {
         double x[2];
@@ -3057,9 +3074,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
         first.net = net; first.node = i; first.seed = seed;
         lgelu__parallel(&net->threads, lgelu__first_piece, &first, (node->weights + LGELU__PIECE - 1) / LGELU__PIECE);
         for (j = 0; j < node->biases; j++)                            /* biases start at 0, gains at 1 */
-            if (node->op == LGELU__CLASS_TOKEN) net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
-            else if (node->op == LGELU__LAYER_NORM && j < node->shape[2]) net->w[node->bias + j] = 1;
-            else if (node->op == LGELU__BATCH_NORM && j < node->shape[2])
+            if (node->op == LGELU_OP_CLASS_TOKEN) net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+            else if (node->op == LGELU_OP_LAYER_NORM && j < node->shape[2]) net->w[node->bias + j] = 1;
+            else if (node->op == LGELU_OP_BATCH_NORM && j < node->shape[2])
                 net->w[node->bias + j] = net->state[node->state + node->shape[2] + j] = 1;
         for (j = 0; j < (size_t)node->hardnesses; j++) {
             size_t k = (size_t)node->hardness + j;
@@ -3093,9 +3110,18 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     to->fresh = 1;
     return LGELU_OK;
 }
+LGELU_DEF lgelu_status lgelu_net_keep(lgelu_net *net, int node)
+{
+    if (net->status) return net->status;
+    if (net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
+    if (node < 0 || node >= net->count || net->nodes[node].op >= LGELU_OP_CROSS_ENTROPY)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a layer's value can be kept");
+    net->nodes[node].keep = 1;
+    return LGELU_OK;
+}
 LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
 {
-    if (input < 0 || input >= net->count || net->nodes[input].op > LGELU__LABELS)
+    if (input < 0 || input >= net->count || net->nodes[input].op > LGELU_OP_LABELS)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "data can be bound to an input or to labels only");
     net->nodes[input].bound = data;
     return LGELU_OK;
@@ -3122,7 +3148,7 @@ static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
     with.net = net; with.run = run;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        if (node->op >= LGELU__LINEAR) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
+        if (node->op >= LGELU_OP_LINEAR) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
     }
     if (work < 1e6) run(net);
     else lgelu__with_crew(&own, lgelu__net_crew, &with);
@@ -3145,10 +3171,10 @@ static void lgelu__run_forward(lgelu_net *net)
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         const lgelu__layer *layer = lgelu__layers + node->op;
-        if (net->tokens && node->op >= LGELU__CROSS_ENTROPY) continue;
+        if (net->tokens && node->op >= LGELU_OP_CROSS_ENTROPY) continue;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
-            if (x->op <= LGELU__TOKENS && !x->bound && !(k && node->op >= LGELU__CROSS_ENTROPY))
+            if (x->op <= LGELU_OP_TOKENS && !x->bound && !(k && node->op >= LGELU_OP_CROSS_ENTROPY))
                 { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", layer->name, node->name, x->name); return; }
         }
         if (!layer->forward) lgelu__run_pieces(net, node, NULL);
@@ -3174,9 +3200,9 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     if (!net->memory || net->mode != LGELU_GENERATE) return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        if (node->op == LGELU__TOKENS && !context) context = node->shape[1];
-        if (node->op == LGELU__INPUT || (node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY && node->shape[1] != context)
-            || (node->op >= LGELU__PATCHES && node->op <= LGELU__TAKE) || (node->op == LGELU__ATTENTION && !node->option[1]))
+        if (node->op == LGELU_OP_TOKENS && !context) context = node->shape[1];
+        if (node->op == LGELU_OP_INPUT || (node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && node->shape[1] != context)
+            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_TAKE) || (node->op == LGELU_OP_ATTENTION && !node->option[1]))
             return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__layers[node->op].name, node->name);
     }
     if (!count || from > context || count > context - from)
@@ -3192,7 +3218,7 @@ static void lgelu__run_backward(lgelu_net *net)
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
         float *dx[3] = { NULL, NULL, NULL };
-        if (!node->learns || (node->op < LGELU__CROSS_ENTROPY && !node->written)) continue;        /* nothing below depends on it */
+        if (!node->learns || (node->op < LGELU_OP_CROSS_ENTROPY && !node->written)) continue;        /* nothing below depends on it */
         for (k = 0; k < node->inputs; k++) {
             lgelu_node *x = net->nodes + node->input[k];
             if (x->learns) dx[k] = lgelu__at(net, x, (x->written && !(lgelu__layers[node->op].traits & LGELU__ADDS))
@@ -3345,13 +3371,13 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node), *y;
     const lgelu_buffer *b;
-    if (!x || x->op == LGELU__TOKENS || x->op == LGELU__LABELS || x->absorbed) return NULL;
-    if (net->nodes[x->host].op == LGELU__INPUT) return (const float *)net->nodes[x->host].bound;
+    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || x->absorbed) return NULL;
+    if (net->nodes[x->host].op == LGELU_OP_INPUT) return (const float *)net->nodes[x->host].bound;
     /* the forward ends at time count: what is not kept until then, or until the end once a backward has run, is overwritten */
     b = net->nodes[x->host].buffer + LGELU__VALUE;
     if (!b->bytes || b->to < (net->pending ? net->count : 2 * net->count)) return NULL;
     for (y = x + 1; y < net->nodes + net->count; y++)                 /* by a layer in place */
-        if (y->host == x->host && !y->absorbed && y->op != LGELU__VIEW) return NULL;
+        if (y->host == x->host && !y->absorbed && y->op != LGELU_OP_VIEW) return NULL;
     return lgelu__at(net, x, LGELU__VALUE);
 }
 LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
@@ -3363,6 +3389,11 @@ LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node);
     return x && x->biases ? net->w + x->bias : NULL;
+}
+LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
+{
+    const lgelu_node *x = lgelu__made(net, node);
+    return x && x->states ? net->state + x->state : NULL;
 }
 
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
@@ -3380,7 +3411,7 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
     int i, k;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->op != LGELU__GATE || node->gate == kind) continue;
+        if (node->op != LGELU_OP_GATE || node->gate == kind) continue;
         node->gate = kind;
         for (k = node->hardness; net->memory && k < node->hardness + node->hardnesses; k++)
             net->lambda[k] = kind == LGELU_GATE_RELU ? HUGE_VALF : kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->hardness, net->s[k]) : 1;
@@ -3397,7 +3428,7 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
     if (!net->memory || net->mode != LGELU_INFER) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
-        if (norm->op != LGELU__BATCH_NORM || conv->op != LGELU__CONV || norm->host != conv->host
+        if (norm->op != LGELU_OP_BATCH_NORM || conv->op != LGELU_OP_CONV || norm->host != conv->host
             || lgelu__readers_of(net, norm->input[0], LGELU_INFER).inputs != 1) continue;
         for (c = 0; c < norm->shape[2]; c++) {
             float *gamma = net->w + norm->bias + c, *beta = gamma + norm->shape[2], *row = net->w + conv->weight + c * (conv->weights / norm->shape[2]);
@@ -3409,7 +3440,7 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
         }
         conv->bias = norm->bias + norm->shape[2];
         conv->biases = norm->shape[2];
-        norm->op = LGELU__VIEW;
+        norm->op = LGELU_OP_VIEW;
         norm->absorbed = 0;
         norm->biases = norm->states = 0;
     }
@@ -3426,7 +3457,7 @@ typedef struct { const lgelu_node *node; const char *suffix; float *data; size_t
 
 static size_t lgelu__matrix_rows(const lgelu_node *node)
 {
-    return node->op == LGELU__EMBEDDING || node->op == LGELU__POSITION ? node->weights / node->shape[2] : lgelu__outputs(node);
+    return node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->weights / node->shape[2] : lgelu__outputs(node);
 }
 static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 {
@@ -3436,7 +3467,7 @@ static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
     float *const array[15] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
                                net->lambda, net->lambda0, NULL, net->state, net->state, NULL };
     const lgelu_node *node = net->nodes + k / 15;
-    const int kind = k % 15, of = kind / 3, normalises = node->op == LGELU__LAYER_NORM || node->op == LGELU__BATCH_NORM;
+    const int kind = k % 15, of = kind / 3, normalises = node->op == LGELU_OP_LAYER_NORM || node->op == LGELU_OP_BATCH_NORM;
     size_t n = (size_t)node->hardnesses, first = (size_t)node->hardness;
     if (k / 15 >= net->count) return 0;
     if (of == WEIGHT) { n = node->weights; first = node->weight; }
@@ -3518,7 +3549,7 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
     for (k = 0; k < parts; k++) {
         const lgelu_net *net = part[k].net;
         lgelu__print(out, ",\"%sstep\":\"%d\"", part[k].prefix, net->step);
-        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU__GATE)
+        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU_OP_GATE)
             lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name, lgelu__gate_names((int)net->nodes[i].gate));
     }
     for (i = 0; i < pairs; i++) {
@@ -3837,7 +3868,7 @@ LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const
         net->step = 0;
         if (lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, "step", ""), text, sizeof text))
             for (i = 0; text[i] >= '0' && text[i] <= '9' && net->step < 100000000L; i++) net->step = net->step * 10 + (text[i] - '0');
-        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU__GATE
+        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU_OP_GATE
                                              && lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, net->nodes[k].name, ""), text, sizeof text))
             for (kind = 0; kind < 4; kind++) if (!strcmp(text, lgelu__gate_names(kind))) net->nodes[k].gate = (lgelu_gate_kind)kind;
     }

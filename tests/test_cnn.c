@@ -284,7 +284,7 @@ static void folding(void)
     check(!lgelu_net_fold(&infer.net) && !lgelu_net_forward(&infer.net, 6), "fold", "%s", infer.net.message);
     memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
     for (l = 0; l < 42; l++) most = fmax(most, fabs((double)after[l] - (double)before[l]));
-    for (l = 0; l < infer.net.count; l++) { norms += infer.nodes[l].op == LGELU__BATCH_NORM; convs += infer.nodes[l].op == LGELU__CONV && infer.nodes[l].biases; }
+    for (l = 0; l < infer.net.count; l++) { norms += infer.nodes[l].op == LGELU_OP_BATCH_NORM; convs += infer.nodes[l].op == LGELU_OP_CONV && infer.nodes[l].biases; }
     check(!norms && convs == 9, "every batch norm is folded", "%d left, %d convolutions with a bias", norms, convs);
     check(most > 0 && most < 2e-5, "folded and unfolded agree to rounding", "off by %.3g", most);
     end(&train);

@@ -249,14 +249,14 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     const lgelu_node *node = net->nodes + l;
     int n = net->count, back = 2 * n - 1 - l, first = 2 * n, last = l, found = 0;
     for (int j = l + 1; j < n; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == l) {
-        int needs = mode == LGELU_TRAIN && net->nodes[j].op != LGELU__ADD ? 2 * n - 1 - j : j;
+        int needs = mode == LGELU_TRAIN && net->nodes[j].op != LGELU_OP_ADD ? 2 * n - 1 - j : j;
         if (net->nodes[j].absorbed)                                     /* a sum that its gate computes, twice */
             for (int r = j + 1; r < n; r++) if (net->nodes[r].inputs && net->nodes[r].input[0] == j && 2 * n - 1 - r > needs) needs = 2 * n - 1 - r;
         if (needs > last) last = needs;
         if (2 * n - 1 - j < first) first = 2 * n - 1 - j;
         found = 1;
     }
-    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU__LABELS && node->op < LGELU__CROSS_ENTROPY && !node->absorbed; }
+    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !node->absorbed; }
     if (which == LGELU__GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
     return 0;
 }
@@ -269,12 +269,12 @@ static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
     int from, to;
     life_of(net, x, LGELU__VALUE, mode, &from, &to);
-    return (net->nodes[y].op == LGELU__GATE || net->nodes[y].op == LGELU__ADD) && net->nodes[y].input[0] == x && to == y;
+    return (net->nodes[y].op == LGELU_OP_GATE || net->nodes[y].op == LGELU_OP_ADD) && net->nodes[y].input[0] == x && to == y;
 }
 /* a sum's gradient may serve its inputs as it is */
 static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
-    return p == LGELU__GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU__ADD;
+    return p == LGELU__GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU_OP_ADD;
 }
 static int plan_overlaps(const lgelu_net *net, int mode)
 {
@@ -316,6 +316,51 @@ static void values_on_request(void)
         end(&g);
     }
     check(right && there > 300, "a value is given out right or not at all, in training, after the backward, in inference", "right %d, %d values", right, there);
+}
+
+/* lgelu_net_keep: the value is there after the forward and after the backward, right, and nothing else changes by a bit */
+static void kept_values(void)
+{
+    int there = 1, right = 1, same = 1, kept = 0;
+    for (uint64_t seed = 0; seed < 24; seed++) for (int node = -1; ; node++) {
+        static float w[4096];
+        static double loss;
+        graph g;
+        reference_net r;
+        const int mode = seed % 4 ? LGELU_TRAIN : LGELU_INFER;
+        random_graph(&g, seed);
+        if (node >= g.net.count - 1) break;
+        if (node >= 0 && (g.nodes[node].op == LGELU_OP_LABELS || lgelu_net_keep(&g.net, node))) continue;
+        if (make_at(&g, 4, (lgelu_mode)mode, 0)) { end(&g); break; }
+        bind_all(&g, 3);
+        move_biases(&g);
+        lgelu_net_forward(&g.net, 3);
+        reference_begin(&r, &g.net);
+        reference_forward(&r);
+        for (int after = 0; after <= (mode == LGELU_TRAIN); after++) {
+            if (after) lgelu_net_backward(&g.net, 1);
+            if (node >= 0) { there &= lgelu_net_value(&g.net, node) != NULL; right &= value_error(&g, &r) <= value_tolerance; kept++; }
+        }
+        if (node < 0) { loss = g.net.loss; if (g.net.g) memcpy(w, g.net.g, g.net.parameters * sizeof *w); }
+        same &= !memcmp(&loss, &g.net.loss, sizeof loss) && (!g.net.g || !memcmp(w, g.net.g, g.net.parameters * sizeof *w));
+        reference_end(&r);
+        end(&g);
+    }
+    check(there && right && kept > 300, "a kept value is there, and right, after the forward and after the backward", "there %d, right %d of %d", there, right, kept);
+    check(same, "keeping a value changes no loss and no gradient by a bit", "one changed");
+
+    graph g;
+    static const int wrong[] = { -1, 11, 10, 1 << 30 };        /* 10 is the loss */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        build_usual(&g);
+        check(lgelu_net_keep(&g.net, wrong[i]) == LGELU_E_ARGUMENT && strstr(g.net.message, "kept"), "keeping the value of no layer is refused", "%s", g.net.message);
+    }
+    build_usual(&g);
+    make_at(&g, 1, LGELU_INFER, 0);
+    check(lgelu_net_keep(&g.net, 1) == LGELU_E_ARGUMENT && strstr(g.net.message, "already made"), "keeping a value once the network is made is refused", "%s", g.net.message);
+    end(&g);
+    check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution") && !strcmp(lgelu_op_name(LGELU_OP_SQUARED_ERROR), "mean squared error")
+          && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_SQUARED_ERROR + 1), "?"), "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 
 static void memory(void)
@@ -1046,8 +1091,8 @@ static void certificate(void)
         memcpy(logits, lgelu_net_value(&g.net, y), sizeof logits);
         for (int l = 0; hard && l < g.net.count; l++) {
             const lgelu_node *node = g.nodes + l;
-            if (node->op == LGELU__LINEAR) bound *= norm_bound(lgelu_net_weights(&g.net, l), node->biases, node->weights / node->biases);
-            if (node->op == LGELU__GATE) bound += (double)lgelu_gap(g.net.lambda[node->hardness]) * sqrt((double)node->shape[2]);
+            if (node->op == LGELU_OP_LINEAR) bound *= norm_bound(lgelu_net_weights(&g.net, l), node->biases, node->weights / node->biases);
+            if (node->op == LGELU_OP_GATE) bound += (double)lgelu_gap(g.net.lambda[node->hardness]) * sqrt((double)node->shape[2]);
         }
         float lambda[2] = { g.net.lambda[0], g.net.lambda[1] };
         lgelu_net_relu(&g.net);
@@ -1118,6 +1163,7 @@ int main(void)
     printf("# worst value error %.2g, worst gradient error %.2g\n", worst_value, worst_gradient);
     controls();
     values_on_request();
+    kept_values();
     memory();
     builder_errors();
     run_errors();

@@ -166,7 +166,7 @@ static void vit_learns(void)
         classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 4));
         make_at(&g, 64, LGELU_TRAIN, 0);
         lgelu_net_bind(&g.net, x, picture);
-        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, quarter);
+        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU_OP_LABELS) lgelu_net_bind(&g.net, l, quarter);
         for (int i = 0; i < 120; i++) {
             lgelu_net_forward(&g.net, 64);
             if (!i) first = g.net.loss;
@@ -248,7 +248,7 @@ static void refusals(void)
         if (i == 0) token[13] = 9;
         if (i == 1) label[3] = -1;
         lgelu_net_bind(&g.net, 0, i == 2 ? NULL : token);
-        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, label);
+        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU_OP_LABELS) lgelu_net_bind(&g.net, l, label);
         lgelu_net_forward(&g.net, 2);
         check(g.net.status && !strcmp(g.net.message, late[i]), late[i], "got: %s", g.net.message);
         end(&g);
@@ -367,7 +367,7 @@ static void generation(void)
     for (int l = 0; l < g.net.count; l++) { g.nodes[l].deviation = 0.3f; if (!strcmp(g.nodes[l].name, "lm_head")) logits = l; }
     make_at(&g, 1, LGELU_GENERATE, 0);
     bind_all(&g, 1);
-    for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU__LABELS) lgelu_net_bind(&g.net, l, NULL);
+    for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU_OP_LABELS) lgelu_net_bind(&g.net, l, NULL);
     lgelu_net_forward(&g.net, 1);
     memcpy(whole, lgelu_net_value(&g.net, logits), sizeof whole);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {

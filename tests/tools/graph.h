@@ -56,12 +56,12 @@ static void bind_all(graph *g, size_t samples)
     for (int l = 0; l < g->net.count; l++) {
         const lgelu_node *node = g->nodes + l;
         size_t n = samples * node->shape[0] * node->shape[1] * node->shape[2];
-        if (node->op == LGELU__INPUT) {
+        if (node->op == LGELU_OP_INPUT) {
             float *x = (float *)malloc(n * sizeof *x);
             if (!x) abort();
             for (size_t i = 0; i < n; i++) x[i] = noise(100 + (uint64_t)l, i);
             g->data[l] = x;
-        } else if (node->op == LGELU__LABELS || node->op == LGELU__TOKENS) {
+        } else if (node->op == LGELU_OP_LABELS || node->op == LGELU_OP_TOKENS) {
             int32_t *y = (int32_t *)malloc((n /= node->shape[2]) * sizeof *y);
             if (!y) abort();
             for (size_t i = 0; i < n; i++) y[i] = (int32_t)(lgelu_random(12, (uint64_t)l, i) % node->shape[2]);
@@ -97,7 +97,7 @@ static double value_error(const graph *g, reference_net *r)
         size_t n = g->net.samples * node->shape[0] * node->shape[1] * node->shape[2];
         const float *y = lgelu_net_value(&g->net, l);
         double most = 1e-3, off = 0;
-        if (node->op <= LGELU__LABELS || !y) continue;  /* its place has been given away */
+        if (node->op <= LGELU_OP_LABELS || !y) continue;  /* its place has been given away */
         for (size_t i = 0; i < n; i++) {
             most = fmax(most, fabs(r->value[l][i]));
             off = fmax(off, fabs((double)y[i] - r->value[l][i]));
@@ -127,7 +127,7 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
         if (l < 0) { if (part) continue; count = n + k; }
         else if (part == 0) { first = node->weight; count = node->weights; }
         else if (part == 1) { first = node->bias; count = node->biases; }
-        else if (node->op == LGELU__GATE && node->gate == LGELU_GATE_LAMBDA) { first = n + (size_t)node->hardness; count = (size_t)node->hardnesses; }
+        else if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_LAMBDA) { first = n + (size_t)node->hardness; count = (size_t)node->hardnesses; }
         if (!count) continue;
         memset(u, 0, (n + k) * sizeof *u);
         for (size_t i = first; i < first + count; i++) {
@@ -136,7 +136,7 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
             if (i >= n) {                               /* only what is learned has a gradient to speak of */
                 int learned = 0;
                 for (int j = 0; j < net->count; j++)
-                    learned |= net->nodes[j].op == LGELU__GATE && net->nodes[j].gate == LGELU_GATE_LAMBDA && (int)(i - n) >= net->nodes[j].hardness
+                    learned |= net->nodes[j].op == LGELU_OP_GATE && net->nodes[j].gate == LGELU_GATE_LAMBDA && (int)(i - n) >= net->nodes[j].hardness
                             && (int)(i - n) < net->nodes[j].hardness + net->nodes[j].hardnesses;
                 if (!learned || !(net->lambda[i - n] <= FLT_MAX)) u[i] = 0;
             }
@@ -163,6 +163,26 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
 
 static double worst_value, worst_gradient;
 
+/* the same graph with the value of every layer kept, in training: all are there after the backward, and neither they nor the loss and
+   the gradients differ by a bit from those of the graph that ran without */
+static int all_kept(graph *h, const graph *g, size_t batch, size_t samples)
+{
+    int good = 1;
+    for (int l = 0; l < h->net.count; l++) if (h->nodes[l].op < LGELU_OP_CROSS_ENTROPY) lgelu_net_keep(&h->net, l);
+    if (make_at(h, batch, LGELU_TRAIN, 0)) return 0;
+    bind_all(h, samples);
+    move_biases(h);
+    lgelu_net_forward(&h->net, samples);
+    lgelu_net_backward(&h->net, 0.75f);
+    good &= !memcmp(&h->net.loss, &g->net.loss, sizeof g->net.loss) && !memcmp(h->net.dlambda, g->net.dlambda, (size_t)g->net.hardnesses * sizeof *g->net.dlambda)
+         && !memcmp(h->net.g, g->net.g, g->net.parameters * sizeof *g->net.g);
+    for (int l = 0; l < h->net.count; l++) if (h->nodes[l].op > LGELU_OP_LABELS && h->nodes[l].op < LGELU_OP_CROSS_ENTROPY) {
+        const float *kept = lgelu_net_value(&h->net, l), *value = lgelu_net_value(&g->net, l);
+        good &= kept && (!value || !memcmp(kept, value, samples * h->nodes[l].shape[0] * h->nodes[l].shape[1] * h->nodes[l].shape[2] * sizeof *kept));
+    }
+    return good & guards_hold(h, 0);
+}
+
 /* one graph, built and not yet made: forward and backward, against the reference */
 static void judge(const char *name, graph *g, size_t batch, size_t samples)
 {
@@ -170,6 +190,8 @@ static void judge(const char *name, graph *g, size_t batch, size_t samples)
     double value, gradient;
     reference_net r;
     char text[128];
+    graph h = *g;
+    h.net.nodes = h.nodes;
     if (g->net.status || make_at(g, batch, LGELU_TRAIN, 0)) { check(0, name, "%s", g->net.message); end(g); return; }
     bind_all(g, samples);
     move_biases(g);
@@ -187,6 +209,9 @@ static void judge(const char *name, graph *g, size_t batch, size_t samples)
     check(!g->net.status && gradient <= gradient_tolerance, text, "%.3g at '%s'", gradient, where);
     snprintf(text, sizeof text, "%s: nothing written outside the block", name);
     check(guards_hold(g, 0), text, "a guard byte changed");
+    snprintf(text, sizeof text, "%s: every value can be kept, no bit changes", name);
+    check(all_kept(&h, g, batch, samples), text, "%s", h.net.message);
+    end(&h);
     reference_end(&r);
     end(g);
 }

@@ -58,31 +58,31 @@ static double reference_forward(reference_net *r)
         const size_t n = net->samples * node->shape[0] * node->shape[1] * node->shape[2], c = node->shape[2];
         const size_t in = from->shape[2], n_in = net->samples * from->shape[0] * from->shape[1] * in;
         switch (node->op) {
-        case LGELU__INPUT:
+        case LGELU_OP_INPUT:
             for (size_t i = 0; node->bound && i < n; i++) y[i] = (double)((const float *)node->bound)[i];
             break;
-        case LGELU__TOKENS: case LGELU__LABELS:
+        case LGELU_OP_TOKENS: case LGELU_OP_LABELS:
             break;
-        case LGELU__LINEAR:
+        case LGELU_OP_LINEAR:
             for (size_t i = 0; i < n; i++) {
                 const double *w = r->w + node->weight + i % c * in, *x = a + i / c * in;
                 y[i] = node->biases ? r->w[node->bias + i % c] : 0;
                 for (size_t k = 0; k < in; k++) y[i] += w[k] * x[k];
             }
             break;
-        case LGELU__GATE:
+        case LGELU_OP_GATE:
             for (size_t i = 0; i < n; i++) y[i] = reference_gate(node->gate, a[i], r->lambda[(size_t)node->hardness + i % (size_t)node->hardnesses]);
             break;
-        case LGELU__ADD:
+        case LGELU_OP_ADD:
             for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
             break;
-        case LGELU__EMBEDDING:
+        case LGELU_OP_EMBEDDING:
             for (size_t i = 0; i < n; i++) y[i] = r->w[node->weight + (size_t)((const int32_t *)from->bound)[i / c] * c + i % c];
             break;
-        case LGELU__POSITION:
+        case LGELU_OP_POSITION:
             for (size_t i = 0; i < n; i++) y[i] = a[i] + r->w[node->weight + i % (n / net->samples)];
             break;
-        case LGELU__LAYER_NORM:
+        case LGELU_OP_LAYER_NORM:
             for (size_t i = 0; i < n; i += c) {
                 double mean = 0, square = 0;
                 for (size_t k = 0; k < c; k++) mean += a[i + k] / (double)c;
@@ -90,7 +90,7 @@ static double reference_forward(reference_net *r)
                 for (size_t k = 0; k < c; k++) y[i + k] = (a[i + k] - mean) / sqrt(square + 1e-5) * r->w[node->bias + k] + r->w[node->bias + c + k];
             }
             break;
-        case LGELU__ATTENTION: {                        /* token i of head h: every key one after the other, in three passes */
+        case LGELU_OP_ATTENTION: {                        /* token i of head h: every key one after the other, in three passes */
             const size_t tokens = node->shape[1], heads = node->option[0], width = c / heads;
             for (size_t i = 0; i < n; i += width) {
                 const size_t t = i / c % tokens, at = i % c, first = i / c / tokens * tokens, seen = node->option[1] ? t + 1 : tokens;
@@ -109,13 +109,13 @@ static double reference_forward(reference_net *r)
             }
             break;
         }
-        case LGELU__DROPOUT: {
+        case LGELU_OP_DROPOUT: {
             const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)l << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
             for (size_t i = 0; i < n; i++)
                 y[i] = net->evaluate || net->mode != LGELU_TRAIN ? a[i] : lgelu_uniform(net->seed, stream, i) < node->rate ? 0 : a[i] / (1 - (double)node->rate);
             break;
         }
-        case LGELU__PATCHES: {
+        case LGELU_OP_PATCHES: {
             const size_t side = node->option[0], channels = in, columns = from->shape[1], across = columns / side;
             for (size_t i = 0; i < n; i++) {            /* i: sample, patch, row and column in it, channel */
                 const size_t patch = i / c % node->shape[1], row = i % c / channels / side, column = i % c / channels % side;
@@ -124,44 +124,44 @@ static double reference_forward(reference_net *r)
             }
             break;
         }
-        case LGELU__CLASS_TOKEN: {
+        case LGELU_OP_CLASS_TOKEN: {
             const size_t all = n / net->samples;
             for (size_t i = 0; i < n; i++) y[i] = i % all < c ? r->w[node->bias + i % all] : a[i / all * (all - c) + i % all - c];
             break;
         }
-        case LGELU__TAKE:
+        case LGELU_OP_TAKE:
             for (size_t i = 0; i < n; i++) {
                 y[i] = 0;
                 for (size_t k = 0; k < node->option[1]; k++)
                     y[i] += a[i / c * (n_in / net->samples) + (node->option[0] + k) * c + i % c] / (double)node->option[1];
             }
             break;
-        case LGELU__VIEW:
+        case LGELU_OP_VIEW:
             for (size_t i = 0; i < n; i++) y[i] = a[i];
             break;
-        case LGELU__CONV:
-        case LGELU__MAX_POOL:
-        case LGELU__AVERAGE_POOL: {
-            const size_t *s = from->shape, *o = node->shape, each = node->op == LGELU__CONV ? in / node->groups : 1;
+        case LGELU_OP_CONV:
+        case LGELU_OP_MAX_POOL:
+        case LGELU_OP_AVERAGE_POOL: {
+            const size_t *s = from->shape, *o = node->shape, each = node->op == LGELU_OP_CONV ? in / node->groups : 1;
             const size_t taps = node->window[0] * node->window[1];
             for (size_t i = 0; i < n; i++) {
                 const size_t k = i % c, column = i / c % o[1], row = i / c / o[1] % o[0], sample = i / c / o[1] / o[0];
                 double most = -HUGE_VAL;
-                y[i] = node->op == LGELU__CONV && node->biases ? r->w[node->bias + k] : 0;
+                y[i] = node->op == LGELU_OP_CONV && node->biases ? r->w[node->bias + k] : 0;
                 for (size_t p = 0; p < taps; p++) {
                     const size_t u = row * node->stride + p / node->window[1], v = column * node->stride + p % node->window[1];
                     if (u < node->padding || u - node->padding >= s[0] || v < node->padding || v - node->padding >= s[1]) continue;
                     const double *x = a + ((sample * s[0] + u - node->padding) * s[1] + v - node->padding) * in;
-                    if (node->op == LGELU__CONV) for (size_t q = 0; q < each; q++)
+                    if (node->op == LGELU_OP_CONV) for (size_t q = 0; q < each; q++)
                         y[i] += x[k / (c / node->groups) * each + q] * r->w[node->weight + (k * taps + p) * each + q];
                     else y[i] += x[k] / (double)taps;
-                    if (node->op == LGELU__MAX_POOL) most = fmax(most, x[k]);
+                    if (node->op == LGELU_OP_MAX_POOL) most = fmax(most, x[k]);
                 }
-                if (node->op == LGELU__MAX_POOL) y[i] = most;
+                if (node->op == LGELU_OP_MAX_POOL) y[i] = most;
             }
             break;
         }
-        case LGELU__BATCH_NORM:
+        case LGELU_OP_BATCH_NORM:
             for (size_t k = 0; k < c; k++) {
                 double mean = (double)net->state[node->state + k], variance = (double)net->state[node->state + c + k], rows = (double)(n / c);
                 if (net->mode == LGELU_TRAIN && !net->evaluate) {
@@ -173,7 +173,7 @@ static double reference_forward(reference_net *r)
                     y[i] = (a[i] - mean) / sqrt(variance + (double)node->eps) * r->w[node->bias + k] + r->w[node->bias + c + k];
             }
             break;
-        case LGELU__CROSS_ENTROPY: {
+        case LGELU_OP_CROSS_ENTROPY: {
             const int32_t *label = (const int32_t *)net->nodes[node->input[1]].bound;
             for (size_t i = 0; label && i < n_in; i += in) {
                 double most = a[i], total = 0;
@@ -184,9 +184,9 @@ static double reference_forward(reference_net *r)
             r->loss += sum / (double)(n_in / in);
             break;
         }
-        case LGELU__SQUARED_ERROR: {
+        case LGELU_OP_SQUARED_ERROR: {
             const lgelu_node *target = net->nodes + node->input[1];
-            if (target->op == LGELU__INPUT && !target->bound) break;
+            if (target->op == LGELU_OP_INPUT && !target->bound) break;
             for (size_t i = 0; i < n_in; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
             r->loss += sum / (double)n_in;
             break;
