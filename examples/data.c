@@ -5,8 +5,10 @@
 #define _POSIX_C_SOURCE 200112L         /* folders are listed by opendir */
 #endif
 #include <dirent.h>
+#include <sys/stat.h>
 #endif
 #include "data.h"
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -15,14 +17,21 @@
 #include <string.h>
 
 enum { MAX_FILE = 1 << 28, MAX_SHEET = 1 << 24, MAX_SIDE = 4096, MAX_PATH = 1024 };   /* bytes, bytes, pixels, characters */
-enum { MAX_PICTURE = 1 << 26, MAX_CLASSES = 256 };          /* bytes */
+enum { MAX_PICTURE = 1 << 26, MAX_EXTENT = 1 << 24, MAX_TABLE = 1 << 26 };            /* bytes, pixels, bytes */
+enum { MAX_CLASSES = 256, MAX_COLUMNS = 4096 };
 
-/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as "outofmem", a photograph beyond MAX_PICTURE */
+/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as "outofmem", a photograph beyond
+   MAX_PICTURE. Every byte starts as zero: what a broken file leaves unwritten is black, and the same each time. */
 static size_t most_alloc = MAX_SHEET;
-static void *sheet_alloc(void *old, size_t n) { return n <= most_alloc ? realloc(old, n) : NULL; }
-#define STBI_MALLOC(n)      sheet_alloc(NULL, n)
-#define STBI_REALLOC(p, n)  sheet_alloc(p, n)
-#define STBI_FREE(p)        free(p)
+static void *zeroed(void *old, size_t had, size_t n)
+{
+    unsigned char *p = n <= most_alloc ? (unsigned char *)realloc(old, n) : NULL;
+    if (p && n > had) memset(p + had, 0, n - had);
+    return p;
+}
+#define STBI_MALLOC(n)                  zeroed(NULL, 0, n)
+#define STBI_REALLOC_SIZED(p, had, n)   zeroed(p, had, n)
+#define STBI_FREE(p)                    free(p)
 #define STBI_NO_PSD                     /* PNG, JPEG, BMP, GIF, TGA and PNM; what no one trains on stays out */
 #define STBI_NO_PIC
 #define STBI_NO_HDR
@@ -72,22 +81,36 @@ static int join(char path[MAX_PATH], const char *folder, size_t folder_length, c
     return n > 0 && n < MAX_PATH ? 0 : -1;
 }
 
-static int exists(const char *path)
+/* 0: there is nothing; 1: a file, `size` bytes long; -1: a folder, a device or a pipe, which may have no end */
+static int kind_of(const char *path, uint64_t *size)
 {
+    *size = 0;
+#ifdef _WIN32
     FILE *f = fopen(path, "rb");
     if (f) fclose(f);
     return f != NULL;
+#else
+    struct stat about;
+    if (stat(path, &about)) return 0;
+    if (about.st_size > 0) *size = (uint64_t)about.st_size;
+    return S_ISREG(about.st_mode) ? 1 : -1;
+#endif
 }
+static int exists(const char *path) { uint64_t size; return kind_of(path, &size) != 0; }
 
 /* Reads f->path whole; the caller frees f->bytes, also after a failure. */
 static int slurp(data_set *d, data_file *f, size_t most)
 {
-    FILE *in = fopen(f->path, "rb");
     size_t room = 1 << 16, got;
+    uint64_t size;
+    int kind = kind_of(f->path, &size);
     f->size = 0;
     f->bytes = NULL;
+    if (kind < 0) return fail(d, f->path, "not a regular file");
+    if (size > most) return fail(d, f->path, "byte %zu: more than the %zu bytes such a file may have", most, most);
+    FILE *in = kind ? fopen(f->path, "rb") : NULL;
     if (!in) return fail(d, f->path, "cannot open");
-    do {                                                    /* grows as it reads: no trust in fseek on pipes and folders */
+    do {                                                    /* grows as it reads: the file may grow meanwhile */
         unsigned char *more = (unsigned char *)realloc(f->bytes, room + 1);
         if (!more) { fclose(in); return fail(d, f->path, "out of memory at %zu bytes", room); }
         f->bytes = more;
@@ -183,7 +206,8 @@ static int idx_header(data_set *d, const data_file *f, uint32_t size[3], int dim
         size_t most = i ? MAX_SIDE : MAX_FILE;
         size[i] = big32_at(f->bytes + 4 + 4 * i);
         if (size[i] < 1 || size[i] > most)
-            return fail(d, f->path, "byte %d: dimension %d is %lu, expected 1 to %zu", 4 + 4 * i, i, (unsigned long)size[i], most);
+            return fail(d, f->path, "byte %d: dimension %d is %lu, expected 1 to %zu", 4 + 4 * i, i, (unsigned long)size[i],
+                        most);
         if (total > MAX_FILE / size[i])
             return fail(d, f->path, "byte %d: dimension %d makes more than %d bytes in all", 4 + 4 * i, i, (int)MAX_FILE);
         total *= size[i];
@@ -256,7 +280,8 @@ static int idx_read(data_set *d, const char *folder)
 static int sheet_cut(data_set *d, const data_file *f, unsigned char *x, unsigned char *y)
 {
     int width, height, channels, size = (int)f->size;
-    if (f->size < 8 || memcmp(f->bytes, "\x89PNG\r\n\x1A\n", 8)) return fail(d, f->path, "byte 0: not a PNG picture (bad signature)");
+    if (f->size < 8 || memcmp(f->bytes, "\x89PNG\r\n\x1A\n", 8))
+        return fail(d, f->path, "byte 0: not a PNG picture (bad signature)");
     if (!stbi_info_from_memory(f->bytes, size, &width, &height, &channels))
         return fail(d, f->path, "byte 0: not a PNG picture (%s)", stbi_failure_reason());
     if (width != SHEET_PIXELS) return fail(d, f->path, "byte 16: %d pixels wide, expected %d", width, (int)SHEET_PIXELS);
@@ -352,6 +377,7 @@ static int list(listing *l, const char *folder)
         l->name[l->count++] = name;
     }
     closedir(at);
+    if (status) { list_free(l->name, l->count); l->name = NULL; l->count = 0; }
     if (l->count) qsort(l->name, l->count, sizeof *l->name, by_name);
     return status;
 #endif
@@ -367,7 +393,8 @@ static int grow(data_set *d, const char *path, int test, size_t count, unsigned 
 {
     size_t size = d->channels * d->height * d->width, have = test ? d->test : d->train;
     unsigned char **pixels = test ? &d->test_x : &d->train_x, **labels = test ? &d->test_y : &d->train_y, *more;
-    if (have + count > 2 * (size_t)MAX_FILE / size) return fail(d, path, "more than %zu pictures in all", 2 * (size_t)MAX_FILE / size);
+    if (have + count > 2 * (size_t)MAX_FILE / size)
+        return fail(d, path, "more than %zu pictures in all", 2 * (size_t)MAX_FILE / size);
     if (!(more = (unsigned char *)realloc(*pixels, (have + count) * size))) return fail(d, path, "out of memory");
     *pixels = more;
     if (!(more = (unsigned char *)realloc(*labels, have + count))) return fail(d, path, "out of memory");
@@ -401,11 +428,12 @@ static int names_read(data_set *d, const char *folder, const char *name)
     return 0;
 }
 
-/* ---- CIFAR: records of one label (CIFAR-10) or two (CIFAR-100: coarse, fine), then 1024 bytes each of red, green and blue ---- */
+/* ---- CIFAR: records of one label (CIFAR-10) or two (CIFAR-100: coarse, fine), then 1024 bytes each of red, green, blue ---- */
 enum { CIFAR_PIXELS = 3 * 32 * 32 };
 static int cifar_file(data_set *d, data_file *f, int test, size_t *labels)
 {
-    size_t ten = CIFAR_PIXELS + 1, hundred = CIFAR_PIXELS + 2, record = *labels ? CIFAR_PIXELS + *labels : f->size % ten == 0 ? ten : hundred;
+    size_t ten = CIFAR_PIXELS + 1, hundred = CIFAR_PIXELS + 2;
+    size_t record = *labels ? CIFAR_PIXELS + *labels : f->size % ten == 0 ? ten : hundred;
     unsigned char *x, *y;
     if (f->size == 0 || f->size % record)
         return fail(d, f->path, "byte %zu: file ends within a record of %zu bytes%s", f->size, *labels ? record : ten,
@@ -446,14 +474,16 @@ static int cifar_read(data_set *d, const char *folder, const listing *l)
 }
 
 /* ---- a folder per class ---- */
-/* rows x columns of three bytes to planes of DATA_SIDE x DATA_SIDE: each byte the mean over its share of the picture, in whole numbers */
+/* rows x columns of three bytes to planes of DATA_SIDE x DATA_SIDE: each byte the mean over its share of the picture, in whole
+   numbers */
 static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns)
 {
     const size_t side = DATA_SIDE;
     for (size_t c = 0; c < 3; c++) for (size_t r = 0; r < side; r++) for (size_t k = 0; k < side; k++) {
         uint64_t sum = 0, all = (uint64_t)rows * columns;
         for (size_t i = r * rows / side; i * side < (r + 1) * rows; i++) {
-            size_t top = i * side > r * rows ? i * side : r * rows, end = (i + 1) * side < (r + 1) * rows ? (i + 1) * side : (r + 1) * rows;
+            size_t top = i * side > r * rows ? i * side : r * rows;
+            size_t end = (i + 1) * side < (r + 1) * rows ? (i + 1) * side : (r + 1) * rows;
             for (size_t j = k * columns / side; j * side < (k + 1) * columns; j++) {
                 size_t left = j * side > k * columns ? j * side : k * columns;
                 size_t right = (j + 1) * side < (k + 1) * columns ? (j + 1) * side : (k + 1) * columns;
@@ -463,30 +493,119 @@ static void resize(unsigned char *to, const unsigned char *from, size_t rows, si
         to[(c * side + r) * side + k] = (unsigned char)((sum + all / 2) / all);
     }
 }
-/* One picture into x. 1: it is broken, and stands in d->note now. */
+/* stb_image takes a file that ends too soon for one whose rest is black: so each format is walked to its end first. NULL, or what
+   is wrong */
+static const char cut_off[] = "cut off";
+static uint32_t little16(const unsigned char *p) { return word32(p[0], p[1], 0, 0); }
+
+static const char *png_whole(const unsigned char *p, size_t n)         /* chunks: length, name, data, CRC of name and data */
+{
+    for (size_t at = 8, length; n - at >= 12; at += length + 12) {
+        length = big32_at(p + at);
+        if (length > n - at - 12) break;
+        if (!(p[at + 4] & 0x20) && data_crc32(0, p + at + 4, length + 4) != big32_at(p + at + 8 + length)) return "wrong CRC";
+        if (!memcmp(p + at + 4, "IEND", 4)) return NULL;
+    }
+    return cut_off;
+}
+static const char *jpeg_whole(const unsigned char *p, size_t n)        /* markers FF xx, most with a length; data follow SOS */
+{
+    enum { DHT = 0xC4, RST0 = 0xD0, RST7 = 0xD7, EOI = 0xD9, SOS = 0xDA };
+    for (size_t at = 2; at + 1 < n; ) {
+        int marker = p[at + 1];
+        if (p[at] != 0xFF || marker == 0xFF) { at++; continue; }
+        if (marker == EOI) return NULL;
+        at += 2;
+        if (marker < 2 || (marker >= RST0 && marker <= RST7)) continue;
+        size_t length = n - at < 2 ? 0 : 256u * p[at] + p[at + 1];
+        if (length < 2 || length > n - at) break;
+        for (size_t i = 2, codes; marker == DHT && i < length; i += 17 + codes) {      /* stb_image 2.27 writes past its 256 */
+            for (size_t k = codes = 0; k < 16 && i + 17 <= length; k++) codes += p[at + i + 1 + k];
+            if (i + 17 + codes > length || codes > 256) return "broken table of codes";
+        }
+        at += length;
+        if (marker == SOS) while (at + 1 < n && (p[at] != 0xFF || !p[at + 1] || (p[at + 1] >= RST0 && p[at + 1] <= RST7))) at++;
+    }
+    return cut_off;
+}
+static const char *bmp_whole(const unsigned char *p, size_t n)
+{
+    if (n < 30) return cut_off;
+    int old = little32(p + 14) == 12;
+    uint64_t width = old ? little16(p + 18) : little32(p + 18), height = old ? little16(p + 20) : little32(p + 22);
+    uint64_t bits = little16(p + (old ? 24 : 28));
+    if (!old && height >> 31) height = (1ull << 32) - height;          /* first row on top */
+    if (!width || !height || width > MAX_EXTENT || height > MAX_EXTENT || bits > 32) return "a size that cannot be";
+    return n < little32(p + 10) + (width * bits + 31) / 32 * 4 * (height - 1) + (width * bits + 7) / 8 ? cut_off : NULL;
+}
+static const char *gif_whole(const unsigned char *p, size_t n)
+{
+    if (n < 13) return cut_off;
+    for (size_t at = 13 + (p[10] & 0x80 ? 6u << (p[10] & 7) : 0), length; at < n; ) {
+        if (p[at] == 0x3B) return NULL;
+        if (p[at] == 0x21) at += 2;
+        else if (p[at] == 0x2C && n - at >= 10) at += 11 + (p[at + 9] & 0x80 ? 6u << (p[at + 9] & 7) : 0);
+        else break;
+        do {                                                /* blocks of up to 255 bytes, an empty one at the end */
+            length = at < n ? p[at] : 0;
+            at += length + 1;
+        } while (length);
+    }
+    return cut_off;
+}
+static const char *pnm_whole(const unsigned char *p, size_t n)
+{
+    uint64_t number[3] = { 0 };                             /* width, height, largest value */
+    size_t at = 2;
+    for (int i = 0; i < 3; i++) {
+        while (at < n && (p[at] == ' ' || (p[at] >= '\t' && p[at] <= '\r') || p[at] == '#'))
+            if (p[at] == '#') while (at < n && p[at] != '\n' && p[at] != '\r') at++; else at++;
+        for (; at < n && p[at] >= '0' && p[at] <= '9' && number[i] <= MAX_EXTENT; at++) number[i] = 10 * number[i] + p[at] - '0';
+        if (!number[i] || number[i] > MAX_EXTENT) return at < n ? "a size that cannot be" : cut_off;
+    }
+    if (number[2] > 255) return "16 bits a number";         /* stb_image 2.27 reads past these (CVE-2021-42716) */
+    return n < at + 1 + number[0] * number[1] * (p[1] == '6' ? 3 : 1) ? cut_off : NULL;
+}
+static const char *tga_whole(const unsigned char *p, size_t n)
+{
+    if (n < 18 || p[1] > 1 || (p[2] & ~8) < 1 || (p[2] & ~8) > 3) return "no picture";
+    size_t at = 18 + p[0] + (p[1] ? little16(p + 3) + little16(p + 5) * ((p[7] + 7u) / 8) : 0), each = (p[16] + 7u) / 8;
+    uint64_t pixels = (uint64_t)little16(p + 12) * little16(p + 14), have = 0;
+    if (!(p[2] & 8)) return n < at + pixels * each ? cut_off : NULL;
+    while (have < pixels && at < n) {                       /* runs: 128 + k - 1 and one pixel, or k - 1 and k pixels */
+        size_t k = (p[at] & 127u) + 1;
+        at += 1 + (p[at] & 128 ? 1 : k) * each;
+        have += k;
+    }
+    return have < pixels || at > n ? cut_off : NULL;
+}
+static const char *picture_whole(const unsigned char *p, size_t n)
+{
+    if (n < 8) return "no picture";
+    return !memcmp(p, "\x89PNG\r\n\x1A\n", 8) ? png_whole(p, n) : !memcmp(p, "\xFF\xD8", 2) ? jpeg_whole(p, n)
+        : !memcmp(p, "GIF8", 4) ? gif_whole(p, n) : !memcmp(p, "BM", 2) ? bmp_whole(p, n)
+        : !memcmp(p, "P5", 2) || !memcmp(p, "P6", 2) ? pnm_whole(p, n) : tga_whole(p, n);
+}
+/* One picture into x. 1: it is broken, and counted in d->skipped; d->note holds the first such. */
 static int picture_cut(data_set *d, const data_file *f, int status, unsigned char *x)       /* status: of reading the file */
 {
-    int width, height, channels;
+    int width = 0, height = 0, channels;
     unsigned char *pixels = NULL;
-    const char *why = d->error;
-    most_alloc = MAX_PICTURE;
-    if (status == 0 && !(pixels = stbi_load_from_memory(f->bytes, (int)f->size, &width, &height, &channels, 3))) {
-        status = -1;
-        why = stbi_failure_reason();
-    } else if (status == 0 && (width < 1 || height < 1)) {    /* stb_image lets such a PNM pass */
-        status = -1;
-        why = "no pixels";
+    const char *why = status ? NULL : picture_whole(f->bytes, f->size);
+    if (status == 0 && !why) {
+        most_alloc = MAX_PICTURE;
+        pixels = stbi_load_from_memory(f->bytes, (int)f->size, &width, &height, &channels, 3);
+        most_alloc = MAX_SHEET;
+        if (!pixels) why = stbi_failure_reason() ? stbi_failure_reason() : "no picture";
+        else if (width < 1 || height < 1) why = "no pixels";    /* stb_image lets some pass */
     }
-    if (status == 0) resize(x, pixels, (size_t)height, (size_t)width);
-    else {
-        size_t at = strlen(d->note);
-        const char *format = why == d->error ? "%s%s" : "%s%s (%s)";
-        if (at + strlen(f->path) + 64 < sizeof d->note) snprintf(d->note + at, sizeof d->note - at, format, at ? ", " : "", why == d->error ? why : f->path, why);
-        d->skipped++;
+    if (status == 0 && !why) resize(x, pixels, (size_t)height, (size_t)width);
+    else if (!d->skipped++) {
+        if (status) snprintf(d->note, sizeof d->note, "%s", d->error + strlen("data: "));
+        else snprintf(d->note, sizeof d->note, "%s: %s", f->path, why);
     }
-    most_alloc = MAX_SHEET;
     stbi_image_free(pixels);
-    return status != 0;
+    return status || why;
 }
 static int picture_read(data_set *d, const char *path, unsigned char *x)
 {
@@ -517,7 +636,7 @@ static int folder_half(data_set *d, const char *folder, int half)
     listing l;
     char path[MAX_PATH];
     int status = 0;
-    if (list(&l, folder)) { list_free(l.name, l.count); return fail(d, folder, "cannot list the folder"); }
+    if (list(&l, folder)) return fail(d, folder, "cannot list the folder");
     if (!d->names) {                                        /* the class list: the folders' names, sorted */
         d->names = (char **)calloc(l.count + 1, sizeof *d->names);
         for (size_t i = 0; d->names && i < l.count; i++) {
@@ -531,7 +650,8 @@ static int folder_half(data_set *d, const char *folder, int half)
         }
         d->class_name = (const char *const *)d->names;
         if (!d->names) status = fail(d, folder, "out of memory");
-        else if (status == 0 && d->classes < 2) status = fail(d, folder, "%zu folders of pictures, expected one for each of 2 classes or more", d->classes);
+        else if (status == 0 && d->classes < 2)
+            status = fail(d, folder, "%zu folders of pictures, expected one for each of 2 classes or more", d->classes);
     }
     for (size_t k = 0; status == 0 && k < d->classes; k++) {
         if (join(path, folder, strlen(folder), d->names[k])) status = fail(d, folder, "the path is too long");
@@ -554,14 +674,358 @@ static int folder_read(data_set *d, const char *folder)
         if (folder_half(d, path, 1)) return -1;
     } else if (folder_half(d, folder, 2)) return -1;
     if (d->skipped) {
-        char names[sizeof d->note];
-        memcpy(names, d->note, sizeof names);
-        snprintf(d->note, sizeof d->note, "%zu broken picture%s left out: %.1300s", d->skipped, d->skipped > 1 ? "s" : "", names);
+        char first[sizeof d->note];
+        memcpy(first, d->note, sizeof first);
+        snprintf(d->note, sizeof d->note, "%zu broken picture%s left out, %s%.1300s", d->skipped, d->skipped > 1 ? "s" : "",
+                 d->skipped > 1 ? "the first " : "", first);
     }
     if (!d->train || !d->test)
-        return fail(d, folder, "no %s picture that can be read%s%.1200s", d->train ? "test" : "training", d->skipped ? "; " : "", d->note);
+        return fail(d, folder, "no %s picture that can be read%s%.1200s", d->train ? "test" : "training", d->skipped ? "; " : "",
+                    d->note);
     d->error[0] = 0;
     return 0;
+}
+
+static void set_name(data_set *d, const char *path)         /* the last part of it */
+{
+    const char *name = path;
+    for (const char *p = path; *p; p++) if ((*p == '/' || *p == '\\') && p[1]) name = p + 1;
+    snprintf(d->name, sizeof d->name, "%.63s", name);
+}
+
+/* ---- tables ---- */
+typedef struct {
+    data_file file;
+    size_t rows, columns, *line;                            /* line[rows], from 1 */
+    char **field, **name;                                   /* [rows][columns] of texts within file.bytes; a header's, or NULL */
+} data_table;
+typedef struct {                                            /* what training rows hold: numbers, or else words */
+    int number, whole;
+    size_t odd, words, first;                               /* odd: the first row that is no number; first: of its inputs */
+    char **word;                                            /* those that differ, in order */
+    int (*order)(const void *a, const void *b);
+    double mean, deviation;
+} data_column;
+typedef struct { data_table *table; size_t *row, rows; } data_half;        /* rows by their numbers; both may be of one table */
+typedef struct { data_table table[2]; data_half half[2]; data_column *column; size_t target; } data_tables;
+
+static int number_of(const char *text, double *value)       /* decimal, within a float's range */
+{
+    char *end;
+    if (!*text || strspn(text, "0123456789+-.eE") != strlen(text)) return 0;
+    *value = strtod(text, &end);
+    return !*end && fabs(*value) <= (double)FLT_MAX;
+}
+static int is_unknown(const char *text)
+{
+    static const char *const word[6] = { "", "?", "NA", "N/A", "nan", "NaN" };
+    for (int i = 0; i < 6; i++) if (!strcmp(text, word[i])) return 1;
+    return 0;
+}
+static int by_number(const void *a, const void *b)
+{
+    double x = 0, y = 0;
+    number_of(*(char *const *)a, &x);
+    number_of(*(char *const *)b, &y);
+    return (x > y) - (x < y);
+}
+
+/* The field that begins at *at, ended by a zero; *at then stands on what ended it before, a separator or the line's end. */
+static char *table_field(char **at, const char *end, char separator)
+{
+    char *p = *at, *to, *text;
+    while (p < end && (*p == ' ' || (*p == '\t' && separator != '\t'))) p++;
+    text = to = p;
+    if (p < end && *p == '"') {                             /* "a, ""b""" is a, "b" */
+        for (p++; p < end && (*p != '"' || (p + 1 < end && p[1] == '"')); p++) { if (*p == '"') p++; *to++ = *p; }
+        while (p < end && *p != separator) p++;
+    } else {
+        while (p < end && *p != separator) p++;
+        for (to = p; to > text && (to[-1] == ' ' || to[-1] == '\t'); ) to--;
+    }
+    *at = p;
+    *to = 0;
+    return text;
+}
+static char separator_of(const char *line, const char *end)  /* that which stands most often in the first line */
+{
+    static const char choice[3] = { ',', ';', '\t' };
+    size_t count[3] = { 0 };
+    int best = 0;
+    for (; line < end && *line != '\n'; line++) for (int i = 0; i < 3; i++) count[i] += *line == choice[i];
+    for (int i = 1; i < 3; i++) if (count[i] > count[best]) best = i;
+    return choice[best];
+}
+/* The fields of every line; lines that are blank or begin with | or # are passed over. */
+static int table_parse(data_set *d, data_table *t)
+{
+    char *line = (char *)t->file.bytes, *all = line + t->file.size, *zero = (char *)memchr(line, 0, t->file.size), *next;
+    char separator = separator_of(line, all);
+    size_t number = 0, room = 0, lines = 1;
+    if (zero) return fail(d, t->file.path, "byte %zu: a zero byte in a text", (size_t)(zero - line));
+    for (const char *c = line; c < all; c++) lines += *c == '\n';
+    if (!(t->line = (size_t *)malloc(lines * sizeof *t->line))) return fail(d, t->file.path, "out of memory");
+    for (; line < all; line = next) {
+        size_t columns = 0;
+        char *end = (char *)memchr(line, '\n', (size_t)(all - line)), *at = line;
+        if (!end) end = all;
+        next = end + 1;
+        number++;
+        while (end > line && (end[-1] == '\r' || end[-1] == ' ')) end--;
+        if (end == line || *line == '|' || *line == '#') continue;
+        for (;; at++) {
+            if (columns == MAX_COLUMNS) return fail(d, t->file.path, "line %zu: more than %d fields", number, (int)MAX_COLUMNS);
+            if (room <= t->rows * t->columns + columns) {
+                char **more = (char **)realloc(t->field, (room = 2 * room + 64) * sizeof *more);
+                if (!more) return fail(d, t->file.path, "out of memory");
+                t->field = more;
+            }
+            t->field[t->rows * t->columns + columns++] = table_field(&at, end, separator);
+            if (at >= end) break;
+        }
+        if (t->rows && columns != t->columns)
+            return fail(d, t->file.path, "line %zu: %zu fields, but %zu in line %zu", number, columns, t->columns, t->line[0]);
+        t->columns = columns;
+        t->line[t->rows++] = number;
+    }
+    return t->rows ? 0 : fail(d, t->file.path, "no line with data");
+}
+/* The first line is a header where it alone keeps a column from being numbers. */
+static int table_header(data_set *d, data_table *t)
+{
+    double v;
+    int header = 0;
+    for (size_t c = 0; c < t->columns && !header; c++) {
+        int numbers = 0, words = number_of(t->field[c], &v) || is_unknown(t->field[c]);
+        for (size_t r = 1; r < t->rows && !words; r++) {
+            const char *text = t->field[r * t->columns + c];
+            if (number_of(text, &v)) numbers = 1;
+            else words = !is_unknown(text);
+        }
+        header = numbers && !words;
+    }
+    if (!header) return 0;
+    if (!(t->name = (char **)malloc(t->columns * sizeof *t->name))) return fail(d, t->file.path, "out of memory");
+    memcpy(t->name, t->field, t->columns * sizeof *t->name);
+    t->rows--;
+    memmove(t->field, t->field + t->columns, t->rows * t->columns * sizeof *t->field);
+    memmove(t->line, t->line + 1, t->rows * sizeof *t->line);
+    return 0;
+}
+static int table_make(data_set *d, data_table *t)            /* of the bytes of its file */
+{
+    static const char *const adult[15] = { "age", "workclass", "fnlwgt", "education", "education-num", "marital-status",
+        "occupation", "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
+        "income" };
+    const char *path = t->file.path;
+    if (table_parse(d, t)) return -1;
+    if (!ends(path, ".data") && !ends(path, ".test")) return table_header(d, t);
+    for (size_t r = 1; r <= t->rows; r++) {                 /* there a class may end with a full stop */
+        char *last = t->field[r * t->columns - 1];
+        size_t n = strlen(last);
+        if (n && last[n - 1] == '.') last[n - 1] = 0;
+    }
+    if (t->columns != 15 || !(ends(path, "adult.data") || ends(path, "adult.test"))) return 0;
+    if (!(t->name = (char **)malloc(sizeof adult))) return fail(d, path, "out of memory");
+    memcpy(t->name, adult, sizeof adult);
+    return 0;
+}
+static void table_free(data_table *t)
+{
+    free(t->file.bytes);
+    free(t->field);
+    free(t->line);
+    free(t->name);
+}
+static const char *column_name(const data_table *t, size_t c)
+{
+    static char place[24];
+    if (t->name) return t->name[c];
+    snprintf(place, sizeof place, "%zu", c + 1);
+    return place;
+}
+static int odd_field(data_set *d, const data_table *t, size_t row, size_t c, const char *why)
+{
+    const char *text = t->field[row * t->columns + c];
+    return fail(d, t->file.path, "line %zu, column %.40s: \"%.40s\": %s", t->line[row], column_name(t, c), text, why);
+}
+static int column_make(data_set *d, data_column *out, const data_half *h, size_t c)
+{
+    const data_table *t = h->table;
+    double v, sum = 0, squares = 0;
+    size_t known = 0, i;
+    out->number = out->whole = 1;
+    out->words = 0;
+    out->deviation = 1;
+    if (!(out->word = (char **)malloc((h->rows + 1) * sizeof *out->word))) return fail(d, t->file.path, "out of memory");
+    for (i = 0; i < h->rows; i++) {
+        char *text = t->field[h->row[i] * t->columns + c];
+        if (is_unknown(text)) continue;
+        out->word[known++] = text;
+        if (!number_of(text, &v)) { if (out->number) out->odd = h->row[i]; out->number = 0; continue; }
+        sum += v;
+        out->whole &= !(fabs(v - floor(v)) > 0);
+    }
+    out->order = out->number ? by_number : by_name;
+    if (known) qsort(out->word, known, sizeof *out->word, out->order);
+    for (i = 0; i < known; i++)
+        if (!i || out->order(&out->word[i], &out->word[out->words - 1])) out->word[out->words++] = out->word[i];
+    if (!out->number && out->words > MAX_CLASSES)
+        return odd_field(d, t, out->odd, c, "no number, and there are too many different words");
+    out->mean = known ? sum / (double)known : 0;
+    for (i = 0; i < h->rows && out->number; i++)
+        if (number_of(t->field[h->row[i] * t->columns + c], &v)) { v -= out->mean; squares = fma(v, v, squares); }
+    if (squares > 0) out->deviation = sqrt(squares / (double)known);
+    return 0;
+}
+/* One row as inputs: a number by mean 0 and deviation 1, a word as a one among zeros; what is unknown leaves zeros. */
+static int row_floats(data_set *d, float *x, const data_table *t, size_t row, const data_column *column, size_t target)
+{
+    for (size_t c = 0; c < t->columns; c++) {
+        char *text = t->field[row * t->columns + c], **found;
+        double v;
+        if (c == target || is_unknown(text)) continue;
+        if (!column[c].number) {
+            found = (char **)bsearch(&text, column[c].word, column[c].words, sizeof text, by_name);
+            if (found) x[column[c].first + (size_t)(found - column[c].word)] = 1;
+        } else if (number_of(text, &v)) x[column[c].first] = (float)((v - column[c].mean) / column[c].deviation);
+        else return odd_field(d, t, row, c, "no number, as in the training rows");
+    }
+    return 0;
+}
+static int copy_word(char **to, const char *a, const char *b)
+{
+    size_t n = strlen(a) + strlen(b) + 2;
+    if (!(*to = (char *)malloc(n))) return -1;
+    snprintf(*to, n, "%s%s%s", a, *b ? "=" : "", b);
+    return 0;
+}
+static int half_make(data_set *d, const data_tables *all, int test)
+{
+    const data_half *h = &all->half[test];
+    const data_table *t = h->table;
+    const data_column *y = all->column + all->target;
+    float *x = (float *)calloc(h->rows * d->channels, sizeof *x);
+    float *number = y->number ? (float *)malloc(h->rows * sizeof *number) : NULL;
+    unsigned char *label = y->number ? NULL : (unsigned char *)malloc(h->rows);
+    *(test ? &d->test : &d->train) = h->rows;
+    *(test ? &d->test_row : &d->train_row) = x;
+    *(test ? &d->test_y : &d->train_y) = label;
+    *(test ? &d->test_target : &d->train_target) = number;
+    if (!x || !(y->number ? (void *)number : label)) return fail(d, t->file.path, "out of memory");
+    for (size_t i = 0; i < h->rows; i++) {
+        size_t row = h->row[i];
+        char *text = t->field[row * t->columns + all->target], **found;
+        double v = 0;
+        if (row_floats(d, x + i * d->channels, t, row, all->column, all->target)) return -1;
+        if (y->order == by_number && !number_of(text, &v))
+            return odd_field(d, t, row, all->target, "no number, as in the training rows");
+        if (number) { number[i] = (float)((v - y->mean) / y->deviation); continue; }
+        found = (char **)bsearch(&text, y->word, y->words, sizeof text, y->order);
+        if (!found) return odd_field(d, t, row, all->target, "a class that no training row has");
+        label[i] = (unsigned char)(found - y->word);
+    }
+    return 0;
+}
+/* The column that is to be told, and which rows are for training and for the test: those of two tables, or every fifth of one. */
+static int tables_split(data_set *d, data_tables *all, const char *name)
+{
+    data_table *t = all->table;
+    int two = t[1].columns > 0;
+    all->target = t->columns - 1;
+    if (name) {
+        for (all->target = 0; all->target < t->columns && strcmp(column_name(t, all->target), name); ) all->target++;
+        if (all->target == t->columns) return fail(d, t->file.path, "no column %.100s", name);
+    }
+    for (int i = 0; i < 2; i++) {
+        const data_table *from = all->half[i].table = t + (two && i);
+        all->half[i].row = (size_t *)malloc((from->rows + 1) * sizeof(size_t));
+        if (!all->half[i].row) return fail(d, from->file.path, "out of memory");
+    }
+    for (int i = 0; i <= two; i++) for (size_t k = 0; k < t[i].rows; k++) {
+        data_half *h = &all->half[two ? i : (all->half[0].rows + all->half[1].rows) % 5 == 4];
+        if (is_unknown(t[i].field[k * t->columns + all->target])) d->skipped++;
+        else h->row[h->rows++] = k;
+    }
+    for (int i = 0; i < 2; i++)
+        if (!all->half[i].rows) return fail(d, all->half[i].table->file.path, i ? "no row for the test" : "no row to train on");
+    if (d->skipped)
+        snprintf(d->note, sizeof d->note, "%zu row%s without column %.40s left out", d->skipped, d->skipped > 1 ? "s" : "",
+                 column_name(t, all->target));
+    return 0;
+}
+static int tables_name(data_set *d, const data_tables *all)
+{
+    const data_table *t = all->table;
+    size_t c, i, k = 0;
+    d->names = (char **)calloc(d->classes + 1, sizeof *d->names);
+    d->input_name = (char **)calloc(d->channels + 1, sizeof *d->input_name);
+    int bad = !d->names || !d->input_name;
+    for (i = 0; i < d->classes && !bad; i++) bad = copy_word(d->names + i, all->column[all->target].word[i], "");
+    for (c = 0; c < t->columns; c++) {
+        const data_column *from = all->column + c;
+        for (i = 0; c != all->target && i < (from->number ? 1 : from->words) && !bad; i++)
+            bad = copy_word(d->input_name + k++, column_name(t, c), from->number ? "" : from->word[i]);
+    }
+    d->class_name = (const char *const *)d->names;
+    return bad ? fail(d, t->file.path, "out of memory") : 0;
+}
+static int tables_set(data_set *d, data_tables *all, const char *name, data_kind kind)
+{
+    const data_table *t = all->table;
+    if (tables_split(d, all, name)) return -1;
+    size_t rows = all->half[0].rows + all->half[1].rows;
+    data_column *y = all->column + all->target;
+    for (size_t c = 0; c < t->columns; c++) {
+        if (column_make(d, all->column + c, all->half, c)) return -1;
+        all->column[c].first = d->channels;
+        if (c != all->target) d->channels += all->column[c].number ? 1 : all->column[c].words;
+    }
+    if (!d->channels || d->channels > (size_t)MAX_FILE / rows)
+        return fail(d, t->file.path, "%zu inputs of %zu rows", d->channels, rows);
+    if (kind == DATA_NUMBER && !y->number) return odd_field(d, t, y->odd, all->target, "no number");
+    if (kind == DATA_CLASS || (kind == DATA_GUESS && y->whole && y->words <= 32)) y->number = 0;
+    if (!y->number && (y->words < 2 || y->words > MAX_CLASSES))
+        return fail(d, t->file.path, "column %.40s: %zu classes, expected 2 to %d", column_name(t, all->target), y->words,
+                    (int)MAX_CLASSES);
+    d->classes = y->number ? 0 : y->words;
+    d->target_mean = y->mean;
+    d->target_deviation = y->deviation;
+    return tables_name(d, all) || half_make(d, all, 0) || half_make(d, all, 1) ? -1 : 0;
+}
+/* Of the bytes of one file or two; gives them back. */
+static int tables_make(data_set *d, data_tables *all, const char *column, data_kind kind)
+{
+    data_table *t = all->table;
+    int two = t[1].file.bytes != NULL;
+    d->height = d->width = 1;
+    int status = table_make(d, t) || (two && table_make(d, t + 1));
+    if (!status && two && t[0].columns != t[1].columns)
+        status = fail(d, t[1].file.path, "%zu columns, but %zu in %s", t[1].columns, t[0].columns, t[0].file.path);
+    if (!status && !(all->column = (data_column *)calloc(t->columns, sizeof *all->column)))
+        status = fail(d, t->file.path, "out of memory");
+    if (!status) status = tables_set(d, all, column, kind);
+    for (size_t c = 0; all->column && c < t->columns; c++) free(all->column[c].word);
+    free(all->column);
+    for (int i = 0; i < 2; i++) { free(all->half[i].row); table_free(t + i); }
+    return status;
+}
+int data_read_table(data_set *d, const char *train, const char *test, const char *column, data_kind kind)
+{
+    data_tables all;
+    int status = 0;
+    memset(d, 0, sizeof *d);
+    memset(&all, 0, sizeof all);
+    set_name(d, train);
+    for (int i = 0; i < (test ? 2 : 1) && !status; i++) {
+        data_file *f = &all.table[i].file;
+        if (join(f->path, "", 0, i ? test : train)) status = fail(d, "a table", "the path is too long");
+        else status = slurp(d, f, MAX_TABLE);
+    }
+    if (!status) status = tables_make(d, &all, column, kind);
+    else for (int i = 0; i < 2; i++) free(all.table[i].file.bytes);
+    if (status) data_free(d);
+    return status ? -1 : 0;
 }
 
 /* ---- the set ---- */
@@ -595,6 +1059,19 @@ void data_floats(float *y, const unsigned char *x, const data_set *d, size_t pic
             for (size_t j = 0; j < plane; j++) y[j * channels + c] = d->value[c][*x++];
 }
 
+void data_batch(float *x, int32_t *y, const data_set *d, int test, const uint32_t *pick, size_t first, size_t samples)
+{
+    const unsigned char *bytes = test ? d->test_x : d->train_x, *label = test ? d->test_y : d->train_y;
+    const float *row = test ? d->test_row : d->train_row;
+    size_t size = data_size(d);
+    for (size_t i = 0; i < samples; i++, x += size) {
+        size_t k = pick ? pick[first + i] : first + i;
+        if (row) memcpy(x, row + k * size, size * sizeof *x);
+        else data_floats(x, bytes + k * size, d, 1);
+        if (y) y[i] = label[k];
+    }
+}
+
 void data_augment(float *y, const unsigned char *x, const data_set *d, size_t padding, int mirror, uint32_t random)
 {
     size_t down = (random >> 1 & 0x7FFF) % (2 * padding + 1), right = (random >> 16) % (2 * padding + 1);
@@ -606,54 +1083,81 @@ void data_augment(float *y, const unsigned char *x, const data_set *d, size_t pa
     }
 }
 
-int data_read(data_set *d, const char *folder, const char *program)
+/* FILE or FILE:COLUMN, and a folder with train.csv and test.csv, or with NAME.data and NAME.test. 1: nothing of that */
+static int tables_find(data_set *d, const char *where, const listing *l)
+{
+    char train[MAX_PATH], test[MAX_PATH];
+    uint64_t size;
+    const char *column = strrchr(where, ':');
+    if (kind_of(where, &size) == 1) return data_read_table(d, where, NULL, NULL, DATA_GUESS);
+    if (column && column[1] && (size_t)(column - where) < sizeof train) {
+        snprintf(train, sizeof train, "%.*s", (int)(column - where), where);
+        if (kind_of(train, &size) == 1) return data_read_table(d, train, NULL, column + 1, DATA_GUESS);
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        char name[MAX_PATH];
+        int csv = !strcmp(l->name[i], "train.csv");
+        if ((!csv && !ends(l->name[i], ".data")) || strlen(l->name[i]) >= sizeof name) continue;
+        snprintf(name, sizeof name, "%.*stest%s", csv ? 0 : (int)strlen(l->name[i]) - 4, l->name[i], csv ? ".csv" : "");
+        if (join(train, where, strlen(where), l->name[i]) || join(test, where, strlen(where), name) || !exists(test)) continue;
+        if (data_read_table(d, train, test, NULL, DATA_GUESS)) return -1;
+        set_name(d, where);
+        return 0;
+    }
+    return 1;
+}
+
+int data_read(data_set *d, const char *where, const char *program)
 {
     char found[MAX_PATH], file[MAX_PATH];
     const char *real = getenv("LGELU_DATA");
-    int sheets = 0, status, idx, bin = 0;
-    listing l;
+    int sheets = 0, status = 1, bin = 0;
+    size_t folders = 0;
+    listing l = { NULL, 0 };
     memset(d, 0, sizeof *d);
-    d->classes = 10;
-    if (folder) sheets = has_sheets(folder);
+    if (where) sheets = has_sheets(where);
     else if (real && join(found, real, strlen(real), "fashion-mnist") == 0 && idx_find(file, found, "train-images", 3) == 0)
-        folder = found;
-    else if (sheets_find(found, program) == 0) { folder = found; sheets = 1; }
+        where = found;
+    else if (sheets_find(found, program) == 0) { where = found; sheets = 1; }
     else return fail(d, "pictures/train_0.png", "neither beside the program nor in the current folder: name a folder with data");
 
-    const char *name = folder;
-    for (const char *p = folder; *p; p++)
-        if ((*p == '/' || *p == '\\') && p[1]) name = p + 1;
-    int fashion = strstr(name, "fashion") != NULL;
-    snprintf(d->name, sizeof d->name, "%.63s", fashion ? "Fashion-MNIST" : name);
-    d->class_name = sheets ? data_sheet_class : fashion ? fashion_class : digit_class;
-    idx = idx_find(file, folder, "train-images", 3) == 0;
-    if (!sheets && !idx && list(&l, folder) == 0) {
-        size_t i, folders = 0;
-        for (i = 0; i < l.count; i++) {
+    int idx = idx_find(file, where, "train-images", 3) == 0;
+    if (!sheets && !idx) {
+        if (list(&l, where) == 0) for (size_t i = 0; i < l.count; i++) {
             listing inside;
             bin |= ends(l.name[i], ".bin");
-            if (bin || join(file, folder, strlen(folder), l.name[i]) || list(&inside, file)) continue;
+            if (bin || join(file, where, strlen(where), l.name[i]) || list(&inside, file)) continue;
             list_free(inside.name, inside.count);
             folders++;
         }
-        status = bin ? cifar_read(d, folder, &l) : folders ? folder_read(d, folder) : idx_read(d, folder);
-        list_free(l.name, l.count);
-    } else status = sheets ? sheets_read(d, folder) : idx_read(d, folder);
-    if (status) { data_free(d); return -1; }
-    normalise(d);
-    return 0;
+        status = tables_find(d, where, &l);
+    }
+    if (status > 0) {
+        set_name(d, where);
+        int fashion = strstr(d->name, "fashion") != NULL;
+        if (fashion) strcpy(d->name, "Fashion-MNIST");
+        d->classes = 10;
+        d->class_name = sheets ? data_sheet_class : fashion ? fashion_class : digit_class;
+        status = sheets ? sheets_read(d, where) : bin ? cifar_read(d, where, &l) : folders ? folder_read(d, where)
+               : idx_read(d, where);
+        if (status == 0) normalise(d);
+    }
+    list_free(l.name, l.count);
+    if (status) data_free(d);
+    return status ? -1 : 0;
 }
 
 /* The error text stays. */
 void data_free(data_set *d)
 {
-    free(d->train_x);
-    free(d->train_y);
-    free(d->test_x);
-    free(d->test_y);
     for (size_t i = 0; d->names && i < d->classes; i++) free(d->names[i]);
-    free(d->names);
-    d->train_x = d->train_y = d->test_x = d->test_y = NULL;
-    d->names = NULL;
+    for (size_t i = 0; d->input_name && i < d->channels; i++) free(d->input_name[i]);
+    free(d->names); free(d->input_name);
+    free(d->train_x); free(d->test_x); free(d->train_row); free(d->test_row);
+    free(d->train_y); free(d->test_y); free(d->train_target); free(d->test_target);
+    d->train_x = d->test_x = d->train_y = d->test_y = NULL;
+    d->train_row = d->test_row = d->train_target = d->test_target = NULL;
+    d->names = d->input_name = NULL;
+    d->class_name = NULL;
     d->train = d->test = 0;
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT-0
    text.c: characters and byte pairs of text.h. */
+#ifndef _WIN32
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200112L
+#endif
+#include <sys/stat.h>
+#endif
 #include "text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TEXT_MOST = 1 << 30 };                /* bytes of a file */
 
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3)))
@@ -57,7 +65,8 @@ static size_t text_put_point(unsigned char out[4], uint32_t c)
     if (c < 0x80) { out[0] = (unsigned char)c; return 1; }
     if (c < 0x800) { out[0] = (unsigned char)(0xC0 | c >> 6); out[1] = (unsigned char)(0x80 | (c & 63)); return 2; }
     if (c < 0x10000) {
-        out[0] = (unsigned char)(0xE0 | c >> 12); out[1] = (unsigned char)(0x80 | (c >> 6 & 63)); out[2] = (unsigned char)(0x80 | (c & 63));
+        out[0] = (unsigned char)(0xE0 | c >> 12); out[1] = (unsigned char)(0x80 | (c >> 6 & 63));
+            out[2] = (unsigned char)(0x80 | (c & 63));
         return 3;
     }
     out[0] = (unsigned char)(0xF0 | c >> 18); out[1] = (unsigned char)(0x80 | (c >> 12 & 63));
@@ -69,20 +78,29 @@ static size_t text_put_point(unsigned char out[4], uint32_t c)
 static int text_load(text *t, const char *path, text_bytes *out)
 {
     static unsigned char part[65536];
-    FILE *f = fopen(path, "rb");
-    size_t n;
-    int bad;
-    if (!f) return text_fail(t, "%s: can't be opened", path);
-    while ((n = fread(part, 1, sizeof part, f)) > 0) if (text_append(out, part, n)) { fclose(f); return text_fail(t, "%s: out of memory", path); }
-    bad = ferror(f);
+    FILE *f;
+    size_t n, before = out->n;
+    int bad = 0;
+#ifndef _WIN32
+    struct stat about;                       /* a pipe would hang, a device may have no end */
+    if (!stat(path, &about) && !S_ISREG(about.st_mode)) return text_fail(t, "%s: not a regular file", path);
+    if (!stat(path, &about) && about.st_size > TEXT_MOST) return text_fail(t, "%s: more than %d bytes", path, (int)TEXT_MOST);
+#endif
+    if (!(f = fopen(path, "rb"))) return text_fail(t, "%s: can't be opened", path);
+    while (!bad && (n = fread(part, 1, sizeof part, f)) > 0) {
+        if (n > TEXT_MOST - (out->n - before)) bad = text_fail(t, "%s: more than %d bytes", path, (int)TEXT_MOST);
+        else if (text_append(out, part, n)) bad = text_fail(t, "%s: out of memory", path);
+    }
+    if (!bad && ferror(f)) bad = text_fail(t, "%s: can't be read", path);
     fclose(f);
-    return bad ? text_fail(t, "%s: can't be read", path) : 0;
+    return bad;
 }
 int text_read(text *t, const char *path)
 {
-    static const char *const own[] = { "lgelu.h", "README.md", "LICENSE", "examples/README.md", "examples/1_gate.c", "examples/2_mlp.c", "examples/4_transformer.c",
-        "examples/job.c", "examples/job.h", "examples/data.c", "examples/data.h", "examples/text.c", "examples/text.h", "examples/svg.h",
-        "tests/test_network.c", "tests/test_gemm.c", "tests/test_data.c", "tests/test_exchange.c", "tests/test_transformer.c", "tests/tools/check.h" };
+    static const char *const own[] = { "lgelu.h", "README.md", "LICENSE", "examples/README.md", "examples/1_gate.c",
+        "examples/2_mlp.c", "examples/3_cnn.c", "examples/4_gpt.c", "examples/5_mpi.c", "examples/data.c", "examples/data.h",
+        "examples/text.c", "examples/text.h", "tests/test_network.c", "tests/test_gemm.c", "tests/test_data.c",
+        "tests/test_exchange.c", "tests/test_transformer.c", "tests/tools/check.h" };
     static const char *const where[] = { "", "../", "../../" };
     const char *name = path;
     size_t i, k;
@@ -124,6 +142,34 @@ int text_characters(text *t)
     free(seen);
     return text_encode(t, t->bytes.p, t->bytes.n, &t->token, &t->tokens);
 }
+/* the characters of the numbers in hexadecimal, "a 20 21", which text_vocabulary takes back */
+int text_vocabulary_list(const text *t, text_bytes *out)
+{
+    char hex[16];
+    size_t i;
+    for (i = 0; i < t->vocabulary; i++) {
+        int n = snprintf(hex, sizeof hex, i ? " %lx" : "%lx", (unsigned long)t->character[i]);
+        if (text_append(out, hex, (size_t)n)) return -1;
+    }
+    return text_append(out, "", 1);
+}
+int text_vocabulary(text *t, const char *list)
+{
+    size_t most = strlen(list) / 2 + 1;
+    memset(t, 0, sizeof *t);
+    t->character = (uint32_t *)malloc(most * sizeof *t->character);
+    if (!t->character) return text_fail(t, "out of memory");
+    do {
+        char *end;
+        unsigned long c = strtoul(list, &end, 16);
+        if (end == list || (*end && *end != ' ') || c >= TEXT_BYTE + 256
+            || (t->vocabulary && c <= t->character[t->vocabulary - 1]))
+            return text_fail(t, "the list of characters is broken: \"%.20s\"", list);
+        t->character[t->vocabulary++] = (uint32_t)c;
+        list = *end ? end + 1 : end;
+    } while (*list);
+    return 0;
+}
 static int32_t text_number(const text *t, uint32_t c)                /* -1: not in the vocabulary */
 {
     size_t low = 0, high = t->vocabulary;
@@ -134,7 +180,7 @@ static int32_t text_number(const text *t, uint32_t c)                /* -1: not 
     return low < t->vocabulary && t->character[low] == c ? (int32_t)low : -1;
 }
 
-/* ---- byte pairs: GPT-2 cuts text into words, then joins in each the pair that stands first in vocab.bpe until none is left ---- */
+/* ---- byte pairs: GPT-2 cuts text into words, then joins in each the pair that stands first in vocab.bpe, until none is left */
 #ifndef TEXT_SLOTS
 #define TEXT_SLOTS 262144                    /* of the tables of tokens and of pairs, twice as many as they may hold */
 #endif
@@ -158,7 +204,10 @@ typedef struct { int32_t token; size_t before, after; } text_link;
 typedef struct { int32_t rank, a, b; size_t at; } text_wait;
 typedef struct { text_link *link; text_wait *heap; size_t waiting, capacity; } text_word;
 
-static int text_less(const text_wait *a, const text_wait *b) { return a->rank < b->rank || (a->rank == b->rank && a->at < b->at); }
+static int text_less(const text_wait *a, const text_wait *b)
+{
+    return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
+}
 static void text_push(const text *t, text_word *w, size_t at, size_t end)
 {
     size_t next = w->link[at].after, i;
@@ -199,7 +248,7 @@ static int text_join(const text *t, text_word *w, const unsigned char *p, size_t
         text_wait top = text_pop(w);
         text_link *a = w->link + top.at;
         size_t next = a->after;
-        if (a->token != top.a || next >= n || w->link[next].token != top.b) continue;       /* one of the two has been joined since */
+        if (a->token != top.a || next >= n || w->link[next].token != top.b) continue;   /* one of the two has been joined */
         a->token = text_joined(t, top.a, top.b)->joined;
         w->link[next].token = -1;
         a->after = w->link[next].after;
@@ -409,7 +458,8 @@ static int text_hex(const unsigned char *p, uint32_t *c)
 {
     int i;
     for (*c = 0, i = 0; i < 4; i++) {
-        unsigned d = p[i] >= '0' && p[i] <= '9' ? (unsigned)p[i] - '0' : (p[i] | 32) >= 'a' && (p[i] | 32) <= 'f' ? (unsigned)(p[i] | 32) - 'a' + 10 : 16;
+        unsigned d = p[i] >= '0' && p[i] <= '9' ? (unsigned)p[i] - '0'
+                   : (p[i] | 32) >= 'a' && (p[i] | 32) <= 'f' ? (unsigned)(p[i] | 32) - 'a' + 10 : 16;
         if (d > 15) return -1;
         *c = *c << 4 | d;
     }
@@ -455,7 +505,10 @@ static int text_parse(text *t, text_bytes *json, text_names *m, const char *path
         if (at >= n || p[at++] != ':') TEXT_BAD("expected ':'");
         TEXT_BLANK();
         if (at >= n || p[at] < '0' || p[at] > '9') TEXT_BAD("expected the token's number");
-        for (; at < n && p[at] >= '0' && p[at] <= '9'; at++) { id = id * 10 + (p[at] - '0'); if (id >= TEXT_SLOTS) TEXT_BAD("the number is too large"); }
+        for (; at < n && p[at] >= '0' && p[at] <= '9'; at++) {
+            id = id * 10 + (p[at] - '0');
+            if (id >= TEXT_SLOTS) TEXT_BAD("the number is too large");
+        }
         if ((size_t)id >= capacity) {
             size_t more = 2 * (size_t)id + 1024, i;
             text_bytes *grown = (text_bytes *)realloc(t->piece, more * sizeof *grown);
@@ -504,11 +557,15 @@ static int text_merges(text *t, const text_bytes *list, const text_names *m, con
         if (!space || (size_t)(last - p) > sizeof both) return text_fail(t, "%s: line %lu: expected two tokens", path, line + 1);
         memcpy(both, p, (size_t)(space - p));
         memcpy(both + (space - p), space + 1, (size_t)(last - space - 1));
-        a = text_find(m, p, (size_t)(space - p)); b = text_find(m, space + 1, (size_t)(last - space - 1)); ab = text_find(m, both, (size_t)(last - p) - 1);
-        if (m->name[a].id < 0 || m->name[b].id < 0 || m->name[ab].id < 0) return text_fail(t, "%s: line %lu: not among the tokens of encoder.json", path, line + 1);
+        a = text_find(m, p, (size_t)(space - p));
+        b = text_find(m, space + 1, (size_t)(last - space - 1));
+        ab = text_find(m, both, (size_t)(last - p) - 1);
+        if (m->name[a].id < 0 || m->name[b].id < 0 || m->name[ab].id < 0)
+            return text_fail(t, "%s: line %lu: not among the tokens of encoder.json", path, line + 1);
         slot = text_slot(t, m->name[a].id, m->name[b].id);
         if (t->pair[slot].a < 0) {
-            t->pair[slot].a = m->name[a].id; t->pair[slot].b = m->name[b].id; t->pair[slot].joined = m->name[ab].id; t->pair[slot].rank = rank;
+            t->pair[slot].a = m->name[a].id; t->pair[slot].b = m->name[b].id;
+            t->pair[slot].joined = m->name[ab].id; t->pair[slot].rank = rank;
         }
         if ((size_t)++rank > t->pairs / 2) return text_fail(t, "%s: line %lu: too many pairs", path, line + 1);
         p = stop + 1;
@@ -527,8 +584,10 @@ static int text_read_pairs(text *t, text_bytes *json, const text_bytes *list, co
     for (i = 0; i < 256; i++) t->first[i] = -1;
     for (i = 0; t->pair && i < t->pairs; i++) t->pair[i].a = -1;
     for (i = 0; m.name && i < m.slots; i++) m.name[i].id = -1;
-    bad = !t->pair || !m.name ? text_fail(t, "out of memory") : text_parse(t, json, &m, path[0]) || text_merges(t, list, &m, path[1]);
-    for (i = 0; !bad && i < 256; i++) if (t->first[i] < 0) bad = text_fail(t, "%s: no token for byte %lu", path[0], (unsigned long)i);
+    bad = !t->pair || !m.name ? text_fail(t, "out of memory")
+        : text_parse(t, json, &m, path[0]) || text_merges(t, list, &m, path[1]);
+    for (i = 0; !bad && i < 256; i++)
+        if (t->first[i] < 0) bad = text_fail(t, "%s: no token for byte %lu", path[0], (unsigned long)i);
     if (!bad) i = text_find(&m, (const unsigned char *)text_mark, sizeof text_mark - 1);
     if (!bad && t->marked && (t->mark = m.name[i].id) < 0) bad = text_fail(t, "%s: no token %s", path[0], text_mark);
     free(m.name);
@@ -551,7 +610,8 @@ int text_byte_pairs(text *t, const char *folder)
 static size_t text_next_mark(const text *t, const unsigned char *p, size_t n)
 {
     size_t i;
-    for (i = 0; t->piece && t->marked && i + sizeof text_mark - 1 <= n; i++) if (!memcmp(p + i, text_mark, sizeof text_mark - 1)) return i;
+    for (i = 0; t->piece && t->marked && i + sizeof text_mark - 1 <= n; i++)
+        if (!memcmp(p + i, text_mark, sizeof text_mark - 1)) return i;
     return n;
 }
 
@@ -581,8 +641,10 @@ int text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *t
         step = text_point(p + i, n - i, &c);
         out[count] = text_number(t, c);
         if (out[count++] < 0)
-            bad = c >= TEXT_BYTE ? text_fail(t, "byte %lu: 0x%02X is not in the vocabulary", (unsigned long)i, (unsigned)(c - TEXT_BYTE))
-                                 : text_fail(t, "byte %lu: the character U+%04lX is not in the vocabulary", (unsigned long)i, (unsigned long)c);
+            bad = c >= TEXT_BYTE ? text_fail(t, "byte %lu: 0x%02X is not in the vocabulary", (unsigned long)i,
+                                             (unsigned)(c - TEXT_BYTE))
+                                 : text_fail(t, "byte %lu: the character U+%04lX is not in the vocabulary", (unsigned long)i,
+                                             (unsigned long)c);
     }
     free(word.link); free(word.heap);
     if (bad) { free(out); return -1; }
@@ -596,7 +658,8 @@ int text_decode(text *t, const int32_t *token, size_t tokens, text_bytes *out)
     for (i = 0; i < tokens; i++) {
         unsigned char utf8[4];
         if (token[i] < 0 || (size_t)token[i] >= t->vocabulary || (t->piece && !t->piece[token[i]].p))
-            return text_fail(t, "token %lu is %ld, there are 0 to %lu", (unsigned long)i, (long)token[i], (unsigned long)t->vocabulary - 1);
+            return text_fail(t, "token %lu is %ld, there are 0 to %lu", (unsigned long)i, (long)token[i],
+                             (unsigned long)t->vocabulary - 1);
         if (t->piece ? text_append(out, t->piece[token[i]].p, t->piece[token[i]].n)
                      : text_append(out, utf8, text_put_point(utf8, t->character[token[i]]))) return text_fail(t, "out of memory");
     }

@@ -8,7 +8,7 @@
        text_free(&t);
 
    Bytes that are not UTF-8 are characters of their own, so that decoding gives back every byte string. Plain C with malloc;
-   nothing in here prints or exits: a failure is one line in t.error. */
+   nothing in here prints or exits: a failure is one line in t.error. Only regular files up to 1 GiB are read. */
 #ifndef TEXT_H
 #define TEXT_H
 #include <stddef.h>
@@ -21,16 +21,18 @@ typedef struct {
     text_bytes bytes;                        /* the corpus */
     int32_t *token; size_t tokens;           /* the corpus in numbers */
     size_t   vocabulary;
-    uint32_t *character;                     /* characters: the code point of each number, increasing; 0x110000 + b is the byte b */
+    uint32_t *character;                     /* characters: each number's code point, increasing; 0x110000 + b is the byte b */
     text_bytes *piece;                       /* byte pairs: the bytes of each number */
     struct text_pair *pair; size_t pairs;    /* and what two of them become */
     int32_t  first[256];                     /* and the number of a byte alone */
-    int      marked; int32_t mark;           /* set marked between text_read and text_byte_pairs: <|endoftext|> in a text is the token of that name */
+    int      marked; int32_t mark;           /* set marked before text_byte_pairs: <|endoftext|> is that token */
     char     error[512];
 } text;
 
 int  text_read(text *t, const char *path);           /* a file; NULL: the sources and documents of this repository */
 int  text_characters(text *t);                       /* the vocabulary: the characters of t->bytes. Encodes them */
+int  text_vocabulary_list(const text *t, text_bytes *out);     /* appends the characters' code points, "a 20 21", and a zero */
+int  text_vocabulary(text *t, const char *list);     /* such a list back; no corpus */
 int  text_byte_pairs(text *t, const char *folder);   /* GPT-2's, from vocab.bpe and encoder.json. Encodes t->bytes */
 /* into a new array (free it); -1 and t->error for a character that the vocabulary has not */
 int  text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *tokens);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_text: characters and GPT-2's byte pairs. What GPT-2's own rule makes of some texts (text_cases.txt, from text_reference.py);
+   test_text: characters and GPT-2's byte pairs. What GPT-2's own rule makes of some texts (text_cases.txt,
+       from text_reference.py);
    every byte string comes back from its tokens; what is refused, in one line. The byte pairs need LGELU_DATA/gpt2-bpe.
 
        cc -std=c99 -O2 test_text.c -o test_text && ./test_text */
+#define _POSIX_C_SOURCE 200809L
 #include "../examples/text.c"
 #include "tools/check.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static uint32_t state = 1;
 static uint32_t draw(void) { state ^= state << 13; state ^= state >> 17; state ^= state << 5; return state; }
@@ -17,7 +20,8 @@ static int comes_back(text *t, const unsigned char *p, size_t n)
     int32_t *token;
     size_t tokens;
     text_bytes out = { NULL, 0, 0 };
-    int good = !text_encode(t, p, n, &token, &tokens) && !text_decode(t, token, tokens, &out) && out.n == n && (!n || !memcmp(out.p, p, n));
+    int good = !text_encode(t, p, n, &token, &tokens) && !text_decode(t, token, tokens, &out) && out.n == n
+        && (!n || !memcmp(out.p, p, n));
     free(token);
     free(out.p);
     return good;
@@ -28,7 +32,8 @@ static size_t random_bytes(unsigned char *p, size_t most)
     int kind = (int)(draw() % 4);
     for (i = 0; i < n; i++) {
         uint32_t r = draw();
-        p[i] = (unsigned char)(kind == 0 ? r : kind == 1 ? (uint32_t)" \n'stre a1."[r % 11] : kind == 2 ? 0x80 + r % 0x78 : r % 3 ? 0xC0 + r % 64 : r % 128);
+        p[i] = (unsigned char)(kind == 0 ? r : kind == 1 ? (uint32_t)" \n'stre a1."[r % 11] : kind == 2 ? 0x80 + r % 0x78
+                               : r % 3 ? 0xC0 + r % 64 : r % 128);
     }
     return n;
 }
@@ -61,23 +66,59 @@ static void characters(void)
     check(back, "characters: 2,000 byte strings come back", "one did not");
     corpus(&t, "a\xC3\xA9z\xFF\xC0\x80\xED\xA0\x80", 10);      /* é; a stray byte; an overlong zero; a surrogate */
     text_characters(&t);
-    check(t.vocabulary == 9 - 1 && t.tokens == 9 && t.token[0] == 0 && t.token[1] == 2 && t.character[2] == 0xE9, "characters: UTF-8 and stray bytes",
+    check(t.vocabulary == 9 - 1 && t.tokens == 9 && t.token[0] == 0 && t.token[1] == 2 && t.character[2] == 0xE9,
+          "characters: UTF-8 and stray bytes",
           "vocabulary %d, tokens %d", (int)t.vocabulary, (int)t.tokens);
+    {
+        text other;
+        text_bytes list = { NULL, 0, 0 };
+        int made = !text_vocabulary_list(&t, &list) && !text_vocabulary(&other, (const char *)list.p);
+        check(made && other.vocabulary == 8 && !memcmp(other.character, t.character, 8 * sizeof *t.character)
+              && comes_back(&other, (const unsigned char *)"za", 2), "characters: the vocabulary as a list and back", "%s",
+                  (const char *)list.p);
+        free(list.p);
+        text_free(&other);
+        check(text_vocabulary(&other, "20 1g") && strstr(other.error, "\"1g\""), "characters: a broken list", "%s", other.error);
+        text_free(&other);
+        check(text_vocabulary(&other, "21 20") && strstr(other.error, "\"20\""), "characters: a list out of order", "%s",
+              other.error);
+        text_free(&other);
+        check(text_vocabulary(&other, ""), "characters: an empty list", "taken");
+        text_free(&other);
+    }
     {
         int32_t *token, bad = 8;
         size_t tokens;
         text_bytes out = { NULL, 0, 0 };
-        check(text_encode(&t, "aeb", 3, &token, &tokens) && !strcmp(t.error, "byte 1: the character U+0065 is not in the vocabulary"), "characters: an unknown one", "%s", t.error);
-        check(text_decode(&t, &bad, 1, &out) && !strcmp(t.error, "token 0 is 8, there are 0 to 7"), "an unknown token", "%s", t.error);
+        check(text_encode(&t, "aeb", 3, &token, &tokens) && !strcmp(t.error,
+                                                                    "byte 1: the character U+0065 is not in the vocabulary"),
+                                                                        "characters: an unknown one", "%s", t.error);
+        check(text_decode(&t, &bad, 1, &out) && !strcmp(t.error, "token 0 is 8, there are 0 to 7"), "an unknown token", "%s",
+              t.error);
     }
     text_free(&t);
     write_file("test_text.tmp", "", 0);
     check(text_read(&t, "test_text.tmp") && !strcmp(t.error, "test_text.tmp: the file is empty"), "an empty file", "%s", t.error);
     text_free(&t);
     remove("test_text.tmp");
+    check(text_read(&t, "/dev/zero") && !strcmp(t.error, "/dev/zero: not a regular file"), "a device", "%s", t.error);
+    text_free(&t);
+    alarm(20);
+    if (mkfifo("test_text.tmp", 0600)) check_skip("a pipe", "no mkfifo here");
+    else check(text_read(&t, "test_text.tmp") && !strcmp(t.error, "test_text.tmp: not a regular file"), "a pipe", "%s", t.error);
+    text_free(&t);
+    remove("test_text.tmp");
+    write_file("test_text.tmp", "a", 1);
+    if (truncate("test_text.tmp", (off_t)1 << 40)) check_skip("a terabyte", "not on this file system");
+    else check(text_read(&t, "test_text.tmp") && !strcmp(t.error, "test_text.tmp: more than 1073741824 bytes"), "a terabyte",
+               "%s", t.error);
+    text_free(&t);
+    remove("test_text.tmp");
+    alarm(0);
     check(text_read(&t, "no/such/file") && !strcmp(t.error, "no/such/file: can't be opened"), "a missing file", "%s", t.error);
     text_free(&t);
-    check(!text_read(&t, NULL) && !text_characters(&t) && t.tokens > 100000 && t.vocabulary > 90, "the repository's own text", "%s", t.error);
+    check(!text_read(&t, NULL) && !text_characters(&t) && t.tokens > 100000 && t.vocabulary > 90, "the repository's own text",
+          "%s", t.error);
     text_free(&t);
 }
 
@@ -134,11 +175,14 @@ static void byte_pairs(void)
         text_bytes out = { NULL, 0, 0 };
         text_free(&t);
         t.marked = marked;
-        if (text_byte_pairs(&t, folder) || text_encode(&t, with, sizeof with - 1, &token, &tokens) || text_decode(&t, token, tokens, &out)) { check(0, "byte pairs with marks", "%s", t.error); return; }
+        if (text_byte_pairs(&t, folder) || text_encode(&t, with, sizeof with - 1, &token, &tokens)
+            || text_decode(&t, token, tokens, &out)) { check(0, "byte pairs with marks", "%s", t.error); return; }
         for (i = 0; i < tokens; i++) marks += token[i] == 50256;
-        check(marks == 2 * marked && out.n == sizeof with - 1 && !memcmp(out.p, with, out.n) && (!marked || (token[0] == 64 && token[1] == 0 && token[2] == 50256)),
+        check(marks == 2 * marked && out.n == sizeof with - 1 && !memcmp(out.p, with, out.n)
+              && (!marked || (token[0] == 64 && token[1] == 0 && token[2] == 50256)),
               marked ? "<|endoftext|> is a token where asked" : "and plain text elsewhere", "%d of them", (int)marks);
-        check(text_decode(&t, unknown, 1, &out) && !strcmp(t.error, "token 0 is 50257, there are 0 to 50256") && text_decode(&t, unknown + 1, 1, &out)
+        check(text_decode(&t, unknown, 1, &out) && !strcmp(t.error, "token 0 is 50257, there are 0 to 50256")
+              && text_decode(&t, unknown + 1, 1, &out)
               && !strcmp(t.error, "token 0 is -1, there are 0 to 50256"), "byte pairs: unknown tokens", "%s", t.error);
         free(token); free(out.p);
     }
