@@ -105,7 +105,7 @@ static lgelu_status c_check(lgelu_net *net, const lgelu_node *node)
     size_t c;
     if (c_function(node) < 0)
         return deploy_refuse(net->message, LGELU_E_ARGUMENT, "C file: layer '%s': a %s can't stand in it", node->name,
-                             lgelu_op_name(node->op));
+                             lgelu_op_name((int)node->op));
     if (deploy_winograd(net, node))
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "C file: layer '%s' goes by Winograd's algorithm, make the network with net.direct", node->name);
