@@ -19,7 +19,8 @@ for configuration in "$@"; do
     fi
 done
 
-# run NAME RUNNER COMPILE... -- PROGRAM...: compiles each program with the command and runs it through the runner; one case each
+# run NAME RUNNER COMPILE... -- PROGRAM...: compiles the implementation, and each program, with the command and runs it through the
+# runner; one case each
 run()
 {
     name=$1; runner=$2; compile=
@@ -30,9 +31,12 @@ run()
     printf '#include <math.h>\n#include <stdio.h>\nint main(void) { return printf("works\\n") < 0; }\n' > $dir/probe.c
     if ! $compile $dir/probe.c -o $dir/probe -lm > $dir/probe.out 2>&1; then echo "skip $name: no working '${compile# }' here"; return; fi
     if [ "$($runner $dir/probe 2> /dev/null)" != works ]; then echo "skip $name: its programs don't run here${runner:+ ($runner)}"; return; fi
+    $compile -c tools/lgelu.c -o $dir/lgelu.o 2> $dir/lgelu.out || { echo "FAIL $name: lgelu.h does not compile: $(grep -m1 error $dir/lgelu.out)"; failed=1; return; }
     for program in "$@"; do
-        if [ ! -e "$program.c" ]; then continue; fi
-        if ! $compile -I.. "$program.c" -o $dir/program -lm -pthread > $dir/program.out 2>&1; then
+        if [ ! -e "$program.c" ]; then echo "FAIL $name: no $program.c"; failed=1; continue; fi
+        link="-DLINKED $dir/lgelu.o"
+        if grep -q 'define LGELU_IMPLEMENTATION' "$program.c" && ! grep -q LINKED "$program.c"; then link=; fi
+        if ! $compile -I.. "$program.c" $link -o $dir/program -lm -pthread > $dir/program.out 2>&1; then
             echo "FAIL $name, $program: does not compile: $(grep -m1 error $dir/program.out)"; failed=1; continue
         fi
         timeout 1800 $runner $dir/program > $dir/program.out 2>&1

@@ -7,11 +7,14 @@
    exact values to 1e-6 ulp of a float. The yardstick supplies the series' first terms, says at three places of every block whether
    the series is right (if not, it takes the whole block itself), and has the last word on each input that comes within 1e-3 ulp
    of the worst so far. So the figures are the yardstick's, whatever the number of threads. */
+#ifndef LINKED                           /* to an object of the implementation */
 #define LGELU_IMPLEMENTATION
+#endif
 #include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include <math.h>
 #include "tools/reference_values.h"
 
 enum { BLOCK = 2048, TERMS = 10 };

@@ -5,10 +5,10 @@
    statistics against the formula; folded against unfolded; checkpoints; errors; the same bits on every instruction set and
    with the tasks run in any order.
 
-       cc -std=c99 -O2 -I.. test_cnn.c -lm -o test_cnn && ./test_cnn */
+       cc -std=c99 -O2 -I.. test_cnn.c tools/lgelu.c -lm -o test_cnn && ./test_cnn */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
+#include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
 #include "tools/reference_net.h"
@@ -312,9 +312,9 @@ static uint64_t fingerprint(int which, size_t parts)      /* 0: in order */
     if (make(&g, x, 1, 8, 8, LGELU_TRAIN)) return 0;
     for (step = 0; step < 3; step++)
         if (lgelu_net_forward(&g.net, 8) || lgelu_net_backward(&g.net, 1) || lgelu_net_step(&g.net, &plan)) { end(&g); return 0; }
-    for (i = 0; i < g.net.parameters; i++) hash = (hash ^ lgelu__bits(g.net.w[i])) * 0x100000001B3u;
-    for (i = 0; i < g.net.states; i++) hash = (hash ^ lgelu__bits(g.net.state[i])) * 0x100000001B3u;
-    for (i = 0; i < (size_t)g.net.hardnesses; i++) hash = (hash ^ lgelu__bits(g.net.lambda[i])) * 0x100000001B3u;
+    for (i = 0; i < g.net.parameters; i++) hash = (hash ^ to_bits(g.net.w[i])) * 0x100000001B3u;
+    for (i = 0; i < g.net.states; i++) hash = (hash ^ to_bits(g.net.state[i])) * 0x100000001B3u;
+    for (i = 0; i < (size_t)g.net.hardnesses; i++) hash = (hash ^ to_bits(g.net.lambda[i])) * 0x100000001B3u;
     end(&g);
     return hash;
 }

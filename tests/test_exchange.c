@@ -1,9 +1,9 @@
 /* Checkpoints: what is saved comes back bit for bit, a resumed run ends like an uninterrupted one, and every damaged file is
    refused with a byte and a reason while the network stays as it was. SPDX-License-Identifier: MIT-0 */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
-#include "../lgelu.h"
+#include "lgelu.h"
 #include "tools/check.h"
+#include "tools/isa.h"
 #include <stdlib.h>
 
 enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };
@@ -227,6 +227,7 @@ static void parts(void)
 
 int main(void)
 {
+    isa_from_environment();
     round_trip();
     headers();
     names();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT-0
    The processor's flags that turn subnormal inputs or results into zeros (x86: DAZ and FTZ; AArch64: FZ) change no bit of the
-   kernels of the gates and of the 16-bit numbers, and no kernel changes the flags.  cc -O2 -I.. test_flushing.c -lm */
-#define LGELU_IMPLEMENTATION
+   kernels of the gates and of the 16-bit numbers, and no kernel changes the flags.  cc -O2 -I.. test_flushing.c tools/lgelu.c -lm */
 #include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
+#include "tools/isa.h"
+#include <math.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -83,7 +84,7 @@ int main(void)
 {
     static const float lambda[] = { 1, 1.693147f, 2, 3, 10, 30, 159.57691f, 1e4f, 0.3f, 3e5f, 1e9f, 1e-9f, 1e-13f, 1e-40f, 1e13f, HUGE_VALF, 0 };
     const uint64_t mode = control();
-    const int best = lgelu_isa();
+    const int best = isa_from_environment();
     int isa, kernel;
     size_t i, l, f;
     for (isa = 0; isa <= best; isa++) {

@@ -2,12 +2,12 @@
    Matrix products: every bit equals the naive triple loop with fmaf, for all remainders, strides, transposes, start values,
    instruction sets and ways to run in parallel; nothing is touched outside C and the workspace; and the fused gate, the
    pieces told to `finish`, and the column sums.
-   cc -O2 test_gemm.c -lm -pthread     (-fopenmp adds the runs on 1, 2, 3 and 8 OpenMP threads) */
+   cc -O2 -I.. test_gemm.c tools/lgelu.c -lm -pthread     (-fopenmp adds the runs on 1, 2, 3 and 8 OpenMP threads) */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
-#include "../lgelu.h"
+#include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #ifdef _OPENMP

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT-0
    16-bit numbers and the stochastic gate: conversions and gates against their definitions in double, over all 65,536 inputs; each
-   draw of the stochastic gate against Φ; the same bits on every instruction set (a recorded hash).  cc -O2 -I.. test_half.c -lm */
-#define LGELU_IMPLEMENTATION
+   draw of the stochastic gate against Φ; the same bits on every instruction set (a recorded hash).  cc -O2 -I.. test_half.c tools/lgelu.c -lm */
 #include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
+#include "tools/isa.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
+#if defined(__x86_64__) && !defined(LGELU_NO_SIMD)
+#include <immintrin.h>
+#endif
 
 enum { ALL = 65536, DRAWS = 1 << 17 };
 static uint16_t every[ALL], out[ALL], ones[ALL];
@@ -312,7 +317,7 @@ static void flushing(const char *isa) { (void)isa; }
 int main(void)
 {
     const uint64_t recorded[2] = { 0xeb091b3c94080ffcu, 0x6ce461e0216d4058u };      /* of the conversions; of gates and coins, which hang on the f32 kernels */
-    int best = lgelu_isa_limit(LGELU_AVX512), isa, i;
+    int best = isa_from_environment(), isa, i;
     for (i = 0; i < ALL; i++) every[i] = (uint16_t)i;
     for (isa = 0; isa <= best; isa++) {
         const char *name = lgelu_isa_name(isa);

@@ -3,11 +3,11 @@
    test_hardness: λ(s), its slope and inverse, the targets of hardening, the hardening plans, and the facts about the gate
    that all of them rest on.
 
-       cc -std=c99 -O2 -I.. test_hardness.c -lm -o test_hardness && ./test_hardness */
-#define LGELU_IMPLEMENTATION
+       cc -std=c99 -O2 -I.. test_hardness.c tools/lgelu.c -lm -o test_hardness && ./test_hardness */
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include <float.h>
 #include <math.h>
 
 static const double pi = 3.14159265358979323846;

@@ -2,11 +2,11 @@
 
    test_instruments: each instrument against numbers worked out by hand, what must leave it unchanged, and its edges.
 
-       cc -std=c99 -O2 -I.. test_instruments.c -lm -o test_instruments && ./test_instruments */
-#define LGELU_IMPLEMENTATION
+       cc -std=c99 -O2 -I.. test_instruments.c tools/lgelu.c -lm -o test_instruments && ./test_instruments */
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include <math.h>
 
 static int near_to(double a, double b) { return fabs(a - b) <= 1e-12 * (1 + fabs(b)); }
 

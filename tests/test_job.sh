@@ -83,7 +83,7 @@ if [ "$omp" ]; then
         verdict $([ "$(prints $out/b.json)" = "$expected" ]; echo $?) "the same bits on $threads threads" "other fingerprints"
     done
 else echo "skip the same bits on any number of threads: no OpenMP here"; fi
-$CC -std=c99 -O2 tools/from_scratch.c ../examples/data.c -o $out/from_scratch -lm || exit 1
+$CC -std=c99 -O2 -I.. tools/from_scratch.c ../examples/data.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/from_scratch -lm || exit 1
 for share in 0 0.7 0.75; do
     $job --harden-from $share --json $out/b.json > /dev/null
     $out/from_scratch $share $pictures > $out/scratch.out

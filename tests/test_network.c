@@ -4,9 +4,8 @@
    (reference_net.h) and its central differences, with controls that must be caught; the memory plan; every error path;
    what a training plan does to the rate and to λ; and the distance of a hardened network to its ReLU twin.
 
-       cc -std=c99 -O2 -I.. test_network.c -lm -o test_network && ./test_network */
+       cc -std=c99 -O2 -I.. test_network.c tools/lgelu.c -lm -o test_network && ./test_network */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
@@ -243,6 +242,7 @@ static void train(graph *g, size_t samples, long steps, const lgelu_training *pl
     }
 }
 
+enum { VALUE, GRADIENT };                               /* of lgelu_node.buffer */
 /* when each buffer is needed, from what the layers read, not from the plan's own notes */
 static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, int *to)
 {
@@ -256,25 +256,25 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
         if (2 * n - 1 - j < first) first = 2 * n - 1 - j;
         found = 1;
     }
-    if (which == LGELU__VALUE) { *from = l; *to = last; return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !node->absorbed; }
-    if (which == LGELU__GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
+    if (which == VALUE) { *from = l; *to = last; return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !node->absorbed; }
+    if (which == GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
     return 0;
 }
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    return net->nodes[which == LGELU__VALUE ? net->nodes[l].host : which == LGELU__GRADIENT ? net->nodes[l].lent : l].buffer + which;
+    return net->nodes[which == VALUE ? net->nodes[l].host : which == GRADIENT ? net->nodes[l].lent : l].buffer + which;
 }
 /* a gate or a sum may overwrite what it reads when no one else reads it any more */
 static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
     int from, to;
-    life_of(net, x, LGELU__VALUE, mode, &from, &to);
+    life_of(net, x, VALUE, mode, &from, &to);
     return (net->nodes[y].op == LGELU_OP_GATE || net->nodes[y].op == LGELU_OP_ADD) && net->nodes[y].input[0] == x && to == y;
 }
 /* a sum's gradient may serve its inputs as it is */
 static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
-    return p == LGELU__GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU_OP_ADD;
+    return p == GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU_OP_ADD;
 }
 static int plan_overlaps(const lgelu_net *net, int mode)
 {
@@ -286,7 +286,7 @@ static int plan_overlaps(const lgelu_net *net, int mode)
         for (int j = 0; j < net->count; j++) for (int q = 0; q < 4; q++) {
             const lgelu_buffer *b = place(net, j, q);
             if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
-            if (p == LGELU__VALUE && q == LGELU__VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
+            if (p == VALUE && q == VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
             if (lent(net, p, q, i, j)) continue;
             if (q >= 2) { from2 = b->from; to2 = b->to; }
             else if (!life_of(net, j, q, mode, &from2, &to2)) continue;
@@ -404,7 +404,7 @@ static void memory(void)
     infer_bytes = lgelu_net_bytes(&h.net, 4096, LGELU_INFER);
     check(!plan_overlaps(&h.net, LGELU_INFER), "inference plan: live buffers never overlap", "two do");
     check(infer_bytes && infer_bytes < train_bytes / 2, "the inference plan is under half of the training plan", "%zu and %zu bytes", infer_bytes, train_bytes);
-    g.nodes[5].buffer[LGELU__VALUE].at = g.nodes[4].buffer[LGELU__VALUE].at;
+    g.nodes[5].buffer[VALUE].at = g.nodes[4].buffer[VALUE].at;
     check(plan_overlaps(&g.net, LGELU_TRAIN), "control: two buffers put on one place are caught", "not noticed");
 
     int clean = 1;

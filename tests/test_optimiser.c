@@ -3,8 +3,7 @@
    test_optimiser: AdamW against an independent implementation in double over 1,000 steps, and the group of s: what one step
    does to λ, where the update fades, and that nothing decays it.
 
-       cc -std=c99 -O2 -I.. test_optimiser.c -lm -o test_optimiser && ./test_optimiser */
-#define LGELU_IMPLEMENTATION
+       cc -std=c99 -O2 -I.. test_optimiser.c tools/lgelu.c -lm -o test_optimiser && ./test_optimiser */
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"

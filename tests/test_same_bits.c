@@ -9,11 +9,14 @@
 
    Inputs are made from whole numbers, so that no flag can change them. C99 and C++11. */
 #define LGELU_TRAINER
+#ifndef LINKED                           /* to an object of the implementation */
 #define LGELU_IMPLEMENTATION
+#endif
 #include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include <math.h>
 
 enum { MOST_PARTS = 32, N = 4099 };                     /* no multiple of any vector width */
 static struct { char name[32]; uint64_t hash[4]; } part[MOST_PARTS];

@@ -3,11 +3,10 @@
    test_ten_steps: ten whole AdamW steps of a small network with learned λ's against double precision: loss by the interpreter of
    reference_net.h, gradients by its differences, AdamW and λ(s) from their formulas.
 
-       cc -std=c99 -O2 -I.. test_ten_steps.c -lm -o test_ten_steps && ./test_ten_steps [BEFORE AFTER]
+       cc -std=c99 -O2 -I.. test_ten_steps.c tools/lgelu.c -lm -o test_ten_steps && ./test_ten_steps [BEFORE AFTER]
 
    BEFORE and AFTER: where to leave both networks as safetensors, for test_torch.sh. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"

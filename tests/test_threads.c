@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT-0
    Whole training runs on a user's own threads: the weights after some steps are those of one thread, to the bit, whatever the number
    of threads and the order in which they take the tasks. test_races.sh runs the same under ThreadSanitizer.
-   cc -O2 -I.. test_threads.c -lm -pthread */
-#define LGELU_IMPLEMENTATION
+   cc -O2 -I.. test_threads.c tools/lgelu.c -lm -pthread */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
+#include "tools/isa.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -103,6 +103,7 @@ int main(void)
     static const char *const name[KINDS] = { "an MLP", "a ResNet", "a GPT" };
     static const int threads[4] = { 1, 2, 3, 8 };
     int kind, t;
+    isa_from_environment();
     for (kind = 0; kind < KINDS; kind++) {
         size_t n, i, moved = 0;
         float *alone = train(kind, 0, &n);

@@ -2,11 +2,11 @@
    from_scratch: the job's hardened and switched arms (--quick --hidden 32,24), each trained from its first step without any copy.
    Prints "ARM FINGERPRINT" as the job's JSON has it. argv[1]: --harden-from, argv[2]: the folder with the pictures. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
-#include "../../lgelu.h"
+#include "lgelu.h"
 #include "../../examples/data.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TRAIN = 2000, TEST = 1000, BATCH = 128, EPOCHS = 4, STEPS = TRAIN / BATCH, SIZE = 784, CLASSES = 10, PART = 250 };
 

@@ -2,7 +2,6 @@
    gpt_logits WEIGHTS TOKENS LOGITS: a random GPT of GPT-2's shape (6 layers, 4 heads, width 128, context 96, tied weights, tanh gate),
    its weights as safetensors, its tokens as int32 and its logits as floats, for test_torch.sh. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include <stdio.h>
 #include <stdlib.h>

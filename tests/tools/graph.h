@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    graph.h: a network in a guarded block with data for all its inputs, judged by reference_net.h: values against double, gradients
-   against central differences. Include after the implementation of lgelu.h with LGELU_TRAINER, check.h and reference_net.h. */
+   against central differences. Include after lgelu.h with LGELU_TRAINER, check.h and reference_net.h. */
 #ifndef GRAPH_H
 #define GRAPH_H
+#include <float.h>
 
 /* Relative to the norm of the gradients looked at, but at least to a share of the norm of all, respectively to the largest number of a
    value. About 1e-7 is what rounding to float costs; a forgotten term costs 1e-2 and more. */

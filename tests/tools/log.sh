@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: MIT-0
-# log.sh LOG COMMAND...: runs a test, keeps its lines in LOG, and its exit status as the last line. Always succeeds: sum.sh judges.
+# log.sh LOG COMMAND...: runs a test, keeps its lines in LOG, then its processor time and its exit status as the last lines. Always
+# succeeds: sum.sh judges.
 log=$1
 shift
 "$@" > "$log" 2>&1
-echo "exit $?" >> "$log"
+status=$?
+times > "$log.times"
+awk 'FNR == 2 { split($1 "m" $2, t, /[ms]+/); s = t[1] * 60 + t[2] + t[3] * 60 + t[4] } END { printf "time %.1f\n", s }' "$log.times" >> "$log"
+rm -f "$log.times"
+echo "exit $status" >> "$log"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    reference_net.h: the graph of an lgelu_net evaluated naively in double, one plain loop per kind of layer, with its own copy
    of the parameters so that they can be moved. Gradients are judged by differences of this loss, never by its derivation.
-   Include after the implementation of lgelu.h with LGELU_TRAINER. */
+   Include after lgelu.h with LGELU_TRAINER. */
 #ifndef REFERENCE_NET_H
 #define REFERENCE_NET_H
 #include <math.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# same_bits.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE (gcc-O3native-fast-c99): compiles test_same_bits.c so and runs it.
-# COMPILER-openmp: with OpenMP, on 1, 2, 3 and 8 threads.
+# same_bits.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE (gcc-O3native-fast-c99): compiles test_same_bits.c so, without a warning, and runs it.
+# COMPILER-openmp: with OpenMP, on 1, 2, 3 and 8 threads; with $IMPLEMENTATION, an object made so, in place of an own one.
 compiler=${1%%-*}
 rest=${1#*-}
 name=$(echo "$1" | sed 's/O3native/O3 -march=native/; s/-\(O[0-3]\)/ -\1/; s/-off/ -ffp-contract=off/; s/-fast/ -ffp-contract=fast/; s/-\(c[9+]\)/ -std=\1/')
@@ -18,7 +18,7 @@ case $rest in
 O0-*)       flags="$flags -O0" ;;
 O2-*)       flags="$flags -O2" ;;
 O3native-*) flags="$flags -O3 -march=native" ;;
-openmp)     flags="$flags -O2 -fopenmp" ;;
+openmp)     flags="$flags -O1 -fopenmp ${IMPLEMENTATION:+-DLINKED}" ;;
 esac
 case $rest in
 *-off-*)  flags="$flags -ffp-contract=off" ;;
@@ -30,7 +30,12 @@ if ! printf '#include <math.h>\nint main(void) { return 0; }\n' | "$compiler" -x
     exit 0
 fi
 rm -f "build/bits-$1.probe"
-if ! "$compiler" -x $language $flags test_same_bits.c -o "build/bits-$1" -lm; then echo "FAIL $name: does not compile"; exit 1; fi
+if ! "$compiler" -x $language $flags $WARNINGS test_same_bits.c -c -o "build/bits-$1.o" 2> "build/bits-$1.warnings"; then
+    echo "FAIL $name: does not compile: $(grep -m1 error "build/bits-$1.warnings")"
+    exit 1
+fi
+if [ -s "build/bits-$1.warnings" ]; then echo "FAIL no warnings, $name: $(grep -m1 warning "build/bits-$1.warnings")"; else echo "ok no warnings, $name"; fi
+"$compiler" $flags "build/bits-$1.o" $IMPLEMENTATION -o "build/bits-$1" -lm || { echo "FAIL $name: does not link"; exit 1; }
 if [ "$rest" != openmp ]; then "build/bits-$1"; exit; fi
 status=0
 for threads in 1 2 3 8; do

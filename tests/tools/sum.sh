@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# sum.sh LOG...: shows what failed and what was skipped, one line per program, and the sum as the last line. Fails if anything did.
+# sum.sh LOG...: shows what failed and what was skipped, one line per program with its processor time (of a program: without compiling
+# it), and the sum as the last line. Fails if anything did.
 # A program that ends badly without having said FAIL is a failed case.
 awk '
 function close_log() {
@@ -9,7 +10,7 @@ function close_log() {
         failed = 1
     }
     if (status == "0" && !passed && !failed && !skipped) { printf "FAIL %s: checked nothing\n", name; failed = 1 }
-    printf "%-34s %4d passed%s%s\n", name, passed, failed ? ", " failed " failed" : "", skipped ? ", " skipped " skipped" : ""
+    printf "%-34s %7.1f s %5d passed%s%s\n", name, seconds, passed, failed ? ", " failed " failed" : "", skipped ? ", " skipped " skipped" : ""
     all_passed += passed; all_failed += failed; all_skipped += skipped
 }
 FNR == 1 {
@@ -17,13 +18,14 @@ FNR == 1 {
     name = FILENAME
     sub(/^.*\//, "", name)
     sub(/\.log$/, "", name)
-    passed = failed = skipped = 0
+    passed = failed = skipped = seconds = 0
     status = "unknown"
     last = ""
 }
 /^ok /   { passed++; next }
 /^FAIL / { failed++; sub(/^FAIL /, "FAIL " name ": "); print; next }
 /^skip / { skipped++; sub(/^skip /, "skip " name ": "); print; next }
+/^time [0-9.]+$/ { seconds = $2; next }
 /^exit [0-9]+$/ { status = $2; next }
 /^#/     { next }
 { last = $0 }
