@@ -4,9 +4,8 @@
    networks they
    came from, on random numbers and on pictures; and they need nothing but what they say.
 
-       cc -O2 test_deploy_c.c -lm -o test_deploy_c && ./test_deploy_c          (writes into build/) */
+       cc -O2 -I.. test_deploy_c.c tools/lgelu.c -lm -o test_deploy_c && ./test_deploy_c          (writes into build/) */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/deploy_nets.h"
