@@ -361,8 +361,8 @@ typedef enum { LGELU_RATE_COSINE = 0, LGELU_RATE_LINEAR, LGELU_RATE_CONSTANT } l
 typedef struct {
     lgelu_adamw adamw;                       /* lr is the peak; decay touches matrices only */
     int   sgd;                               /* 1: SGD with momentum adamw.beta1 instead, for weights and s alike */
-    long  steps, warmup;                     /* the rate rises linearly over the first `warmup` steps */
-    lgelu_rate_shape rate;
+    long  steps, warmup, hold;               /* the rate rises linearly over the first `warmup` steps, stays up to step `hold`, */
+    lgelu_rate_shape rate;                   /* then falls so */
     float clip;                              /* gradient norm, 0: none */
     float c;                                 /* learning-rate multiplier of s [L, 3] */
     lgelu_hardening hardening;               /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
@@ -374,6 +374,11 @@ typedef struct {
     void *user;
 } lgelu_training;
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
+/* Two ways to ReLU, both to λ = 159.577. _to_relu (ours): the rate stays at its peak while λ is learned for a quarter of the steps and
+   driven up to three quarters; then it falls along the cosine and the weights settle at the target. _paper: learned for three
+   quarters and driven over the last one under a cosine rate [L, 4]; weights that need a large rate to follow λ find none left. */
+LGELU_DEF lgelu_training lgelu_training_to_relu (float lr, long steps);
+LGELU_DEF lgelu_training lgelu_training_paper   (float lr, long steps);
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
 /* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call it
@@ -3284,12 +3289,28 @@ LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
     plan.c = 1;
     return plan;
 }
+LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps)
+{
+    lgelu_training plan = lgelu_training_defaults(lr, steps);
+    plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);
+    plan.hardening.begin  = steps - steps / 4;
+    plan.hardening.end    = steps;
+    return plan;
+}
+LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
+{
+    lgelu_training plan = lgelu_training_paper(lr, steps);
+    plan.hardening.end = plan.hold = plan.hardening.begin;
+    plan.hardening.begin = steps / 4;
+    return plan;
+}
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 {
+    const long flat = plan->hold > plan->warmup ? plan->hold : plan->warmup;
     double p, lr = (double)plan->adamw.lr;
     if (step <= plan->warmup) return (float)(lr * (double)step / (double)plan->warmup);
-    if (plan->rate == LGELU_RATE_CONSTANT || plan->steps <= plan->warmup) return plan->adamw.lr;
-    p = (double)(step - 1 - plan->warmup) / (double)(plan->steps - plan->warmup);
+    if (plan->rate == LGELU_RATE_CONSTANT || step <= plan->hold || plan->steps <= flat) return plan->adamw.lr;
+    p = (double)(step - 1 - flat) / (double)(plan->steps - flat);
     if (p > 1) p = 1;
     return (float)(lr * (plan->rate == LGELU_RATE_LINEAR ? 1 - p : fma(0.5, lgelu__cospi(p), 0.5)));
 }

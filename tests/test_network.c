@@ -970,6 +970,16 @@ static void rates(void)
     p.warmup = 0;
     p.rate = LGELU_RATE_COSINE;
     check(lgelu_training_rate(&p, 1) >= 2, "rate: no warm-up", "%g", (double)lgelu_training_rate(&p, 1));
+    p = lgelu_training_to_relu(2, 100);
+    check(lgelu_training_rate(&p, 1) >= 2 && lgelu_training_rate(&p, 76) >= 2 && lgelu_training_rate(&p, 77) < 2
+          && fabsf(lgelu_training_rate(&p, 88) - 1.0627905f) < 1e-6f && lgelu_training_rate(&p, 100) < 0.01f,
+          "rate: held, then along the cosine", "%g, %g, %g", (double)lgelu_training_rate(&p, 76), (double)lgelu_training_rate(&p, 88),
+          (double)lgelu_training_rate(&p, 100));
+    check(p.hardening.begin == 25 && p.hardening.end == 75 && p.hold == 75 && fabsf(p.hardening.target - 159.57691f) < 1e-4f,
+          "the way to ReLU: driven while the rate is held", "%ld to %ld, held to %ld", p.hardening.begin, p.hardening.end, p.hold);
+    p = lgelu_training_paper(2, 100);
+    check(p.hardening.begin == 75 && p.hardening.end == 100 && !p.hold && lgelu_training_rate(&p, 51) < 1.1f,
+          "the paper's way: driven at the end", "%ld to %ld, held to %ld", p.hardening.begin, p.hardening.end, p.hold);
 }
 
 static void hardening_a_net(void)
