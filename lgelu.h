@@ -319,7 +319,8 @@ LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x,
 LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);               /* int32_t, count a sample */
 LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);              /* a row of its matrix (vocabulary, channels) */
 LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
-LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);              /* (x - mean)/√(variance + 1e-5)·gain + shift over the channels */
+LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);              /* (x - mean)/√(variance + eps)·gain + shift over the channels;
+                                                                                           node.eps is 1e-5 unless you change it */
 /* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: no token sees a later one */
 LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
@@ -751,7 +752,7 @@ typedef struct lgelu__kernels {
     void   (*exp_row)         (float *p, float *stat, const float *x, float scale, size_t n, size_t room);
     /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
     void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
-    void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, size_t n);
+    void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, float eps, size_t n);
     void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, int add, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
     void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
@@ -2143,7 +2144,7 @@ static void lgelu__layer_norm_piece(void *user, size_t index)
     float *part = p->aux + 2 * (p->rows + index * c);
     if (p->dy) memset(part, 0, 2 * c * sizeof *part);
     for (; i < end; i++)
-        if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, gain, c);
+        if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, gain, p->node->eps, c);
         else lgelu__k()->normalise_backward(p->dx ? p->dx + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->aux + 2 * i, gain, p->from->written, c);
 }
 static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
@@ -2690,7 +2691,7 @@ LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
-    node.eps = 1e-5f;                                                 /* the kernel's */
+    node.eps = 1e-5f;
     return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* gains, then shifts: neither decays */
 }
 static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
@@ -5813,7 +5814,7 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
     memset(x + n, 0, (room - n) * sizeof *x);
     memset(d + n, 0, (room - n) * sizeof *d);
 }
-static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, size_t n)
+static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, float eps, size_t n)
 {
     v_t a[16 / v_lanes], mean = v_set(0), r;
     size_t i;
@@ -5828,7 +5829,7 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
         stat[pass] = LGELU__FN(fold)(a) / (float)n;
         if (!pass) mean = v_set(stat[0]);
     }
-    stat[1] = 1 / sqrtf(stat[1] + 1e-5f);
+    stat[1] = 1 / sqrtf(stat[1] + eps);
     r = v_set(stat[1]);
     for (i = 0; i < n; i += v_lanes)
         v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i), v_load_n(gain + n + i, n - i)), n - i);

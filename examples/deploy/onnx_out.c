@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_out.c: see onnx_out.h. A protobuf message stands behind its length, so the graph is gone through twice: once to count its bytes, once to
-   write them. A node is put together in a small room; weights go out as they lie, or one by one where ONNX orders them otherwise. */
+   onnx_out.c: see onnx_out.h. A protobuf message stands behind its length, so the graph is gone through twice: once to count its
+   bytes, once to write them. A node is put together in a small room; weights go out as they lie, or one by one where ONNX orders
+   them otherwise. */
 #include "onnx_out.h"
 #include <float.h>
 #include <math.h>
@@ -19,11 +20,13 @@ typedef struct {
     const lgelu_net *net;
     const onnx_options *o;
     unsigned char *flag;                     /* [net->count] */
-    int output, named;                       /* the node whose value is the result; the one that has options->output for a name, or -1 */
+    /* the node whose value is the result; the one that has options->output for a name, or -1 */
+    int output, named;
     int counting, failed;
     int halves;                              /* which of the shared constants stand in the file */
     size_t total;                            /* bytes of the graph so far */
     lgelu_write *write; void *user;
+    int flat; char picture[NAME];            /* an input that comes in as a vector, or -1; its value as a picture */
     size_t n; unsigned char room[ROOM];
 } writer;
 
@@ -66,8 +69,9 @@ static void put_float(writer *w, float x)                                  /* li
     put(w, p, 4);
 }
 
-/* ---- messages: a field is its number and kind, then a number (kind 0), or a length and bytes (2), or four bytes (5). Names have at most
-   NAME bytes and a node at most five inputs, so a room of 1024 is never full; were it, the rest would be missing and the file refused ---- */
+/* ---- messages: a field is its number and kind, then a number (kind 0), or a length and bytes (2), or four bytes (5). Names
+   have at most NAME bytes and a node at most five inputs, so a room of 1024 is never full; were it, the rest would be missing
+   and the file refused ---- */
 static void add(message *m, const void *data, size_t n)
 {
     if (n > sizeof m->at - m->n) n = sizeof m->at - m->n;
@@ -95,7 +99,8 @@ static void put_message(writer *w, int field, const message *m)
     put(w, m->at, m->n);
 }
 
-/* ---- NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, doc_string 6. The inputs come with begin, "" after the last ---- */
+/* ---- NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, doc_string 6. The inputs come with begin, "" after the
+   last ---- */
 static void begin(message *m, const char *op, const char *a, const char *b, const char *c)
 {
     m->n = 0;
@@ -214,11 +219,12 @@ static int root(const writer *w, int i)
 static const char *value_name(const writer *w, int i)
 {
     i = root(w, i);
+    if (i == w->flat) return w->picture;
     return i == w->named ? w->o->output : w->net->nodes[i].name;
 }
 
-/* ---- the two orders of a value. Channels first: (N, channels, rows, columns). Channels last: (N, channels) of one pixel, (N, columns, channels)
-   of one row, else (N, rows, columns, channels) ---- */
+/* ---- the two orders of a value. Channels first: (N, channels, rows, columns). Channels last: (N, channels) of one pixel, (N,
+   columns, channels) of one row, else (N, rows, columns, channels) ---- */
 static int pixels(const lgelu_node *node) { return node->shape[0] * node->shape[1] > 1; }
 static int last_dims(const lgelu_node *node, size_t dims[4])               /* behind N */
 {
@@ -328,7 +334,8 @@ static void put_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
     const lgelu_net *net = w->net;
     const size_t out = node->shape[2], taps = node->window[0] * node->window[1], c = node->weights / (out * taps);
     size_t dims[4], pads[4], stride[2], o, k, t;
-    const float *matrix = net->w + node->weight, *gamma = norm ? net->w + norm->bias : NULL, *running = norm ? net->state + norm->state : NULL;
+    const float *matrix = net->w + node->weight, *gamma = norm ? net->w + norm->bias : NULL, *running = norm
+        ? net->state + norm->state : NULL;
     char x[NAME], weight[NAME], bias[NAME];
     message m;
     const char *of = in_order(w, x, node->input[0], 1);
@@ -344,7 +351,8 @@ static void put_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
         tensor(w, bias, FLOAT, &out, 1);
         for (o = 0; o < out; o++) {
             const double b = node->biases ? (double)net->w[node->bias + o] : 0;
-            put_float(w, (float)fma(b - (double)running[o], (double)gamma[o] / sqrt((double)running[out + o] + (double)norm->eps), (double)gamma[out + o]));
+            put_float(w, (float)fma(b - (double)running[o],
+                (double)gamma[o] / sqrt((double)running[out + o] + (double)norm->eps), (double)gamma[out + o]));
         }
     } else if (node->biases) vector(w, bias, net->w + node->bias, out);
     begin(&m, "Conv", of, weight, norm || node->biases ? bias : NULL);
@@ -364,7 +372,10 @@ static void put_pool(writer *w, const lgelu_node *node)
     char x[NAME];
     const char *of = in_order(w, x, node->input[0], 1), *value = value_name(w, (int)(node - w->net->nodes));
     message m;
-    if (!most && !node->padding && !memcmp(node->window, from->shape, sizeof node->window)) { simple(w, "GlobalAveragePool", value, of, NULL); return; }
+    if (!most && !node->padding && !memcmp(node->window, from->shape, sizeof node->window)) {
+        simple(w, "GlobalAveragePool", value, of, NULL);
+        return;
+    }
     begin(&m, most ? "MaxPool" : "AveragePool", of, NULL, NULL);
     pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
     stride[0] = stride[1] = node->stride;
@@ -405,7 +416,8 @@ static void put_gate(writer *w, const lgelu_node *node)
     const int first = w->flag[node - w->net->nodes] & FIRST;
     size_t dims[3], k;
     char x[NAME], a[NAME], b[NAME];
-    const char *of = in_order(w, x, node->input[0], first), *value = value_name(w, (int)(node - w->net->nodes)), *name = node->name;
+    const char *of = in_order(w, x, node->input[0], first), *value = value_name(w, (int)(node - w->net->nodes)),
+        *name = node->name;
     const float *lambda = w->net->lambda + node->hardness;
     message m;
     int sharp = node->gate == LGELU_GATE_LAMBDA;
@@ -423,7 +435,8 @@ static void put_gate(writer *w, const lgelu_node *node)
         simple(w, "Mul", joined(a, name, "/inner"), b, "gelu/scale");
         simple(w, "Tanh", joined(b, name, "/tanh"), a, NULL);
     } else {
-        joined(a, name, "/divisor");                                       /* √2/λ; λ = ∞ beside others: the least normal number */
+        /* √2/λ; λ = ∞ beside others: the least normal number */
+        joined(a, name, "/divisor");
         dims[0] = c; dims[1] = dims[2] = 1;
         tensor(w, a, FLOAT, dims, node->hardnesses < 2 ? 0 : first ? 3 : 1);
         for (k = 0; k < (size_t)node->hardnesses; k++) {
@@ -474,7 +487,8 @@ static void put_embedding(writer *w, const lgelu_node *node)
 /* (N, tokens, 3·channels) → q, k, v as (N, heads, tokens, width), k as (N, heads, width, tokens) */
 static void put_attention(writer *w, const lgelu_node *node)
 {
-    static const char part[3][8] = { "/q", "/k", "/v" }, heads[3][8] = { "/q.heads", "/k.heads", "/v.heads" }, turned[3][8] = { "/q.t", "/k.t", "/v.t" };
+    static const char part[3][8] = { "/q", "/k", "/v" }, heads[3][8] = { "/q.heads", "/k.heads", "/v.heads" },
+        turned[3][8] = { "/q.t", "/k.t", "/v.t" };
     static const size_t order[4] = { 0, 2, 1, 3 }, keys[4] = { 0, 2, 3, 1 };
     const size_t tokens = node->shape[1], width = node->shape[2] / node->option[0];
     size_t dims[4], i, j;
@@ -588,7 +602,8 @@ static void put_view(writer *w, const lgelu_node *node)                    /* to
     const int i = (int)(node - w->net->nodes), from = root(w, node->input[0]);
     char x[NAME];
     const size_t *shape = w->net->nodes[from].shape;
-    const int same = (w->flag[i] & MIXED) || shape[2] == 1 || shape[0] * shape[1] == 1;       /* the two orders, or the readers know */
+    /* the two orders, or the readers know */
+    const int same = (w->flag[i] & MIXED) || shape[2] == 1 || shape[0] * shape[1] == 1;
     flatten(w, value_name(w, i), in_order(w, x, from, same && (w->flag[from] & FIRST)));
 }
 static void put_layer(writer *w, const lgelu_node *node)
@@ -606,7 +621,8 @@ static void put_layer(writer *w, const lgelu_node *node)
         break;
     case LGELU_OP_CONV:
         for (k = i + 1; k < w->net->count; k++)
-            if (w->flag[k] & FOLDED && w->net->nodes[k].op == LGELU_OP_BATCH_NORM && w->net->nodes[k].input[0] == i) norm = w->net->nodes + k;
+            if (w->flag[k] & FOLDED && w->net->nodes[k].op == LGELU_OP_BATCH_NORM && w->net->nodes[k].input[0] == i)
+                norm = w->net->nodes + k;
         put_conv(w, node, norm);
         break;
     case LGELU_OP_BATCH_NORM: put_batch_norm(w, node); break;
@@ -625,8 +641,8 @@ static void put_layer(writer *w, const lgelu_node *node)
 }
 
 /* ---- the graph ---- */
-/* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension: dim_value 1,
-   dim_param 2 */
+/* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension:
+   dim_value 1, dim_param 2 */
 static void put_value(writer *w, int field, const char *name, int type, const size_t *dims, int rank)
 {
     message d, shape, t, m;
@@ -655,7 +671,8 @@ static int value_dims(const writer *w, int i, size_t dims[4])
     dims[0] = node->shape[2]; dims[1] = node->shape[0]; dims[2] = node->shape[1];
     return 3;
 }
-static void put_graph(writer *w)                                           /* GraphProto: node 1, name 2, initializer 5, input 11, output 12 */
+/* GraphProto: node 1, name 2, initializer 5, input 11, output 12 */
+static void put_graph(writer *w)
 {
     const lgelu_net *net = w->net;
     message m;
@@ -671,7 +688,13 @@ static void put_graph(writer *w)                                           /* Gr
     add_text(&m, 2, "lgelu");
     put(w, m.at, m.n);
     for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && net->nodes[i].op <= LGELU_OP_TOKENS) {
+        const lgelu_node *node = net->nodes + i;
         rank = value_dims(w, i, dims);
+        if (i == w->flat) {
+            reshape(w, w->picture, node->name, dims, rank);
+            rank = 1;
+            dims[0] = node->shape[0] * node->shape[1] * node->shape[2];
+        }
         put_value(w, 11, net->nodes[i].name, net->nodes[i].op == LGELU_OP_TOKENS ? INT64 : FLOAT, dims, rank);
     }
     for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && !alias(w, net->nodes + i)) put_layer(w, net->nodes + i);
@@ -700,12 +723,14 @@ static lgelu_status refuse(char text[160], lgelu_status status, const char *name
     text[159] = 0;
     return status;
 }
-/* which layers are wanted, which lie channels first, which batch norms go into their convolutions, which flattened vectors stay mixed */
+/* which layers are wanted, which lie channels first, which batch norms go into their convolutions, which flattened vectors
+   stay mixed */
 static void plan(writer *w)
 {
     const lgelu_net *net = w->net;
     int i, k, j;
     memset(w->flag, 0, (size_t)net->count);
+    w->flat = -1;
     w->flag[w->output] = WANTED;
     for (i = w->output; i >= 0; i--) if (w->flag[i] & WANTED)
         for (k = 0; k < net->nodes[i].inputs; k++) w->flag[net->nodes[i].input[k]] |= WANTED;
@@ -720,10 +745,19 @@ static void plan(writer *w)
             if (readers == 1) w->flag[i] |= FOLDED;
         }
         switch (node->op) {
-        case LGELU_OP_INPUT:                                               /* a single row may be tokens or a picture: its readers tell */
+        /* a single row may be tokens or a picture: its readers tell */
+        case LGELU_OP_INPUT:
+            if (w->o->input == ONNX_CHANNELS_LAST) break;
+            if (w->o->input == ONNX_FLAT && w->flat < 0 && pixels(node)) {
+                w->flat = i;
+                joined(w->picture, node->name, "/picture");
+                break;
+            }
+
             first = node->shape[0] > 1;
             for (k = i + 1; k < net->count && pixels(node); k++) if (net->nodes[k].inputs && net->nodes[k].input[0] == i)
-                first |= net->nodes[k].op == LGELU_OP_CONV || net->nodes[k].op == LGELU_OP_MAX_POOL || net->nodes[k].op == LGELU_OP_AVERAGE_POOL
+                first |= net->nodes[k].op == LGELU_OP_CONV || net->nodes[k].op == LGELU_OP_MAX_POOL
+                    || net->nodes[k].op == LGELU_OP_AVERAGE_POOL
                        || net->nodes[k].op == LGELU_OP_PATCHES;
             break;
         case LGELU_OP_CONV:
@@ -740,9 +774,11 @@ static void plan(writer *w)
     }
     for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && net->nodes[i].op == LGELU_OP_VIEW && !alias(w, net->nodes + i)) {
         const int from = root(w, net->nodes[i].input[0]);
-        int linear = root(w, w->output) != i && w->flag[from] & FIRST && pixels(net->nodes + from) && net->nodes[from].shape[2] > 1;
+        int linear = root(w, w->output) != i && w->flag[from] & FIRST && pixels(net->nodes + from)
+            && net->nodes[from].shape[2] > 1;
         for (k = i + 1; k < net->count && linear; k++) for (j = 0; w->flag[k] & WANTED && j < net->nodes[k].inputs; j++)
-            if (!alias(w, net->nodes + k) && root(w, net->nodes[k].input[j]) == i) linear = net->nodes[k].op == LGELU_OP_LINEAR && !net->nodes[k].shares;
+            if (!alias(w, net->nodes + k) && root(w, net->nodes[k].input[j]) == i)
+                linear = net->nodes[k].op == LGELU_OP_LINEAR && !net->nodes[k].shares;
         if (linear) w->flag[i] |= MIXED;
     }
 }
@@ -770,18 +806,22 @@ static lgelu_status check(const writer *w, char text[160])
     if (!net->memory) return refuse(text, LGELU_E_ARGUMENT, NULL, "a network must be made before it is written");
     for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED) {
         const lgelu_node *node = net->nodes + i;
-        if (node->op == LGELU_OP_LABELS || node->op >= LGELU_OP_CROSS_ENTROPY) return refuse(text, LGELU_E_ARGUMENT, node->name, "labels and losses have no place in an ONNX file");
+        if (node->op == LGELU_OP_LABELS || node->op >= LGELU_OP_CROSS_ENTROPY)
+            return refuse(text, LGELU_E_ARGUMENT, node->name, "labels and losses have no place in an ONNX file");
         if (!node->name[0]) return refuse(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
         if (!utf8(node->name)) return refuse(text, LGELU_E_ARGUMENT, node->name, "its name is not UTF-8");
-        if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4)) return refuse(text, LGELU_E_ARGUMENT, "gelu", "this name is that of the constants of gates");
+        if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4))
+            return refuse(text, LGELU_E_ARGUMENT, "gelu", "this name is that of the constants of gates");
         for (k = 0; k < net->count; k++) if (k != i && w->flag[k] & WANTED && clash(node->name, net->nodes[k].name))
-            return refuse(text, LGELU_E_ARGUMENT, net->nodes[k].name, "another layer has this name, or it stands for a part of one");
+            return refuse(text, LGELU_E_ARGUMENT, net->nodes[k].name,
+                "another layer has this name, or it stands for a part of one");
         inner += node->op > LGELU_OP_LABELS && !alias(w, node);
     }
     if (!inner) return refuse(text, LGELU_E_ARGUMENT, NULL, "there is no layer between input and output");
     if (w->o->output && (!*w->o->output || strlen(w->o->output) > 63 || !utf8(w->o->output)))
         return refuse(text, LGELU_E_ARGUMENT, NULL, "the output's name must be UTF-8 of 1 to 63 bytes");
-    for (i = 0; w->o->output && i < net->count; i++) if (w->flag[i] & WANTED && i != root(w, w->output) && clash(net->nodes[i].name, w->o->output))
+    for (i = 0; w->o->output && i < net->count; i++)
+        if (w->flag[i] & WANTED && i != root(w, w->output) && clash(net->nodes[i].name, w->o->output))
         return refuse(text, LGELU_E_ARGUMENT, net->nodes[i].name, "the output can't have this name, too");
     return LGELU_OK;
 }
@@ -792,14 +832,15 @@ static const char *warning(const writer *w)                                /* of
         lambda |= w->net->nodes[i].gate == LGELU_GATE_LAMBDA || w->net->nodes[i].gate == LGELU_GATE_GELU;
         approximate |= w->net->nodes[i].gate == LGELU_GATE_TANH;
     }
-    return lambda ? "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which 1 + Erf cancels where "
-                    "lambda x is far below 0: small there in absolute terms, but without relative accuracy."
+    return lambda ? "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which 1 + Erf "
+                    "cancels where lambda x is far below 0: small there in absolute terms, but without relative accuracy."
          : approximate ? "Its gates are GELU by the tanh formula, not ReLU." : "Its gates are ReLU.";
 }
 
 size_t onnx_save_bytes(const lgelu_net *net) { return (size_t)net->count; }
 
-lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *work, lgelu_write *write, void *user, char text[160])
+lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *work, lgelu_write *write, void *user,
+    char text[160])
 {
     writer w;
     message m, opset;
@@ -810,17 +851,21 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
     memset(&w, 0, sizeof w);
     w.net = net; w.o = options; w.flag = (unsigned char *)work; w.write = write; w.user = user;
     w.output = options->node;
-    if (net->status || !net->count || w.output >= net->count) return refuse(text, LGELU_E_ARGUMENT, NULL, "there is no such network, or no such output");
-    for (i = 0; w.output < 0 && i < net->count; i++) if (net->nodes[i].op >= LGELU_OP_CROSS_ENTROPY) w.output = net->nodes[i].input[0];
+    if (net->status || !net->count || w.output >= net->count)
+        return refuse(text, LGELU_E_ARGUMENT, NULL, "there is no such network, or no such output");
+    for (i = 0; w.output < 0 && i < net->count; i++)
+        if (net->nodes[i].op >= LGELU_OP_CROSS_ENTROPY) w.output = net->nodes[i].input[0];
     if (w.output < 0) w.output = net->count - 1;
     plan(&w);
     if ((status = check(&w, text)) != LGELU_OK) return status;
     w.counting = 1;
     put_graph(&w);
     bytes = w.total;
-    if (bytes > 0x7FFFFFFF - 4096) return refuse(text, LGELU_E_SHAPE, NULL, "the file would be longer than the 2 GiB that protobuf allows");
+    if (bytes > 0x7FFFFFFF - 4096)
+        return refuse(text, LGELU_E_SHAPE, NULL, "the file would be longer than the 2 GiB that protobuf allows");
     w.counting = 0;
-    m.n = opset.n = 0;                                                     /* ModelProto: ir_version 1, producer 2, doc 6, graph 7, opset 8 */
+    /* ModelProto: ir_version 1, producer 2, doc 6, graph 7, opset 8 */
+    m.n = opset.n = 0;
     add_number(&m, 1, 8);
     add_text(&m, 2, "lgelu.h");
     add_number(&opset, 2, 17);

@@ -46,11 +46,11 @@ static void put_shape(const size_t *shape, int first)
     else if (shape[1] > 1) printf("%d,%zu,%zu", BATCH, shape[1], shape[2]);
     else printf("%d,%zu", BATCH, shape[2]);
 }
-/* the network as built, with random weights, statistics and inputs; `fold` and the output's name are the options; first: input, output
-   lie channels first in ONNX; real: pictures of the repository */
+/* the network as built, with random weights, statistics and inputs; `fold` and the output's name are the options; first:
+   input, output lie channels first in ONNX; real: pictures of the repository */
 static void keep(const char *name, int out, int fold, int first, int first_out, int real, const char *must)
 {
-    onnx_options o = { -1, 0, NULL, "A test." };
+    onnx_options o = { -1, 0, NULL, ONNX_CHANNELS_FIRST, "A test." };
     char message[160];
     const size_t *shape = nodes[in].shape, n = BATCH * shape[0] * shape[1] * (nodes[in].op == LGELU_OP_TOKENS ? 1 : shape[2]);
     float *x = malloc(n * sizeof *x);
@@ -61,7 +61,8 @@ static void keep(const char *name, int out, int fold, int first, int first_out, 
     int k;
     memory_size = lgelu_net_bytes(&net, BATCH, LGELU_INFER);
     memory = malloc(memory_size ? memory_size : 1);
-    if (!x || !token || !work || !memory || lgelu_net_make(&net, memory, memory_size, BATCH, LGELU_INFER, 11)) die(name, net.message);
+    if (!x || !token || !work || !memory || lgelu_net_make(&net, memory, memory_size, BATCH, LGELU_INFER, 11))
+        die(name, net.message);
     for (i = net.matrices; i < net.parameters; i++) net.w[i] += lgelu_normal(3, 999, i) / 4;
     for (k = 0; k < net.count; k++) if (nodes[k].states) for (i = 0; i < nodes[k].states; i++)
         lgelu_net_states(&net, k)[i] = i < nodes[k].states / 2 ? lgelu_normal(3, 998, i) / 4 : 0.5f + lgelu_uniform(3, 997, i);
@@ -119,25 +120,32 @@ static void vectors(void)
     start(1, 1, 20); keep("mlp_tanh", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_TANH, 1), 0, 0, 0, 0, "Gemm Tanh");
     start(1, 1, 20); keep("mlp_relu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_RELU, 1), 0, 0, 0, 0, "Gemm Relu");
     start(1, 1, 20); keep("mlp_swap", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_LAMBDA, 2), 0, 0, 0, 0, "Gemm Relu");
-    start(1, 1, 20); keep("edge_channels", lgelu_linear(&net, "b", lgelu_gate_channels(&net, "g", lgelu_linear(&net, "a", in, 9), 2), 5), 0, 0, 0, 0, "Erf");
-    start(1, 1, 20); keep("vector_norm", lgelu_batch_norm(&net, "n", lgelu_layer_norm(&net, "l", in), 0.1f, 1e-3f), 1, 0, 0, 0, "BatchNormalization LayerNormalization");
-    start(1, 1, 20); keep("vector_position", lgelu_dropout(&net, "d", lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)), 0.5f), 0, 0, 0, 0, "Add named");
+    start(1, 1, 20); keep("edge_channels", lgelu_linear(&net, "b",
+        lgelu_gate_channels(&net, "g", lgelu_linear(&net, "a", in, 9), 2), 5), 0, 0, 0, 0, "Erf");
+    start(1, 1, 20); keep("vector_norm", lgelu_batch_norm(&net, "n", lgelu_layer_norm(&net, "l", in), 0.1f, 1e-3f), 1, 0, 0, 0,
+        "BatchNormalization LayerNormalization");
+    start(1, 1, 20); keep("vector_position", lgelu_dropout(&net, "d",
+        lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)), 0.5f), 0, 0, 0, 0, "Add named");
 }
 static void pictures(void)
 {
     int a, b;
     start(28, 28, 1); keep("lenet", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1, "Conv MaxPool Gemm Erf");
     start(28, 28, 1); keep("lenet_swap", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1, "Conv MaxPool Gemm Relu");
-    start(28, 28, 1); keep("resnet_kept", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 1, "Conv BatchNormalization GlobalAveragePool");
-    start(28, 28, 1); keep("resnet_folded", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_TANH, 1), 1, 1, 0, 1, "Conv -BatchNormalization");
-    start(28, 28, 1); keep("resnet_swap", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_LAMBDA, 2), 1, 1, 0, 1, "Relu -BatchNormalization");
+    start(28, 28, 1); keep("resnet_kept", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 1,
+        "Conv BatchNormalization GlobalAveragePool");
+    start(28, 28, 1); keep("resnet_folded", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_TANH, 1), 1, 1, 0, 1,
+        "Conv -BatchNormalization");
+    start(28, 28, 1); keep("resnet_swap", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_LAMBDA, 2), 1, 1, 0, 1,
+        "Relu -BatchNormalization");
     start(9, 11, 4);                                                      /* groups, depthwise, no square, padding */
     a = smooth(lgelu_conv(&net, "c1", in, 6, 3, 2, 1, 2, 1));
     a = smooth(lgelu_conv(&net, "c2", a, 6, 3, 1, 1, 6, 0));
     a = lgelu_average_pool(&net, "p", a, 3, 2, 1);
     b = lgelu_linear(&net, "fc", smooth(lgelu_flatten(&net, "f", a)), 7);
     keep("conv_groups", b, 0, 1, 0, 0, "Conv AveragePool");
-    start(6, 5, 3);                                                       /* a sum of both orders, layers of pixels, a picture as the output */
+    /* a sum of both orders, layers of pixels, a picture as the output */
+    start(6, 5, 3);
     a = lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0);
     b = lgelu_gate_channels(&net, "g", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-5f), 3);
     a = lgelu_position(&net, "p", lgelu_layer_norm(&net, "l", lgelu_linear(&net, "fc", in, 8)));
@@ -146,9 +154,11 @@ static void pictures(void)
     a = lgelu_add(&net, "s", lgelu_linear(&net, "fc", in, 3), in);
     keep("pixels", lgelu_take(&net, "t", a, 4, 9), 0, 1, 0, 0, "Slice ReduceMean");
     start(8, 8, 3);
-    keep("all_conv", lgelu_global_pool(&net, "p", smooth(lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1))), 0, 1, 0, 0, "GlobalAveragePool named");
+    keep("all_conv", lgelu_global_pool(&net, "p", smooth(lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1))), 0, 1, 0, 0,
+        "GlobalAveragePool named");
     start(8, 8, 3);
-    keep("one_pixel", smooth(lgelu_flatten(&net, "f", lgelu_max_pool(&net, "p", lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1), 6, 6, 0))), 0, 1, 0, 0, "Conv");
+    keep("one_pixel", smooth(lgelu_flatten(&net, "f", lgelu_max_pool(&net, "p", lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1), 6,
+        6, 0))), 0, 1, 0, 0, "Conv");
     start(1, 12, 2);                                                      /* one row: a picture, then tokens */
     a = lgelu_max_pool(&net, "p", smooth(lgelu_conv(&net, "c", in, 8, 1, 1, 0, 1, 1)), 1, 2, 0);
     keep("one_row", lgelu_linear(&net, "fc", a, 3), 0, 1, 0, 0, "Conv MatMul");
@@ -159,18 +169,23 @@ static void pictures(void)
 static void transformers(void)
 {
     lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0 };
-    start(28, 28, 1); net.deviation = 0.3f; keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1, "LayerNormalization Softmax Expand");
+    start(28, 28, 1); net.deviation = 0.3f; keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1,
+        "LayerNormalization Softmax Expand");
     shape.gate = LGELU_GATE_LAMBDA; shape.lambda = 3;
-    start(8, 12, 3); net.deviation = 0.3f; keep("vit_mean", lgelu_vit(&net, in, &shape, 4, 1, 10), 0, 1, 0, 0, "LayerNormalization Softmax ReduceMean");
-    start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_swap", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather LayerNormalization Softmax Relu");
+    start(8, 12, 3); net.deviation = 0.3f; keep("vit_mean", lgelu_vit(&net, in, &shape, 4, 1, 10), 0, 1, 0, 0,
+        "LayerNormalization Softmax ReduceMean");
+    start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_swap", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0,
+        "Gather LayerNormalization Softmax Relu");
     shape.gate = LGELU_GATE_TANH;
-    start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_tanh", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather LayerNormalization Softmax Tanh");
+    start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_tanh", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0,
+        "Gather LayerNormalization Softmax Tanh");
     shape.untied = 1;
     start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_untied", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather named");
     shape.untied = 0;
     start_tokens(1, 50); net.deviation = 0.3f; keep("gpt_one_token", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather");
     start(1, 5, 6);
-    keep("token_class", lgelu_attention(&net, "a", lgelu_linear(&net, "qkv", lgelu_class_token(&net, "c", lgelu_class_token(&net, "d", lgelu_take(&net, "t", in, 1, 3))), 24), 2, 1),
+    keep("token_class", lgelu_attention(&net, "a", lgelu_linear(&net, "qkv",
+        lgelu_class_token(&net, "c", lgelu_class_token(&net, "d", lgelu_take(&net, "t", in, 1, 3))), 24), 2, 1),
          0, 0, 0, 0, "Concat Softmax");
 }
 

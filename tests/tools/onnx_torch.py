@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT-0
+# onnx_torch.py FOLDER: networks as PyTorch's exporter writes them, with inputs and PyTorch's outputs; prints the list that
+# onnx_back reads.
+import io, math, sys, warnings
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+warnings.filterwarnings("ignore")
+folder = sys.argv[1]
+torch.manual_seed(7)
+
+class NewGELU(nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+class HalfFirst(nn.Module):                  # another order of the products
+    def forward(self, x):
+        return (x * 0.5) * (1.0 + torch.erf(x / math.sqrt(2.0)))
+
+class Lambda(nn.Module):                     # λ-GELU as somebody may have trained it
+    def __init__(self, channels=None):
+        super().__init__()
+        self.channels = channels
+        self.l = nn.Parameter(1 + 3 * torch.rand(channels or 1))
+    def forward(self, x):
+        l = self.l if not self.channels or x.dim() == 2 else self.l[:, None, None]
+        return x * 0.5 * (1 + torch.erf(l * x / math.sqrt(2.0)))
+
+class Block(nn.Module):
+    def __init__(self, a, b, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(a, b, 3, stride, 1, bias=False), nn.BatchNorm2d(b)
+        self.conv2, self.bn2 = nn.Conv2d(b, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b)
+        self.act = nn.GELU()
+        self.downsample = nn.Identity()
+        if stride > 1: self.downsample = nn.Sequential(nn.Conv2d(a, b, 1, stride, bias=False), nn.BatchNorm2d(b))
+    def forward(self, x):
+        return self.act(self.bn2(self.conv2(self.act(self.bn1(self.conv1(x))))) + self.downsample(x))
+
+def resnet(mean):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 1, 1, bias=False), nn.BatchNorm2d(8), nn.GELU())
+            self.layer = nn.Sequential(Block(8, 8, 1), Block(8, 16, 2))
+            self.pool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(16, 10)
+        def forward(self, x):
+            x = self.layer(self.stem(x))
+            if mean == 0: return self.fc(torch.flatten(self.pool(x), 1))
+            return self.fc(x.mean([2, 3]) if mean == 1 else x.mean((-1, -2), keepdim=True).squeeze(-1).squeeze(-1))
+    return Net()
+
+class Attention(nn.Module):
+    def __init__(self, width, heads, kind):
+        super().__init__()
+        self.h, self.kind = heads, kind
+        if kind == "split": self.q, self.k, self.v = (nn.Linear(width, width, bias=i > 0) for i in range(3))
+        elif kind == "torch": self.mha = nn.MultiheadAttention(width, heads, batch_first=True)
+        elif kind == "interleaved": self.qkv = nn.Linear(width, 3 * width)
+        else: self.qkv = nn.Linear(width, 3 * width, bias=kind != "chunk")
+        self.proj = nn.Linear(width, width)
+    def forward(self, x):
+        B, N, C = x.shape
+        h = self.h
+        if self.kind == "torch": return self.mha(x, x, x, need_weights=False)[0]
+        if self.kind == "timm": q, k, v = self.qkv(x).reshape(B, N, 3, h, C // h).permute(2, 0, 3, 1, 4).unbind(0)
+        elif self.kind == "interleaved":
+            q, k, v = self.qkv(x).reshape(B, N, h, 3 * (C // h)).transpose(1, 2).chunk(3, -1)
+        elif self.kind == "chunk": q, k, v = (t.view(B, N, h, C // h).transpose(1, 2) for t in self.qkv(x).chunk(3, dim=-1))
+        else: q, k, v = (f(x).view(B, -1, h, C // h).permute(0, 2, 1, 3) for f in (self.q, self.k, self.v))
+        if self.kind == "split": a = ((q / math.sqrt(C // h)) @ k.transpose(-1, -2)).softmax(-1)
+        else: a = (q @ k.transpose(-2, -1) * (C // h) ** -0.5).softmax(-1)
+        return self.proj((a @ v).transpose(1, 2).reshape(B, N, C))
+
+class Encoder(nn.Module):
+    def __init__(self, width, heads, kind, eps=1e-5):
+        super().__init__()
+        self.ln1, self.ln2, self.attn = nn.LayerNorm(width, eps), nn.LayerNorm(width, eps), Attention(width, heads, kind)
+        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+    def forward(self, x):
+        x = x + self.attn(self.ln1(x))
+        return x + self.mlp(self.ln2(x))
+
+class ViT(nn.Module):
+    def __init__(self, kind="timm", head="class", patch="conv", eps=1e-5):
+        super().__init__()
+        self.head_kind, self.patch_kind = head, patch
+        self.patch = nn.Conv2d(3, 24, 4, 4) if patch == "conv" else nn.Linear(48, 24)
+        tokens = 12 + (head == "class")
+        self.cls = nn.Parameter(torch.randn(1, 1, 24))
+        self.pos = nn.Parameter(torch.randn(1, tokens, 24) * 0.3)
+        self.blocks = nn.Sequential(*[Encoder(24, 3, kind, eps) for _ in range(2)])
+        self.norm, self.fc = nn.LayerNorm(24, eps), nn.Linear(24, 10)
+    def forward(self, x):
+        if self.patch_kind == "conv": x = self.patch(x).flatten(2).transpose(1, 2)
+        else:
+            b, c, h, w = x.shape
+            x = x.reshape(b, c, h // 4, 4, w // 4, 4).permute(0, 2, 4, 1, 3, 5)
+            x = self.patch(x.reshape(b, (h // 4) * (w // 4), c * 16))
+        if self.head_kind == "class": x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), dim=1)
+        x = self.norm(self.blocks(x + self.pos))
+        return self.fc(x[:, 0] if self.head_kind == "class" else x.mean(1))
+
+class GPT(nn.Module):                        # as small GPTs are written: a buffer for the mask, tied head
+    def __init__(self, context=8, words=30, width=24, heads=3, mask="fill"):
+        super().__init__()
+        self.h, self.mask = heads, mask
+        self.wte, self.wpe = nn.Embedding(words, width), nn.Embedding(context, width)
+        self.ln1, self.ln2, self.lnf = (nn.LayerNorm(width) for _ in range(3))
+        self.attn, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), NewGELU(), nn.Linear(4 * width, width))
+        self.register_buffer("bias", torch.tril(torch.ones(2 * context, 2 * context)).view(1, 1, 2 * context, 2 * context))
+        self.head = nn.Linear(width, words, bias=False)
+        self.head.weight = self.wte.weight
+    def forward(self, i):
+        B, T = i.shape
+        x = self.wte(i) + self.wpe(torch.arange(0, T, device=i.device))
+        y = self.ln1(x)
+        q, k, v = (t.view(B, T, self.h, -1).transpose(1, 2) for t in self.attn(y).split(x.shape[2], dim=2))
+        a = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))
+        if self.mask == "fill": a = a.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        elif self.mask == "add": a = a + (1 - self.bias[:, :, :T, :T]) * -10000.0
+        else: a = torch.where(self.bias[:, :, :T, :T].bool(), a, torch.tensor(-3e38))
+        x = x + self.proj((F.softmax(a, dim=-1) @ v).transpose(1, 2).contiguous().view(B, T, -1))
+        return self.head(self.lnf(x + self.mlp(self.ln2(x))))
+
+def disturb(net):
+    for name, p in net.named_buffers():
+        if name.endswith("running_mean"): p.copy_(torch.randn_like(p) / 4)
+        if name.endswith("running_var"): p.copy_(0.5 + torch.rand_like(p))
+    for name, p in net.named_parameters():
+        if p.dim() == 1 and not name.endswith(".l"): p.data += torch.randn_like(p) / 4
+    return net
+
+def case(name, net, shape, opset=17, batch=3, dynamic=True, tokens=0, keep=False, fold=True):
+    net = disturb(net).eval()
+    x = torch.randint(0, tokens, (batch, *shape)) if tokens else torch.randn(batch, *shape)
+    with torch.no_grad(): y = net(x)
+    torch.onnx.export(net, x, f"{folder}/{name}.onnx", opset_version=opset, input_names=["input"], output_names=["output"],
+                      do_constant_folding=fold, training=torch.onnx.TrainingMode.PRESERVE if keep else torch.onnx.TrainingMode.EVAL,
+                      dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}} if dynamic else None)
+    x.numpy().tofile(f"{folder}/{name}.in")
+    y.numpy().astype("<f4").tofile(f"{folder}/{name}.out")
+    print(name, "int64" if tokens else "float32", ",".join(map(str, x.shape)), ",".join(map(str, y.shape)), sep="\t")
+
+mlp = lambda act: nn.Sequential(nn.Flatten(), nn.Linear(12, 20), act(), nn.Dropout(0.1), nn.Linear(20, 20), act(),
+                                nn.Linear(20, 5))
+for opset in range(11, 18): case(f"mlp_gelu_{opset}", mlp(nn.GELU), (12,), opset)
+case("mlp_fixed", mlp(nn.GELU), (12,), 13, 1, False)
+case("mlp_fixed_3", mlp(nn.GELU), (3, 4), 13, 3, False)
+case("mlp_tanh", mlp(lambda: nn.GELU(approximate="tanh")), (12,))
+case("mlp_new_gelu", mlp(NewGELU), (12,), 12)
+case("mlp_half_first", mlp(HalfFirst), (12,), 15)
+case("mlp_lambda", mlp(Lambda), (12,), 15)
+case("mlp_lambda_channels", mlp(lambda: Lambda(20)), (12,), 15)
+case("mlp_relu", mlp(nn.ReLU), (12,), 15)
+norms = nn.Sequential(nn.Linear(12, 20), nn.BatchNorm1d(20), nn.GELU(), nn.LayerNorm(20), nn.Linear(20, 4))
+case("mlp_norm", norms, (12,), 16, keep=True)
+lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
+                              nn.AvgPool2d(2), nn.Flatten(), nn.Linear(400, 32), nn.GELU(), nn.Linear(32, 10))
+case("lenet", lenet(), (1, 28, 28))
+case("lenet_fixed", lenet(), (1, 28, 28), 11, 1, False)
+groups = nn.Sequential(nn.Conv2d(3, 6, 3, groups=3), Lambda(6), nn.Conv2d(6, 6, 3, 2, 1, groups=6, bias=False), nn.GELU(),
+                       nn.AvgPool2d(3, 2, 1), nn.Flatten(1), nn.Linear(24, 3))
+case("conv_lambda", groups, (3, 9, 9), 14)
+class View(nn.Module):
+    def __init__(self): super().__init__(); self.f, self.c, self.l = nn.Linear(1, 1), nn.Conv2d(1, 4, 3), nn.Linear(16, 3)
+    def forward(self, x):
+        x = F.gelu(F.max_pool2d(self.c(x.view(x.shape[0], 1, 6, 6)), 2))
+        return self.l(x.view(x.size(0), -1))
+case("view", View(), (36,))
+class Last(nn.Module):                       # a picture that comes channels last
+    def __init__(self): super().__init__(); self.c, self.l = nn.Conv2d(3, 4, 3), nn.Linear(4, 3)
+    def forward(self, x): return self.l(F.gelu(self.c(x.permute(0, 3, 1, 2))).mean((2, 3)))
+case("channels_last", Last(), (7, 6, 3))
+for mean in range(3):
+    case(f"resnet_folded_{mean}", resnet(mean), (3, 8, 8), 17 - 2 * mean)
+    case(f"resnet_kept_{mean}", resnet(mean), (3, 8, 8), 17 - 2 * mean, keep=True)
+case("resnet_fixed", resnet(0), (3, 8, 8), 13, 1, False)
+class ConvNeXt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.dw, self.norm = nn.Conv2d(3, 8, 2, 2), nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.LayerNorm(8)
+        self.a, self.b, self.head = nn.Linear(8, 16), nn.Linear(16, 8), nn.Linear(8, 5)
+    def forward(self, x):
+        x = self.stem(x)
+        x = x + self.b(F.gelu(self.a(self.norm(self.dw(x).permute(0, 2, 3, 1))))).permute(0, 3, 1, 2)
+        return self.head(x.mean([-2, -1]))
+case("convnext", ConvNeXt(), (3, 8, 8))
+for kind in "timm", "torch", "split", "chunk", "interleaved":
+    for opset in 17, 14, 11:
+        case(f"vit_{kind}_{opset}", ViT(kind), (3, 12, 16), opset)
+    case(f"vit_{kind}_fixed", ViT(kind), (3, 12, 16), 13, 1, False)
+    case(f"vit_{kind}_unfolded", ViT(kind), (3, 12, 16), 13, fold=False)
+case("vit_mean", ViT(head="mean"), (3, 12, 16))
+case("vit_rearranged", ViT(patch="linear"), (3, 12, 16))
+case("vit_eps", ViT(eps=1e-3), (3, 12, 16))
+case("vit_eps_formula", ViT(eps=1e-3), (3, 12, 16), 12)
+for mask in "fill", "add", "where":
+    case(f"gpt_{mask}", GPT(mask=mask), (8,), 17, tokens=30)
+    case(f"gpt_{mask}_13", GPT(mask=mask), (8,), 13, tokens=30)
+    case(f"gpt_{mask}_fixed", GPT(mask=mask), (8,), 14, 1, False, tokens=30)
