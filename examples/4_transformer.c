@@ -380,7 +380,7 @@ static size_t likeliest(const float *logit, size_t n)
 static int swap(gpt *g, const text *t, run *r, const char *program)
 {
     size_t count = (size_t)(set.batch * set.context), split = t->tokens - t->tokens / 10, v = t->vocabulary;
-    int32_t *x = (int32_t *)malloc(2 * count * sizeof *x);
+    int32_t *x = (int32_t *)calloc(2 * count, sizeof *x);
     float *before = (float *)malloc(count * v * sizeof *before), lambda[LAYERS];
     lgelu_gate_kind kind = g->nodes[g->gate[0]].gate;
     if (!x || !before) { free(x); free(before); return complain(program, "out of memory"); }

@@ -5,7 +5,7 @@ out=build/gpt_job
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 clean $out/plain "compiles without a warning" ../examples/4_transformer.c ../examples/text.c
-$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L -DEXAMPLE='"../../examples/4_transformer.c"' tools/stopped_job.c ../examples/text.c -o $out/gpt -lm || exit 1
+stoppable $out/gpt ../examples/4_transformer.c ../examples/text.c
 small="--text ../examples/text.h --layers 2 --heads 2 --width 8 --context 12 --batch 3 --steps 20 --every 6 --dropout 0.2"
 files() { echo "--csv $out/$1.csv --log $out/$1.jsonl --svg $out/$1.svg"; }
 same() { for kind in csv jsonl svg st; do cmp $out/$1.$kind $out/$2.$kind || return 1; done; tail -1 $out/$1.out > $out/a; tail -1 $out/$2.out > $out/b; cmp $out/a $out/b; }

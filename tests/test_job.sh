@@ -6,7 +6,7 @@ pictures=../examples/pictures
 omp=
 printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' > $out/omp.c
 $CC -fopenmp $out/omp.c -o $out/omp 2> /dev/null && $out/omp && omp=-fopenmp
-clean $out/2_mlp "compiles without a warning" $omp ../examples/2_mlp.c ../examples/job.c ../examples/job_figures.c ../examples/data.c
+clean $out/2_mlp "compiles without a warning" ../examples/2_mlp.c ../examples/job.c ../examples/job_figures.c ../examples/data.c $omp
 clean $out/1_gate "1_gate compiles without a warning" ../examples/1_gate.c
 job="$out/2_mlp --quick --data $pictures --hidden 32,24"
 
@@ -83,7 +83,7 @@ if [ "$omp" ]; then
         verdict $([ "$(prints $out/b.json)" = "$expected" ]; echo $?) "the same bits on $threads threads" "other fingerprints"
     done
 else echo "skip the same bits on any number of threads: no OpenMP here"; fi
-$CC -std=c99 -O2 -I.. tools/from_scratch.c ../examples/data.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/from_scratch -lm || exit 1
+$CC -std=c99 -O2 -I.. tools/from_scratch.c ../examples/data.c $IMPLEMENTATION -o $out/from_scratch -lm || exit 1
 for share in 0 0.7 0.75; do
     $job --harden-from $share --json $out/b.json > /dev/null
     $out/from_scratch $share $pictures > $out/scratch.out

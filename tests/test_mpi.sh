@@ -6,7 +6,7 @@ export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 out=build/mpi
 if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then echo "skip 6_mpi: no mpicc and mpirun here (Debian: libopenmpi-dev openmpi-bin)"; exit 0; fi
 . tools/job.sh
-mpicc -std=c99 -O2 ../examples/6_mpi.c ../examples/data.c -o $out/6_mpi -lm || exit 1
+mpicc -std=c99 -O2 $(declared ../examples/6_mpi.c) ../examples/data.c $IMPLEMENTATION -o $out/6_mpi -lm || exit 1
 run() { mpirun --oversubscribe -np $1 $out/6_mpi 3 ../examples/pictures 1280 > $out/$2 2> $out/$2.err || { echo "FAIL 6_mpi on $1: $(grep -m1 . $out/$2.err)"; exit 1; }; }
 run 1 one
 run 2 two

@@ -4,8 +4,8 @@ out=build/resume
 . tools/job.sh
 pictures=../examples/pictures
 parts="../examples/job.c ../examples/job_figures.c ../examples/data.c"
-$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L tools/stopped_job.c $parts -o $out/mlp -lm || exit 1
-$CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L -DEXAMPLE='"../../examples/3_cnn.c"' tools/stopped_job.c $parts -o $out/cnn -lm || exit 1
+stoppable $out/mlp ../examples/2_mlp.c $parts
+stoppable $out/cnn ../examples/3_cnn.c $parts
 small="--quick --hidden 12,8 --seeds 2 --epochs 2 --batch 300"          # 12 steps an arm, the switch after 9, 84 in all
 begin="$out/mlp --data $pictures $small"
 

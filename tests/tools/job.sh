@@ -10,14 +10,30 @@ mkdir -p $out || exit 1
 # verdict STATUS NAME WHY
 verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; fi; }
 
-# clean PROGRAM NAME SOURCES AND FLAGS: compiled without a warning, or else with them
+# declared FILE: where FILE stands without its LGELU_IMPLEMENTATION; the object that all tests share takes its place
+IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
+declared() { sed 's/^#define LGELU_IMPLEMENTATION$//' "$1" > $out/$(basename "$1") && echo "-I../examples $out/$(basename "$1")"; }
+
+# clean PROGRAM NAME SOURCES AND FLAGS: compiled without a warning, or else with them; the first source has the implementation
 clean()
 {
     program=$1
     name=$2
     shift 2
-    log=$($CC -std=c99 -O2 $WARNINGS -Werror "$@" -o $program -lm 2>&1) && echo "ok $name" ||
-        { echo "FAIL $name: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O2 "$@" -o $program -lm || exit 1; }
+    log=$($CC -std=c99 $WARNINGS -Werror -fsyntax-only "$@" 2>&1) || { echo "FAIL $name: $(echo "$log" | grep -m1 error)"; return; }
+    sources=$(declared "$1")
+    shift
+    log=$($CC -std=c99 -O2 $WARNINGS -Werror $sources "$@" $IMPLEMENTATION -o $program -lm 2>&1) && echo "ok $name" ||
+        { echo "FAIL $name: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O2 $sources "$@" $IMPLEMENTATION -o $program -lm || exit 1; }
+}
+
+# stoppable PROGRAM SOURCES: the same program, which stops itself as stopped_job.c says
+stoppable()
+{
+    program=$1
+    sources=$(declared "$2")
+    shift 2
+    $CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L tools/stopped_job.c $sources "$@" $IMPLEMENTATION -Wl,--wrap=lgelu_net_step -o $program -lm || exit 1
 }
 
 # refused WHAT COMMAND ARGUMENTS: one line on stderr with WHAT in it, nothing on stdout, status 1, or 2 of an option; $kept as it was
