@@ -3,7 +3,7 @@
    outputs. */
 #include "attack.h"
 
-static const float far = 1048576;
+static const float away = 1048576;
 
 /* node i of `from` again, its inputs where[...]; -1: not known here, or the network's own refusal */
 static int again(lgelu_net *to, const lgelu_net *from, int i, const int *where)
@@ -82,7 +82,7 @@ lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, con
     const size_t n = deploy_size(a->nodes + a->output), in = deploy_size(a->nodes + a->input);
     const float *g;
     size_t k;
-    for (k = 0; k < n; k++) a->to[k] = -far * dy[k];
+    for (k = 0; k < n; k++) a->to[k] = -away * dy[k];
     lgelu_net_bind(&a->net, a->input, x);
     lgelu_net_bind(&a->net, a->target, a->to);
     memset(a->net.g + a->nodes[a->place].weight, 0, in * sizeof *dx);     /* or this one would be added to the last */
@@ -90,7 +90,7 @@ lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, con
     if (y) memcpy(y, lgelu_net_value(&a->net, a->output), n * sizeof *y);
     if (lgelu_net_backward(&a->net, 1)) return a->net.status;
     g = a->net.g + a->nodes[a->place].weight;
-    for (k = 0; k < in; k++) dx[k] = g[k] * ((float)n / (2 * far));
+    for (k = 0; k < in; k++) dx[k] = g[k] * ((float)n / (2 * away));
     return LGELU_OK;
 }
 /* the float in [low, high] that is nearest to x */

@@ -13,7 +13,7 @@
 
 enum { ROWS = 16 };                          /* bounds carried back at a time */
 /* 2^-24, 2^-52, 2^-149 */
-static const double half_ulp = 5.9604644775390625e-8, own = 2.220446049250313e-16, tiny = 1.401298464324817e-45;
+static const double half_ulp = 5.9604644775390625e-8, ulp = 2.220446049250313e-16, tiny = 1.401298464324817e-45;
 
 static const double largest_float = 3.4028234663852886e38;
 
@@ -21,7 +21,7 @@ static double more(double a, double b) { return a > b ? a : b; }
 static double less(double a, double b) { return a < b ? a : b; }
 static double most_of(const bounds_node *x, size_t i) { return more(fabs(x->lo[i]), fabs(x->hi[i])); }
 static double error_of(double n, double outputs, double s) {
-    return (1.01 * (n + 2) * half_ulp + (n + outputs + 16) * own) * s + (n + 2) * tiny; }
+    return (1.01 * (n + 2) * half_ulp + (n + outputs + 16) * ulp) * s + (n + 2) * tiny; }
 
 /* ---- the gate's lines. f' falls up to z = -√2, rises to √2 and falls again, z = λx: g = ±f has a local minimum of g(x) - s·x
    only where
@@ -88,7 +88,7 @@ static void gate_lines(double lambda, double l, double u, double *line)
         if (l >= 0 || u <= 0) return;
         line[0] = u > -l;
         s = line[2] = u / (u - l);
-        line[3] = more(-s * l, u - s * u) + 4 * own * (u - l) + off;
+        line[3] = more(-s * l, u - s * u) + 4 * ulp * (u - l) + off;
         return;
     }
     c.lambda = lambda; c.l = l; c.u = u; c.sign = 1;
@@ -256,7 +256,7 @@ static void difference_gate(bounds *b, int i, size_t k, double lambda)
         line[0] = line[2] = 0;               /* a constant, or, where that is better in the middle, a line */
         line[1] = low + deep; line[3] = high + shallow;
         if (!(u <= 0 && h->hi[k] <= 0) && dl < 0 && du > 0) {
-            const double down = -dl / (du - dl), up = du / (du - dl), slack = 8 * own * (du - dl);
+            const double down = -dl / (du - dl), up = du / (du - dl), slack = 8 * ulp * (du - dl);
             if (0.5 * down * (dl - du) > low) { line[0] = down; line[1] = less(-down * du, dl - down * dl) - slack + deep; }
             if (0.5 * up * (du - dl) < high) { line[2] = up; line[3] = more(-up * dl, du - up * du) + slack + shallow; }
         } else if (!(u <= 0 && h->hi[k] <= 0)) {
@@ -264,9 +264,9 @@ static void difference_gate(bounds *b, int i, size_t k, double lambda)
             if (dl >= 0 && 0.5 * (dl + du) < high) { line[2] = 1; line[3] = shallow; }
         }
     }
-    b->node[i].lo[k] = low + deep - 4 * own * (fabs(low) + fabs(deep));
-    b->node[i].hi[k] = high + shallow + 4 * own * (fabs(high) + fabs(shallow));
-    line[1] -= 4 * own * fabs(line[1]); line[3] += 4 * own * fabs(line[3]);
+    b->node[i].lo[k] = low + deep - 4 * ulp * (fabs(low) + fabs(deep));
+    b->node[i].hi[k] = high + shallow + 4 * ulp * (fabs(high) + fabs(shallow));
+    line[1] -= 4 * ulp * fabs(line[1]); line[3] += 4 * ulp * fabs(line[3]);
     b->node[i].error[k] = more(-deep, shallow);                       /* what the gate itself adds */
 }
 static void gate_forward(bounds *b, int i)
@@ -301,7 +301,7 @@ static double *coefficients(carry *c, int node, size_t r)
 static void join(carry *c, int node, size_t r, size_t k, double term)
 {
     double *a = c->a[node] + r * c->b->node[node].n + k;
-    if (fabs(*a) > 0) c->row[r].loss += (fabs(*a) + fabs(term)) * own * most_of(c->b->node + node, k);
+    if (fabs(*a) > 0) c->row[r].loss += (fabs(*a) + fabs(term)) * ulp * most_of(c->b->node + node, k);
     *a += term;
 }
 /* fresh: zeros, as many as the input has numbers */
@@ -377,7 +377,7 @@ static void gate_back(carry *c, int i, size_t r, const double *a)
     for (k = 0; k < b->node[i].n; k++, line += 4) if (fabs(a[k]) > 0) {
         const double *side = a[k] > 0 ? line : line + 2, v = a[k] * side[0];
         take(c->row + r, a[k] * side[1]);
-        c->row[r].loss += fabs(v) * own * most_of(b->node + from, k);
+        c->row[r].loss += fabs(v) * ulp * most_of(b->node + from, k);
         if (fabs(v) > 0) join(c, from, r, k, v);
     }
 }
@@ -427,7 +427,7 @@ static int carry_back(carry *c, int from, double *lower)
         const double *a = c->a[b->input] ? coefficients(c, b->input, r) : NULL;
         account *p = c->row + r;
         for (k = 0; a && k < x0->n; k++) take(p, a[k] > 0 ? a[k] * x0->lo[k] : a[k] * x0->hi[k]);
-        lower[r] = p->constant - p->loss * 1.000001 - (p->terms + 16) * own * p->absolute - tiny;
+        lower[r] = p->constant - p->loss * 1.000001 - (p->terms + 16) * ulp * p->absolute - tiny;
     }
     free(c->a[b->input]);
     c->a[b->input] = NULL;
@@ -723,7 +723,7 @@ double bounds_lower(bounds *b, const double *c)
         const double v = c[k] * (c[k] > 0 ? y->lo[k] : y->hi[k]);
         sum += v; absolute += fabs(v);
     }
-    sum -= ((double)y->n + 4) * own * absolute;
+    sum -= ((double)y->n + 4) * ulp * absolute;
     if (b->how != BOUNDS_LINEAR) return sum;
     memset(&p, 0, sizeof p);
     p.b = b; p.rows = 1;

@@ -181,6 +181,40 @@ DEPLOY_FN void deploy_name(deploy_out *o, const char *name)
     }
 }
 
+/* ---- reading: a file's bytes, the place reached, and what is wrong there ---- */
+typedef struct { const char *p; size_t at, end; char *message; const char *kind; } deploy_in;     /* message: 160 bytes */
+
+DEPLOY_FN int deploy_wrong(deploy_in *in, const char *what)             /* -1; the first one is kept */
+{
+    if (!in->message[0]) deploy_refuse(in->message, LGELU_E_FILE, "%s: byte %z: %s", in->kind, in->at, what);
+    return -1;
+}
+/* a number from the place on, at most 40 letters of "0-9+-.eE": 0, or -1 and nothing moved */
+DEPLOY_FN int deploy_number(deploy_in *in, double *x)
+{
+    char text[48], *end;
+    size_t n = 0;
+    while (in->at + n < in->end && n < 41 && in->p[in->at + n] && strchr("0123456789+-.eE", in->p[in->at + n])) {
+        text[n] = in->p[in->at + n]; n++; }
+    text[n] = 0;
+    *x = n && n < 41 ? strtod(text, &end) : 0;
+    if (!n || n > 40 || *end || !(*x - *x <= 0)) return -1;
+    in->at += n;
+    return 0;
+}
+/* a whole number: 0, or -1 and nothing moved */
+DEPLOY_FN int deploy_whole(deploy_in *in, size_t *n)
+{
+    size_t at = in->at;
+    for (*n = 0; at < in->end && in->p[at] >= '0' && in->p[at] <= '9'; at++) {
+        if (*n > ((size_t)-1 - 9) / 10) return -1;
+        *n = *n * 10 + (size_t)(in->p[at] - '0');
+    }
+    if (at == in->at) return -1;
+    in->at = at;
+    return 0;
+}
+
 /* ---- looks at a graph ---- */
 DEPLOY_FN size_t deploy_size(const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
 DEPLOY_FN int deploy_finite(const float *x, size_t n)
