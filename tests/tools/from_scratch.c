@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   from_scratch: the job's hardened and switched arms (--quick --hidden 32,24), each trained from its first step without any copy.
-   Prints "ARM FINGERPRINT" as the job's JSON has it. argv[1]: --harden-from, argv[2]: the folder with the pictures. */
+   from_scratch: the arms hardened and switched of study swap (--quick --plan paper --holdout 0 --hidden 32,24), each trained from its
+   first step without any copy. Prints "ARM FINGERPRINT" as the CSV has it. argv[1]: --harden-from, argv[2]: the folder with the pictures. */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "../../examples/data.h"
@@ -26,7 +26,7 @@ static uint64_t arm(const data_set *d, int hardened, long switch_step)
     lgelu_net net;
     lgelu_gate_kind gate = hardened ? LGELU_GATE_LAMBDA : LGELU_GATE_GELU;
     lgelu_training plan = lgelu_training_defaults(1e-3f, EPOCHS * STEPS);
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    uint64_t hash[2] = { UINT64_C(0xCBF29CE484222325), UINT64_C(0xCBF29CE484222325) };
     lgelu_net_begin(&net, nodes, 16);
     net.hardness.t = 0.1f;
     int in = lgelu_input(&net, "x", 1, 1, SIZE), labels = lgelu_labels(&net, "y", 1, CLASSES);
@@ -65,11 +65,11 @@ static uint64_t arm(const data_set *d, int hardened, long switch_step)
             lgelu_net_forward(&net, PART);
             memcpy(logit + i * CLASSES, lgelu_net_value(&net, h), PART * CLASSES * sizeof *logit);
         }
-        hash = fnv(hash, logit, sizeof logit);
+        hash[relu] = fnv(hash[relu], logit, sizeof logit);
     }
     if (net.status) printf("# %s\n", net.message);
     free(memory);
-    return hash;
+    return fnv(hash[0], hash + 1, sizeof hash[1]) >> 12;
 }
 
 int main(int argc, char **argv)
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     if (argc < 3 || data_read(&d, argv[2], argv[0])) return 1;
     for (int hardened = 1; hardened >= 0; hardened--) {
         uint64_t f = arm(&d, hardened, (long)(strtod(argv[1], NULL) * EPOCHS * STEPS + 0.5));
-        printf("%s %08lx%08lx\n", hardened ? "hardened" : "switched", (unsigned long)(f >> 32), (unsigned long)(f & 0xFFFFFFFFu));
+        printf("%s %.0f\n", hardened ? "hardened" : "switched", (double)f);
     }
     data_free(&d);
     return 0;

@@ -3,7 +3,7 @@
 CC=${CC:-cc}
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
-unset LGELU_DATA LGELU_ISA STOP_AT NAN_AT kept most
+unset LGELU_DATA LGELU_ISA STOP_AT NAN_AT kept most code
 rm -rf $out
 mkdir -p $out || exit 1
 
@@ -36,7 +36,7 @@ stoppable()
     $CC -std=c99 -O2 -D_POSIX_C_SOURCE=200809L tools/stopped_job.c $sources "$@" $IMPLEMENTATION -Wl,--wrap=lgelu_net_step -o $program -lm || exit 1
 }
 
-# refused WHAT COMMAND ARGUMENTS: one line on stderr with WHAT in it, nothing on stdout, status 1, or 2 of an option; $kept as it was
+# refused WHAT COMMAND ARGUMENTS: one line on stderr with WHAT in it, nothing on stdout, status $code, or without it from 1 to $most; $kept as it was
 refused()
 {
     what=$1
@@ -44,7 +44,7 @@ refused()
     shift 2
     $command "$@" > $out/refused.out 2> $out/refused.err
     status=$?
-    [ $status -ge 1 ] && [ $status -le "${most:-1}" ] && [ "$(wc -l < $out/refused.err)" -eq 1 ] && [ ! -s $out/refused.out ] && grep -q -e "$what" $out/refused.err &&
+    [ $status -ge "${code:-1}" ] && [ $status -le "${code:-${most:-1}}" ] && [ "$(wc -l < $out/refused.err)" -eq 1 ] && [ ! -s $out/refused.out ] && grep -q -e "$what" $out/refused.err &&
         { [ -z "$kept" ] || cmp $kept $kept.was > /dev/null 2>&1; }
     verdict $? "refuses $*" "status $status, $(cat $out/refused.err)"
 }
@@ -65,4 +65,26 @@ chain()
     unset STOP_AT
     [ $status = 0 ] && [ $stops = $1 ]
     verdict $? "${4}stopped and resumed after each of $1 steps" "status $status after $stops stops, $(cat $out/chain.err)"
+}
+
+# study: examples/study as $out/study; with a name, stopped as stopped_job.c says, under that name
+study()
+{
+    sources="../examples/study/*.c ../examples/data.c ../examples/text.c $IMPLEMENTATION"
+    if [ "$1" ]; then $CC -std=c99 -O1 tools/stopped_job.c $sources -Wl,--wrap=lgelu_net_step -o $out/$1 -lm || exit 1; return; fi
+    log=$($CC -std=c99 -O1 $WARNINGS -Werror $sources -o $out/study -lm 2>&1) && echo "ok compiles without a warning" ||
+        { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O1 $sources -o $out/study -lm || exit 1; }
+}
+
+# tiny FOLDER: 300 and 60 pictures of 6 x 6, as files of the MNIST family
+tiny()
+{
+    mkdir -p $1
+    digits='\000\001\002\003\004\005\006\007\010\011'
+    for part in 'train 0 300 \000\000\001\054' 't10k 1 60 \000\000\000\074'; do
+        set -- $1 $part
+        { printf '\000\000\010\003'"$5"'\000\000\000\006\000\000\000\006'
+          head -c $(($4 * 36 + 5000)) ../examples/pictures/train_$3.png | tail -c $(($4 * 36)); } > $1/$2-images-idx3-ubyte
+        { printf '\000\000\010\001'"$5"; i=0; while [ $i -lt $4 ]; do printf "$digits"; i=$((i + 10)); done; } > $1/$2-labels-idx1-ubyte
+    done
 }

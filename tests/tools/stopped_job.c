@@ -13,10 +13,14 @@ lgelu_status __wrap_lgelu_net_step(lgelu_net *net, const lgelu_training *plan);
 lgelu_status __wrap_lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     static long steps;
+    long step;
     const char *stop = getenv("STOP_AT"), *nan_at = getenv("NAN_AT");
     lgelu_status status = __real_lgelu_net_step(net, plan);
-    steps++;
-    if (stop && atol(stop) == steps) raise(SIGINT);
-    if (nan_at && atol(nan_at) == steps) net->w[0] = NAN;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+    step = ++steps;
+    if (stop && atol(stop) == step) raise(SIGINT);
+    if (nan_at && atol(nan_at) == step) net->w[0] = NAN;
     return status;
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT-0
+   output.c: see output.h. */
+#if !defined(_WIN32) && !defined(_XOPEN_SOURCE)
+#define _XOPEN_SOURCE 700                    /* lstat, readlink, fsync, mkdir */
+#endif
+#include "output.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#ifdef _WIN32
+#include <direct.h>
+#include <io.h>
+#include <process.h>
+static int follow(output *o, const char *path)
+{
+    if (strlen(path) >= sizeof o->path) { errno = ENAMETOOLONG; return -1; }
+    strcpy(o->path, path);
+    return 0;
+}
+static int is_plain(const char *path) { (void)path; return -1; }
+static FILE *open_plain(const char *path, int fd) { (void)fd; return fopen(path, "ab"); }
+static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && (s.st_mode & S_IFDIR); }
+static FILE *create(const char *path) { return fopen(path, "wb"); }
+static int on_disk(FILE *f, const char *path) { (void)path; return _commit(_fileno(f)); }
+static void folder_on_disk(const char *path) { (void)path; }
+static long process(void) { return (long)_getpid(); }
+int output_folder(const char *path) { return _mkdir(path) && errno != EEXIST ? -1 : 0; }
+#else
+#include <fcntl.h>
+#include <unistd.h>
+/* where a chain of links ends, be there a file or not */
+static int follow(output *o, const char *path)
+{
+    if (strlen(path) >= sizeof o->path) { errno = ENAMETOOLONG; return -1; }
+    strcpy(o->path, path);
+    for (int links = 0; links < 40; links++) {
+        char to[OUTPUT_PATH], *slash = strrchr(o->path, '/');
+        ssize_t n = readlink(o->path, to, sizeof to - 1);
+        size_t folder = slash ? (size_t)(slash + 1 - o->path) : 0;
+        if (n < 0) return 0;
+        to[n] = 0;
+        if (*to == '/') folder = 0;
+        if (folder + (size_t)n >= sizeof o->path) { errno = ENAMETOOLONG; return -1; }
+        memcpy(o->path + folder, to, (size_t)n + 1);
+    }
+    errno = ELOOP;
+    return -1;
+}
+/* no regular file, or the one that standard output or error goes to: then the number of that, else 0; -1: to be renamed onto */
+static int is_plain(const char *path)
+{
+    struct stat s, t;
+    if (stat(path, &s)) return -1;
+    for (int fd = 1; fd <= 2; fd++) if (!fstat(fd, &t) && t.st_dev == s.st_dev && t.st_ino == s.st_ino) return fd;
+    return S_ISREG(s.st_mode) ? -1 : 0;
+}
+static FILE *open_plain(const char *path, int fd)            /* with the place in the file that standard output has */
+{
+    if (fd < 1) return fopen(path, "ab");
+    fd = dup(fd);
+    return fd < 0 ? NULL : fdopen(fd, "wb");
+}
+static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && S_ISDIR(s.st_mode); }
+static FILE *create(const char *path)        /* with the rights of the file that it will replace left to umask */
+{
+    int f = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    return f < 0 ? NULL : fdopen(f, "wb");
+}
+static int on_disk(FILE *f, const char *path) { (void)path; return fsync(fileno(f)); }
+static void folder_on_disk(const char *path) /* so that the new name lasts, too; not every file system can */
+{
+    char folder[OUTPUT_PATH];
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) + 1 : 0, f;
+    snprintf(folder, sizeof folder, "%.*s", n ? n : 1, n ? path : ".");
+    f = open(folder, O_RDONLY);
+    if (f < 0) return;
+    fsync(f);
+    close(f);
+}
+static long process(void) { return (long)getpid(); }
+int output_folder(const char *path) { return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path)) ? -1 : 0; }
+#endif
+
+int output_try(output *o, const char *path)
+{
+    memset(o, 0, sizeof *o);
+    if (is_folder(path)) { errno = EISDIR; return -1; }
+    if (is_plain(path) >= 0) {
+        o->plain = 1;
+        o->f = open_plain(path, is_plain(path));
+        return o->f ? 0 : -1;
+    }
+    if (follow(o, path) || output_begin(o)) return -1;
+    output_drop(o);
+    return 0;
+}
+
+int output_begin(output *o)
+{
+    if (o->plain) { fflush(stdout); return o->f ? 0 : -1; }            /* after what was printed */
+    for (int i = 0; i < 1000; i++) {         /* one left by a process that had this number before is passed over */
+        snprintf(o->part, sizeof o->part, "%s.%ld-%d.part", o->path, process(), i);
+        o->f = create(o->part);
+        if (o->f || errno != EEXIST) break;
+    }
+    return o->f ? 0 : -1;
+}
+
+void output_drop(output *o)
+{
+    if (!o->f) return;
+    fclose(o->f);
+    o->f = NULL;
+    if (!o->plain) remove(o->part);
+}
+
+int output_end(output *o)
+{
+    int why, bad;
+    errno = 0;
+    bad = ferror(o->f) || fflush(o->f) || (!o->plain && on_disk(o->f, o->part));
+    why = errno ? errno : EIO;
+    if (bad) { output_drop(o); errno = why; return -1; }
+    bad = fclose(o->f);
+    why = errno;
+    o->f = NULL;
+    if (o->plain) { errno = why; return bad ? -1 : 0; }
+#ifdef _WIN32
+    if (!bad) remove(o->path);               /* there, rename does not replace */
+#endif
+    if (!bad) { bad = rename(o->part, o->path); why = errno; }
+    if (bad) { remove(o->part); errno = why; return -1; }
+    folder_on_disk(o->path);
+    return 0;
+}
+
+int output_append(output *o, const char *path, int anew)
+{
+    memset(o, 0, sizeof *o);
+    if (is_folder(path)) { errno = EISDIR; return -1; }
+    o->plain = 1;
+    o->f = is_plain(path) >= 0 ? open_plain(path, is_plain(path)) : fopen(path, anew ? "wb" : "ab");
+    return o->f ? 0 : -1;
+}
+int output_close(output *o)
+{
+    int bad;
+    if (!o->f) return 0;
+    errno = 0;
+    bad = ferror(o->f);
+    if (fclose(o->f)) bad = 1;
+    o->f = NULL;
+    if (bad && !errno) errno = EIO;
+    return bad ? -1 : 0;
+}
+
+unsigned char *output_read(const char *path, size_t *bytes)
+{
+    FILE *f;
+    size_t room = 1 << 16, got;
+    unsigned char *p = NULL, *more;
+    *bytes = 0;
+    if (is_folder(path)) { errno = EISDIR; return NULL; }
+    if (!(f = fopen(path, "rb"))) return NULL;
+    do {
+        if (!(more = (unsigned char *)realloc(p, room *= 2))) break;
+        p = more;
+        *bytes += got = fread(p + *bytes, 1, room - 1 - *bytes, f);
+    } while (got && *bytes == room - 1);
+    if (!more || ferror(f)) { free(p); p = NULL; }
+    else p[*bytes] = 0;
+    fclose(f);
+    return p;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT-0
+   plan.c: axes x arms x seeds become runs, and runs that share a beginning families. A run's place on an axis counts only where
+   that option matters to its arm: what is left is one run, however often it is asked for. */
+#include "study.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY = 512 };
+
+void plan_place(const study *s, long variant, int at[MOST_AXES])
+{
+    for (int k = s->axes - 1; k >= 0; k--) {
+        at[k] = (int)(variant % s->axis[k].values);
+        variant /= s->axis[k].values;
+    }
+}
+long plan_variant(const study *s, const int at[MOST_AXES])
+{
+    long v = 0;
+    for (int k = 0; k < s->axes; k++) v = v * s->axis[k].values + at[k];
+    return v;
+}
+int plan_axis(const study *s, const char *name)
+{
+    for (int k = 0; k < s->axes; k++) if (!strcmp(s->axis[k].option->name, name)) return k;
+    return -1;
+}
+int plan_arm(const char *name)
+{
+    for (int i = 0; i < arm_count; i++) if (!strcmp(arm_table[i].name, name)) return i;
+    return -1;
+}
+
+/* --arms, or the experiment's, or all; those that need batch normalisation are left out where there is none */
+static int read_arms(study *s)
+{
+    s->usage = 1;
+    const char *list = s->config.arms ? s->config.arms : s->experiment->arms;
+    const int normalised = s->task.net->normalised || s->config.norm;
+    for (int i = 0; !list && i < arm_count; i++) if (normalised
+        || arm_table[i].event != EVENT_REESTIMATE) s->arms[s->arm_total++] = i;
+    for (const char *p = list; p; p = *p ? p + 1 : NULL) {
+        char name[32];
+        size_t n = strcspn(p, ",");
+        int arm;
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        if ((arm = plan_arm(name)) < 0) return study_fail(s, "--arms: '%s' is none; --help lists them", name);
+        for (int i = 0; i < s->arm_total; i++) if (s->arms[i] == arm) return study_fail(s, "--arms: '%s' stands twice", name);
+        p += n;
+        if (!normalised && arm_table[arm].event == EVENT_REESTIMATE) {
+            if (s->config.arms) return study_fail(s, "--arms: '%s' needs batch normalisation, which this network has not", name);
+            continue;
+        }
+        s->arms[s->arm_total++] = arm;
+    }
+    s->usage = 0;
+    return 0;
+}
+
+/* what a run, or its beginning, hangs on */
+static void key_of(char key[KEY], const study *s, const run *r, int matters)
+{
+    int n = snprintf(key, KEY, "%lu", (unsigned long)r->seed);
+    for (int k = 0; k < s->axes; k++)
+        n += snprintf(key + n, n < KEY ? KEY - (size_t)n : 0, ",%s", s->axis[k].option->matters & matters
+            ? s->axis[k].value[r->at[k]] : "");
+}
+
+static int make_run(study *s, run *r, long variant, int arm, long seed)
+{
+    const task *t = &s->task;
+    memset(r, 0, sizeof *r);
+    r->arm = arm;
+    r->seed = (uint64_t)(s->config.seed + seed);
+    r->config = s->config;
+    plan_place(s, variant, r->at);
+    for (int k = 0; k < s->axes; k++) {
+        if (option_set(s, &r->config, s->axis[k].option, s->axis[k].value[r->at[k]])) return -1;
+        if (!(s->axis[k].option->matters & arm_matters(arm))) r->at[k] = -1;
+    }
+    config_plan(&r->config);
+    const config *c = &r->config;
+    r->epoch_steps = c->steps ? (c->steps + c->epochs - 1) / c->epochs : t->pass_steps;
+    if (r->epoch_steps > 1000000000 / c->epochs) return study_fail(s, "--epochs: %ld of %ld steps are too many", c->epochs,
+        r->epoch_steps);
+    r->steps = r->epoch_steps * c->epochs;
+    r->switch_step = (long)(c->harden_from * (double)r->steps + 0.5);
+    if (r->switch_step >= r->steps) r->switch_step = r->steps - 1;
+    r->hold = (long)(c->hold * (double)r->steps + 0.5);
+    return 0;
+}
+
+static int by_step(const void *a, const void *b)             /* ties as planned */
+{
+    const branch *p = (const branch *)a, *q = (const branch *)b;
+    return p->step < q->step ? -1 : p->step > q->step ? 1 : p->run - q->run;
+}
+
+/* the beginning of run i: a family from `first` on that has it, or a new one; a run without an event is its family's trunk */
+static int find_family(study *s, int i, int first, int *hidden)
+{
+    run *r = s->runs + i;
+    const arm_row *a = arm_table + r->arm;
+    const int matters = arm_matters(r->arm) & (OPT_ALL | OPT_LEARNED);
+    char key[KEY], other[KEY];
+    family *f;
+    branch *more;
+    key_of(key, s, r, matters);
+    for (f = s->families + first; f < s->families + s->family_count; f++) {
+        const run *trunk = s->runs + f->trunk;
+        key_of(other, s, trunk, matters);
+        if (arm_table[trunk->arm].gate == a->gate && !strcmp(key, other)) break;
+    }
+    if (f == s->families + s->family_count) {
+        memset(f, 0, sizeof *f);
+        s->family_count++;
+        f->trunk = i;
+        if (a->event) {                                                /* a trunk that nobody asked for */
+            run *t = s->runs + *hidden;
+            *t = *r;
+            t->hidden = 1;
+            for (t->arm = 0; arm_table[t->arm].gate != a->gate || arm_table[t->arm].event; ) t->arm++;
+            for (int k = 0; k < s->axes; k++) if (!(s->axis[k].option->matters & arm_matters(t->arm))) t->at[k] = -1;
+            f->trunk = (*hidden)++;
+        }
+    }
+    if (!a->event) return 0;
+    if (!(more = (branch *)realloc(f->branches, ((size_t)f->count + 1) * sizeof *more))) return study_fail(s, "out of memory");
+    f->branches = more;
+    f->branches[f->count].step = a->event == EVENT_REESTIMATE ? r->steps : r->switch_step;
+    f->branches[f->count++].run = i;
+    return 0;
+}
+
+int plan_make(study *s)
+{
+    const long seeds = s->config.seeds;
+    char key[KEY], other[KEY];
+    int hidden;
+    if (read_arms(s)) return -1;
+    if (s->variants * s->arm_total > 100000 / seeds) return study_fail(s, "--seeds: %ld variants of %d arms and %ld seeds are "
+        "too many runs", s->variants, s->arm_total, seeds);
+    s->runs = (run *)calloc(2 * (size_t)(s->variants * s->arm_total * seeds), sizeof *s->runs);        /* and as many trunks */
+    s->families = (family *)calloc((size_t)(s->variants * s->arm_total * seeds), sizeof *s->families);
+    s->run_of = (int *)calloc((size_t)(s->variants * s->arm_total * seeds), sizeof *s->run_of);
+    if (!s->runs || !s->families || !s->run_of) return study_fail(s, "out of memory");
+    for (long v = 0; v < s->variants; v++) for (int a = 0; a < s->arm_total; a++) for (long i = 0; i < seeds; i++) {
+        run *r = s->runs + s->run_count;
+        const int matters = arm_matters(s->arms[a]);
+        int k = s->run_count;
+        if (make_run(s, r, v, s->arms[a], i)) return -1;
+        key_of(key, s, r, matters);
+        for (long w = 0; w < v && k == s->run_count; w++) {            /* the same at an earlier point of the axes? */
+            const int j = s->run_of[(w * s->arm_total + a) * seeds + i];
+            key_of(other, s, s->runs + j, matters);
+            if (!strcmp(key, other)) k = j;
+        }
+        s->run_of[(v * s->arm_total + a) * seeds + i] = k;
+        s->run_count += k == s->run_count;
+    }
+    /* trunks first, so that a branch finds the one that was asked for */
+    hidden = s->run_count;
+    for (long i = 0; i < seeds; i++) for (int pass = 0, first = s->family_count; pass < 2; pass++)
+        for (int k = 0; k < s->run_count; k++)
+        if (s->runs[k].seed == (uint64_t)(s->config.seed + i) && (arm_table[s->runs[k].arm].event == EVENT_NONE) == (pass == 0)
+            && find_family(s, k, first, &hidden)) return -1;
+    s->run_count = hidden;
+    for (family *f = s->families; f < s->families + s->family_count; f++) {
+        const run *t = s->runs + f->trunk;
+        qsort(f->branches, (size_t)f->count, sizeof *f->branches, by_step);
+        s->steps_all += t->hidden ? f->branches[f->count - 1].step : t->steps;
+        for (int k = 0; k < f->count; k++) s->steps_all += t->steps - f->branches[k].step;
+    }
+    return 0;
+}
+
+run *plan_run(const study *s, long variant, int arm, long seed)
+{
+    int a = 0;
+    while (a < s->arm_total && s->arms[a] != arm) a++;
+    return a < s->arm_total ? s->runs + s->run_of[(variant * s->arm_total + a) * s->config.seeds + seed] : NULL;
+}
+
+/* several rates: each arm takes its best, by the mean score on the hold-out at the end */
+long plan_best_rate(const study *s, long variant, int arm)
+{
+    int at[MOST_AXES], k = plan_axis(s, "lr");
+    long best = variant;
+    double most = -HUGE_VAL;
+    if (k < 0) return variant;
+    plan_place(s, variant, at);
+    for (at[k] = 0; at[k] < s->axis[k].values; at[k]++) {
+        double sum = 0;
+        for (long i = 0; i < s->config.seeds; i++) {
+            const run *r = plan_run(s, plan_variant(s, at), arm, i);
+            sum += r ? s->task.sign * record_get(s, r, "holdout", (int)r->config.epochs, -1) : (double)NAN;
+        }
+        if (sum > most) { most = sum; best = plan_variant(s, at); }    /* a run that diverged has none: never the best */
+    }
+    return best;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT-0
+   study.c: the table of experiments, and the way through the frame. */
+#include "study.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const experiment experiment_table[] = {
+    { "swap", "what an exact ReLU in place of every gate costs each arm",
+      NULL, NULL, "", "", "", swap_claims, 7, NULL, NULL, NULL, NULL, swap_figures, NULL }
+};
+const int experiment_count = (int)(sizeof experiment_table / sizeof *experiment_table);
+
+/* keeps one line for stderr: the first one is the cause */
+int study_fail(study *s, const char *format, ...)
+{
+    va_list list;
+#ifdef _OPENMP
+#pragma omp critical(study_failing)
+#endif
+    if (!s->error[0]) {
+        va_start(list, format);
+        vsnprintf(s->error, sizeof s->error, format, list);
+        va_end(list);
+    }
+#ifdef _OPENMP
+#pragma omp atomic write
+#endif
+    s->failed = 1;
+    return -1;
+}
+
+/* Found out before the training rather than after it: can these be written? */
+static int try_outputs(study *s)
+{
+    const config *c = &s->config;
+    output save;
+    if (c->csv && output_try(&s->csv, c->csv)) return study_fail(s, "--csv: %s: cannot write there: %s", c->csv, strerror(errno));
+    if (c->json && output_try(&s->json, c->json)) return study_fail(s, "--json: %s: cannot write there: %s", c->json,
+        strerror(errno));
+    if (c->save && output_try(&save, c->save)) return study_fail(s, "--save: %s: cannot write there: %s", c->save,
+        strerror(errno));
+    if (c->save && save.plain) { output_drop(&save); return study_fail(s, "--save: %s: is no file", c->save); }
+    if (c->svg && output_folder(c->svg)) return study_fail(s, "--svg: %s: cannot make this folder: %s", c->svg, strerror(errno));
+    if (c->keep && output_folder(c->keep)) return study_fail(s, "--keep: %s: cannot make this folder: %s", c->keep,
+        strerror(errno));
+    for (int i = 0; i < 2; i++) if (i ? c->keep : c->svg) {
+        char path[OUTPUT_PATH];
+        output o;
+        snprintf(path, sizeof path, "%s/%s", i ? c->keep : c->svg, s->experiment->name);
+        if (output_try(&o, path)) return study_fail(s, "--%s: %s: cannot write there: %s", i ? "keep" : "svg", path,
+            strerror(errno));
+    }
+    if (c->log && output_append(&s->log, c->log, !c->resume)) return study_fail(s, "--log: %s: cannot write there: %s", c->log,
+        strerror(errno));
+    return 0;
+}
+
+/* gates and parameters of the first run's network */
+static int measure_network(study *s)
+{
+    seat *w = NULL;
+    int bad = seat_open(s, s->families, &w);
+    if (!bad) {
+        s->gates = w->gates;
+        s->parameters = w->net->parameters;
+        for (int g = 0; g < w->gates; g++) snprintf(s->gate_name[g], sizeof s->gate_name[g], "%s",
+            w->net->nodes[w->gate_node[g]].name);
+    }
+    seat_close(w);
+    return bad;
+}
+
+static void name_stop(study *s)              /* where the first family in training stands */
+{
+    for (int i = 0; i < s->family_count; i++) {
+        const seat *w = s->families[i].seat;
+        if (!w) continue;
+        snprintf(s->stop_text, sizeof s->stop_text, "%s, seed %lu, step %ld", arm_table[w->run->arm].name,
+            (unsigned long)w->run->seed, w->net[w->which].step);
+        return;
+    }
+    snprintf(s->stop_text, sizeof s->stop_text, "the end of a run");
+}
+
+static int run_all(study *s)
+{
+    const config *c = &s->config;
+    const experiment *e = s->experiment;
+    int left = 0;
+    char error[1400];
+    study_signals();
+    if (e->main) return e->main(s);
+    if (task_load(&s->task, c, error, sizeof error)) return study_fail(s, "%s", error);
+    if (s->task.data.note[0]) fprintf(stderr, "study: %s\n", s->task.data.note);
+    if (plan_make(s) || checkpoint_keep_options(s)) return -1;
+    s->workers = 1;
+    for (int i = 0; i < s->family_count; i++) left += !s->families[i].done;
+    if (c->threads > 1) s->workers = (int)c->threads < left ? (int)c->threads : left ? left : 1;
+    if (measure_network(s) || checkpoint_load(s) || try_outputs(s)) return -1;
+    show_begin(s);
+    if (c->resume) { name_stop(s); printf("%s: goes on at %s\n", c->resume, s->stop_text); }
+    if (study_train(s)) { name_stop(s); return -1; }
+    if (stat_claims(s)) return -1;
+    if (e->report ? e->report(s) : (show_table(s), 0)) return -1;
+    show_findings(s);
+    if ((c->csv && record_csv(s)) || (c->json && record_json(s)) || (c->svg && e->figures && e->figures(s))) return -1;
+    return 0;
+}
+
+static void free_all(study *s)
+{
+    for (int i = 0; i < s->run_count; i++) free(s->runs[i].numbers);
+    for (int i = 0; i < s->family_count; i++) { seat_close(s->families[i].seat); free(s->families[i].branches); }
+    for (int q = 0; q < s->quantities; q++) free(s->quantity[q]);
+    free(s->runs); free(s->families); free(s->run_of); free(s->findings); free(s->file);
+    output_drop(&s->csv);
+    output_drop(&s->json);
+    task_free(&s->task);
+}
+
+int main(int argc, char **argv)
+{
+    static study s;
+    int bad = study_options(&s, argc, argv);
+    if (!bad) bad = run_all(&s) ? -1 : 0;
+    if (s.wide) printf("\n");
+    if (bad < 0 && s.stopped && !s.error[0])
+        fprintf(stderr, "study: stopped at %s; %s%s%s\n", s.stop_text, s.saved ? "--resume " : "no result was written",
+                s.saved ? s.config.save : "", s.saved ? " goes on from there" : "");
+    if (output_close(&s.log) && !s.error[0]) bad = study_fail(&s, "--log: %s: %s", s.config.log, strerror(errno));
+    errno = 0;
+    if ((fflush(stdout) || ferror(stdout)) && !s.error[0]) bad = study_fail(&s, "standard output: %s",
+        strerror(errno ? errno : EIO));
+    if (s.error[0]) fprintf(stderr, "study: %s\n", s.error);
+    free_all(&s);
+    if (bad >= 0) return 0;
+    return s.usage ? 2 : s.stopped && !s.error[0] ? 130 : 1;
+}

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT-0
+   train.c: families on as many threads as there are, each run from its beginning or from where another was copied; the looks at
+   hold-out and test. All is measured on the network that is trained: it wears other gates for a moment. */
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "study.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { NODES = 640 };
+static const double SAVE_SECONDS = 5;        /* between two checkpoints at the end of epochs */
+
+/* ==== stopping, and standing still while one of the threads saves ================================================== */
+static volatile sig_atomic_t interrupted;
+static void on_interrupt(int which)
+{
+    interrupted = 1;
+    signal(which, SIG_DFL);                 /* a second Ctrl-C ends the program at once */
+}
+
+void study_signals(void)
+{
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
+}
+
+static int flag(const int *which)
+{
+    int v;
+#ifdef _OPENMP
+#pragma omp atomic read
+#endif
+    v = *which;
+    return v;
+}
+static void set_flag(int *which, int v)
+{
+#ifdef _OPENMP
+#pragma omp atomic write
+#endif
+    *which = v + 0;
+}
+static int halted(const study *s) { return flag(&s->failed) || flag(&s->stopped); }
+
+/* Each thread holds its lock but for a moment between two steps. Who saves takes them all: then no network and number changes. */
+#ifdef _OPENMP
+typedef struct { omp_lock_t saving, *worker; int count, wanted; } locks;
+static int locks_begin(study *s)
+{
+    locks *l = (locks *)malloc(sizeof *l);
+    if (l && !(l->worker = (omp_lock_t *)malloc((size_t)s->workers * sizeof *l->worker))) { free(l); l = NULL; }
+    if (!l) return study_fail(s, "out of memory");
+    l->count = s->workers;
+    l->wanted = 0;
+    omp_init_lock(&l->saving);
+    for (int i = 0; i < l->count; i++) omp_init_lock(l->worker + i);
+    s->locks = l;
+    return 0;
+}
+static void locks_end(study *s)
+{
+    locks *l = (locks *)s->locks;
+    omp_destroy_lock(&l->saving);
+    for (int i = 0; i < l->count; i++) omp_destroy_lock(l->worker + i);
+    free(l->worker);
+    free(l);
+    s->locks = NULL;
+}
+static void hold(study *s)    { locks *l = (locks *)s->locks; omp_set_lock(l->worker + omp_get_thread_num()); }
+static void release(study *s) { locks *l = (locks *)s->locks; omp_unset_lock(l->worker + omp_get_thread_num()); }
+static void breathe(study *s)                /* who waits to save finds this lock free */
+{
+    locks *l = (locks *)s->locks;
+    if (!flag(&l->wanted)) return;
+    release(s);
+    omp_set_lock(&l->saving);                /* until it is done */
+    omp_unset_lock(&l->saving);
+    hold(s);
+}
+static void save_now(study *s)
+{
+    locks *l = (locks *)s->locks;
+    release(s);
+    omp_set_lock(&l->saving);
+    set_flag(&l->wanted, 1);
+    for (int i = 0; i < l->count; i++) omp_set_lock(l->worker + i);
+    if (!halted(s)) checkpoint_save(s);
+    set_flag(&l->wanted, 0);
+    for (int i = 0; i < l->count; i++) omp_unset_lock(l->worker + i);
+    omp_unset_lock(&l->saving);
+    hold(s);
+}
+#else
+static int  locks_begin(study *s) { (void)s; return 0; }
+static void locks_end  (study *s) { (void)s; }
+static void hold       (study *s) { (void)s; }
+static void release    (study *s) { (void)s; }
+static void breathe    (study *s) { (void)s; }
+static void save_now   (study *s) { checkpoint_save(s); }
+#endif
+
+/* ==== a family's seat: its two networks ============================================================================ */
+static void serial(void *user, lgelu_task *call, void *job, size_t count)
+{
+    (void)user;
+    for (size_t i = 0; i < count; i++) call(job, i);
+}
+
+static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **nodes, void **memory)
+{
+    study *s = w->study;
+    const run *r = s->runs + w->family->trunk;
+    const config *c = &r->config;
+    size_t bytes;
+    if (!(*nodes = (lgelu_node *)malloc(NODES * sizeof **nodes))) return study_fail(s, "out of memory");
+    lgelu_net_begin(net, *nodes, NODES);
+    net->hardness = config_hardness(c);
+    if (s->workers > 1 || s->config.threads == 1) net->threads.run = serial;
+    w->logits = s->task.net->build(net, &s->task, c, arm_table[r->arm].gate, config_lambda0(c));
+    bytes = lgelu_net_bytes(net, (size_t)c->batch, mode);
+    if (bytes && !(*memory = malloc(bytes))) return study_fail(s, "no memory for %zu bytes of network", bytes);
+    if (!bytes || lgelu_net_make(net, *memory, bytes, (size_t)c->batch, mode, r->seed))
+        return study_fail(s, "network: %s", net->message);
+    return 0;
+}
+
+int seat_open(study *s, family *f, seat **out)
+{
+    const task *t = &s->task;
+    seat *w = (seat *)calloc(1, sizeof *w);
+    size_t batch = (size_t)s->config.batch, most = 1;
+    if (!w) return study_fail(s, "out of memory");
+    *out = w;
+    w->study = s;
+    w->family = f;
+    w->run = s->runs + f->trunk;
+    for (int i = 0; i < 3; i++) if (t->count[i] > most) most = t->count[i];
+    for (int i = 0; i < 2; i++) if (seat_make(w, LGELU_TRAIN, w->net + i, w->nodes + i, w->memory + i)) return -1;
+    for (int i = 0; i < w->net->count && w->gates < MOST_GATES; i++)
+        if (w->net->nodes[i].hardnesses) w->gate_node[w->gates++] = i;
+    w->order_pass = -1;
+    w->x      = calloc(batch * t->numbers, 4);
+    w->y      = (int32_t *)calloc(batch * t->labels, sizeof *w->y);
+    w->order  = (uint32_t *)calloc(t->count[PART_TRAIN], sizeof *w->order);
+    w->before = (float *)calloc(batch * t->labels * t->classes, sizeof *w->before);
+    w->state  = (float *)calloc(2 * w->net->states + 1, sizeof *w->state);
+    w->lambda = (float *)calloc((size_t)w->net->hardnesses + 1, sizeof *w->lambda);
+    if (!strcmp(t->score, "auc"))
+        for (int i = 0; i < 2; i++) if (!(w->score[i] = (double *)calloc(most, sizeof **w->score)))
+            return study_fail(s, "out of memory");
+    w->truth = (int32_t *)calloc(most, sizeof *w->truth);
+    if (!w->x || !w->y || !w->order || !w->before || !w->state || !w->lambda || !w->truth) return study_fail(s, "out of memory");
+    return 0;
+}
+void seat_close(seat *w)
+{
+    if (!w) return;
+    for (int i = 0; i < 2; i++) { free(w->nodes[i]); free(w->memory[i]); free(w->score[i]); }
+    free(w->x); free(w->y); free(w->order); free(w->before); free(w->state); free(w->lambda); free(w->truth);
+    free(w);
+}
+
+double seat_lambda(const seat *w, int gate)
+{
+    const lgelu_net *net = w->net + w->which;
+    const lgelu_node *node = net->nodes + w->gate_node[gate];
+    const float *lambda = net->lambda + node->hardness;
+    double sum = 0;
+    if (node->hardnesses == 1) return (double)*lambda;
+    for (int i = 0; i < node->hardnesses; i++) sum += log((double)lambda[i]);
+    return exp(sum / node->hardnesses);
+}
+
+/* ==== looking ====================================================================================================== */
+static int network_failed(seat *w, const char *when)
+{
+    study *s = w->study;
+    lgelu_net *net = w->net + w->which;
+    const char *arm = arm_table[w->run->arm].name;
+    const unsigned long seed = (unsigned long)w->run->seed;
+    if (net->status == LGELU_E_NONFINITE && s->axes) {                 /* one of many: it diverged, that's its result */
+        record(s, w->run, "diverged", -1, -1, (double)net->step);
+        net->status = LGELU_OK;
+        return 1;
+    }
+    if (net->status == LGELU_E_NONFINITE)
+        return study_fail(s, "%s, seed %lu, step %ld: the loss%s is not finite; a smaller --lr may help%s%s", arm, seed,
+            net->step + 1, when,
+                          s->saved ? "; the last good checkpoint is " : "", s->saved ? s->config.save : "");
+    return study_fail(s, "%s, seed %lu, step %ld: %s%s", arm, seed, net->step + 1, net->message, when);
+}
+
+static uint64_t fnv(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    while (bytes--) hash = (hash ^ *p++) * UINT64_C(0x100000001B3);
+    return hash;
+}
+
+static void wear(lgelu_net *net, const face *f)
+{
+    lgelu_net_set_gates(net, f->gate);
+    if (f->lambda) memcpy(net->lambda, f->lambda, (size_t)net->hardnesses * sizeof *net->lambda);
+    if (f->state) memcpy(net->state, f->state, net->states * sizeof *net->state);
+}
+
+/* one batch of logits: how many are right, and for the area under the curve each sample's place */
+static size_t right_of(const float *logits, const int32_t *y, size_t rows, size_t classes, double *score)
+{
+    size_t right = 0;
+    for (size_t i = 0; i < rows; i++, logits += classes) {
+        size_t best = 0;
+        for (size_t k = 1; k < classes; k++) if (logits[k] > logits[best]) best = k;
+        right += best == (size_t)y[i];
+        if (score) score[i] = (double)logits[classes - 1] - (double)logits[0];
+    }
+    return right;
+}
+
+/* A part of the samples with the network as `before` wears it and, unless it is NULL, as `after` does. 0, 1: diverged, or -1 */
+int study_look(seat *w, part which, const face *before, const face *after, looked *out)
+{
+    study *s = w->study;
+    const task *t = &s->task;
+    lgelu_net *net = w->net + w->which;
+    const uint64_t pass = net->pass;
+    const size_t many = t->count[which], batch = (size_t)s->config.batch, classes = t->classes;
+    size_t right[2] = { 0, 0 }, n, rows;
+    uint64_t hash[2] = { UINT64_C(0xCBF29CE484222325), UINT64_C(0xCBF29CE484222325) };
+    const face *const faces[2] = { before, after };
+    memset(out, 0, sizeof *out);
+    net->evaluate = 1;                       /* running statistics, no dropout */
+    for (size_t first = 0; first < many && !net->status; first += n) {
+        n = many - first < batch ? many - first : batch;
+        rows = n * t->labels;
+        task_samples(t, which, first, n, w->x, w->y);
+        if (w->score[0]) memcpy(w->truth + first, w->y, n * sizeof *w->y);
+        lgelu_net_bind(net, 0, w->x);
+        lgelu_net_bind(net, 1, w->y);
+        for (int k = 0; k < 2 && faces[k]; k++) {
+            const float *logits;
+            wear(net, faces[k]);
+            if (lgelu_net_forward(net, n)) break;
+            out->loss[k] += net->loss * (double)n / (double)many;
+            /* so many that they were made in pieces */
+            if (!(logits = lgelu_net_value(net, w->logits))) { out->no_logits = 1; continue; }
+            if (!t->regression) right[k] += right_of(logits, w->y, rows, classes, w->score[k] ? w->score[k] + first : NULL);
+            hash[k] = fnv(hash[k], logits, rows * classes * sizeof *logits);
+            if (!k) { if (after) memcpy(w->before, logits, rows * classes * sizeof *logits); continue; }
+            if (!t->regression) out->flips += (double)lgelu_flips(w->before, logits, rows, classes);
+            out->max_dlogit = fmax(out->max_dlogit, lgelu_max_change(w->before, logits, rows * classes));
+        }
+    }
+    net->evaluate = 0;
+    net->pass = pass;                        /* dropout draws on as if nobody had looked */
+    if (net->status) return network_failed(w, which == PART_TEST ? " on the test samples" : " on the hold-out");
+    for (int k = 0; k < 2; k++)
+        out->score[k] = t->sign < 0 ? out->loss[k] : w->score[k] ? task_auc(w->score[k], w->truth, many)
+            : 100 * (double)right[k] / (double)(many * t->labels);
+    out->hash = fnv(hash[0], hash + 1, sizeof hash[1]);
+    return 0;
+}
+
+/* the network as it is; copies of what a look would change lie in the seat */
+static face own_face(seat *w)
+{
+    const lgelu_net *net = w->net + w->which;
+    face f;
+    f.gate = w->gates ? net->nodes[w->gate_node[0]].gate : LGELU_GATE_GELU;
+    f.lambda = w->lambda;
+    f.state = NULL;
+    memcpy(w->lambda, net->lambda, (size_t)net->hardnesses * sizeof *net->lambda);
+    return f;
+}
+static const face relu_face = { LGELU_GATE_RELU, NULL, NULL };
+
+/* the swap's numbers, named "before", "after", ... or "switch_before", ... */
+static void record_swap(seat *w, const char *prefix, const looked *l)
+{
+    char name[48];
+    const struct { const char *name; double value; int always; /* with no logits, too; -1: of classes alone */ } one[] = {
+        { "before", l->score[0], 1 }, { "after", l->score[1], 1 }, { "drop", w->study->task.sign * (l->score[0] - l->score[1]),
+            1 },
+        { "flips", l->flips, -1 }, { "max_dlogit", l->max_dlogit, 0 }, { "loss_before", l->loss[0], 1 },
+            { "loss_after", l->loss[1], 1 } };
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        snprintf(name, sizeof name, "%s%s", prefix, one[i].name);
+        if (one[i].always < 0 && w->study->task.regression) continue;
+        if (one[i].always > 0 || !l->no_logits) record(w->study, w->run, name, -1, -1, one[i].value);
+    }
+}
+
+static void record_lambda(seat *w, long epoch)
+{
+    for (int g = 0; g < w->gates; g++) record(w->study, w->run, "lambda", (int)epoch, g, seat_lambda(w, g));
+}
+
+/* each gate on one batch of the hold-out: share of outputs <= 0, mean, batch OUI */
+static int look_at_gates(seat *w)
+{
+    study *s = w->study;
+    const task *t = &s->task;
+    lgelu_net *net = w->net + w->which;
+    const part which = t->count[PART_HOLDOUT] ? PART_HOLDOUT : PART_TRAIN;
+    const size_t batch = (size_t)s->config.batch, n = t->count[which] < batch ? t->count[which] : batch;
+    const uint64_t pass = net->pass;
+    task_samples(t, which, 0, n, w->x, w->y);
+    lgelu_net_bind(net, 0, w->x);
+    lgelu_net_bind(net, 1, w->y);
+    net->evaluate = 1;
+    lgelu_net_forward(net, n);
+    net->evaluate = 0;
+    net->pass = pass;
+    if (net->status) return network_failed(w, "");
+    for (int g = 0; g < w->gates; g++) {
+        const lgelu_node *node = net->nodes + w->gate_node[g];
+        const size_t rows = n * node->shape[0] * node->shape[1], width = node->shape[2];
+        const float *value = lgelu_net_value(net, w->gate_node[g]);
+        if (!value) continue;                                          /* its place was given away */
+        record(s, w->run, "dead", -1, g, lgelu_dead_share(value, rows * width));
+        record(s, w->run, "act_mean", -1, g, lgelu_mean(value, rows * width));
+        /* of maps it is another quantity */
+        if (rows == n) record(s, w->run, "oui_batch", -1, g, lgelu_oui_batch(value, rows, width));
+    }
+    return 0;
+}
+
+/* ==== training ===================================================================================================== */
+static lgelu_training plan_of(const run *r, const lgelu_net *net, int drive)
+{
+    const config *c = &r->config;
+    lgelu_training p = lgelu_training_defaults((float)c->lr, r->steps);
+    p.adamw.weight_decay = (float)c->weight_decay;
+    p.adamw.beta1 = (float)c->b1;
+    p.adamw.beta2 = (float)c->b2;
+    p.sgd = c->optimiser;
+    p.rate = (lgelu_rate_shape)c->rate;
+    p.warmup = c->warmup;
+    p.hold = r->hold;
+    p.clip = (float)c->clip;
+    p.c = (float)c->c;
+    p.harden_every = c->harden_every;
+    p.hardening.target = drive ? config_target(c) : 0;                 /* 0: learned to the end */
+    p.hardening.begin  = r->switch_step;
+    p.hardening.end    = (long)(c->harden_until * (double)r->steps + 0.5);
+    if (p.hardening.end <= p.hardening.begin) p.hardening.end = p.hardening.begin + 1;
+    p.hardening.shape  = (lgelu_shape)c->shape;
+    p.hardening.h      = net->hardness;
+    return p;
+}
+
+static void log_epoch(seat *w, long epoch)
+{
+    study *s = w->study;
+    const run *r = w->run;
+    FILE *f = s->log.f;
+    if (!f) return;
+#ifdef _OPENMP
+#pragma omp critical(study_log)
+#endif
+    {
+        fprintf(f, "{\"arm\": \"%s\", ", arm_table[r->arm].name);
+        for (int k = 0; k < s->axes; k++) if (r->at[k] >= 0) fprintf(f, "\"%s\": \"%s\", ", s->axis[k].option->name,
+            s->axis[k].value[r->at[k]]);
+        fprintf(f, "\"seed\": %lu, \"epoch\": %ld, \"step\": %ld", (unsigned long)r->seed, epoch, w->net[w->which].step);
+        for (size_t i = 0; i < r->count; i++) {
+            const number *n = r->numbers + i;
+            if (n->epoch != epoch || n->gate >= 0) continue;
+            fprintf(f, fabs(n->value) < HUGE_VAL ? ", \"%s\": %.9g" : ", \"%s\": null", s->quantity[n->quantity], n->value);
+        }
+        fprintf(f, ", \"lambda\": [");
+        for (int g = 0; g < w->gates; g++) {
+            double v = seat_lambda(w, g);
+            fprintf(f, v < HUGE_VAL ? "%s%.9g" : "%snull", g ? ", " : "", v);
+        }
+        fprintf(f, "], \"seconds\": %.3f}\n", clock_now() - s->started);
+        if (fflush(f)) study_fail(s, "--log: %s: %s", s->config.log, strerror(errno));
+    }
+}
+
+static int end_epoch(seat *w)
+{
+    study *s = w->study;
+    lgelu_net *net = w->net + w->which;
+    const long epoch = net->step / w->run->epoch_steps;
+    record(s, w->run, "loss", (int)epoch, -1, w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
+    /* of the step just taken */
+    record(s, w->run, "gradient_norm", (int)epoch, -1, w->run->config.clip > 0 ? net->gradient_norm : lgelu_net_clip(net, 0));
+    record_lambda(w, epoch);
+    if (s->task.count[PART_HOLDOUT]) {
+        looked l;
+        const face own = own_face(w);
+        int bad = study_look(w, PART_HOLDOUT, &own, NULL, &l);
+        if (bad) return bad;
+        record(s, w->run, "holdout", (int)epoch, -1, l.score[0]);
+        if (s->task.sign > 0) record(s, w->run, "holdout_loss", (int)epoch, -1, l.loss[0]);
+    }
+    if (s->experiment->epoch) s->experiment->epoch(w);
+    w->loss_sum[w->which] = 0;
+    w->loss_steps[w->which] = 0;
+    if (!w->run->hidden) log_epoch(w, epoch);
+    return flag(&s->failed) ? -1 : 0;
+}
+
+/* steps up to and with `last`. 0, 1: diverged, or -1: stopped or failed */
+static int train(seat *w, long last, int drive)
+{
+    study *s = w->study;
+    lgelu_net *net = w->net + w->which;
+    const run *r = w->run;
+    const lgelu_training plan = plan_of(r, net, drive);
+    if (interrupted) set_flag(&s->stopped, 1);
+    while (net->step < last && !halted(s)) {
+        int end, bad;
+        task_batch(&s->task, &r->config, r->seed, net->step, w->x, w->y, w->order, &w->order_pass);
+        lgelu_net_bind(net, 0, w->x);
+        lgelu_net_bind(net, 1, w->y);
+        lgelu_net_forward (net, (size_t)r->config.batch);
+        lgelu_net_backward(net, 1);
+        lgelu_net_step    (net, &plan);                                /* AdamW, the rate, and λ: learned, then driven */
+        if (net->status) return network_failed(w, "");
+        w->loss_sum[w->which] += net->loss;
+        w->loss_steps[w->which]++;
+#ifdef _OPENMP
+#pragma omp atomic
+#endif
+        s->steps_done++;
+        if (s->experiment->step) s->experiment->step(w);
+        end = net->step % r->epoch_steps == 0;
+        if (end && (bad = end_epoch(w)) != 0) return bad;
+        show_step(w);
+        /* looked at once: what comes later waits for the next step */
+        if (interrupted) set_flag(&s->stopped, 1);
+        if (s->config.save && !halted(s) && ((end && clock_now() - s->saved_at > SAVE_SECONDS)
+            || (s->config.save_every && net->step % s->config.save_every == 0))) save_now(s);
+        else breathe(s);
+    }
+    return halted(s) ? -1 : 0;
+}
+
+static void path_of(char *path, size_t room, const study *s, const run *r)
+{
+    int n = snprintf(path, room, "%s/%s_%s", s->config.keep, s->task.net->name, arm_table[r->arm].name);
+    for (int k = 0; k < s->axes; k++) if (r->at[k] >= 0 && (size_t)n < room)
+        n += snprintf(path + n, room - (size_t)n, "_%s%s", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
+    if ((size_t)n < room) snprintf(path + n, room - (size_t)n, "_%lu.safetensors", (unsigned long)r->seed);
+}
+static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
+
+/* --keep: weights, λ and statistics without the optimiser; with what its inputs were, so that others can use it */
+static int keep(seat *w)
+{
+    study *s = w->study;
+    const task *t = &s->task;
+    const arm_row *a = arm_table + w->run->arm;
+    lgelu_net net;
+    lgelu_node *nodes = NULL;
+    void *memory = NULL;
+    output o;
+    char path[OUTPUT_PATH], channel[2][128] = { "", "" }, seed[24], score[32];
+    const char *metadata[10][2] = { { "study", s->experiment->name }, { "net", t->net->name }, { "network", t->network },
+        { "arm", a->name }, { "seed", seed },
+                                    { "data", t->name }, { t->score, score }, { "mean", channel[0] },
+                                        { "deviation", channel[1] }, { NULL, NULL } };
+    int bad;
+    path_of(path, sizeof path, s, w->run);
+    snprintf(seed, sizeof seed, "%lu", (unsigned long)w->run->seed);
+    snprintf(score, sizeof score, "%.9g", record_get(s, w->run, a->gate == LGELU_GATE_RELU || a->event ? "after" : "before", -1,
+        -1));
+    for (size_t i = 0; t->net->data == FROM_PICTURES && i < t->data.channels; i++) for (int k = 0; k < 2; k++)
+        snprintf(channel[k] + strlen(channel[k]), sizeof channel[k] - strlen(channel[k]), "%s%.9g", i ? " " : "",
+            k ? t->data.deviation[i] : t->data.mean[i]);
+    bad = seat_make(w, LGELU_INFER, &net, &nodes, &memory);
+    if (!bad && lgelu_net_copy(&net, w->net + w->which)) bad = study_fail(s, "--keep: %s", net.message);
+    if (!bad && (a->gate == LGELU_GATE_RELU || a->event)) lgelu_net_relu(&net);
+    if (!bad && (output_try(&o, path) || output_begin(&o))) bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+    if (!bad) {
+        errno = 0;
+        if (lgelu_net_save(&net, (const char *const (*)[2])metadata, channel[0][0] ? 9 : 7, put, o.f)) {
+            int why = errno;
+            output_drop(&o);
+            bad = study_fail(s, "--keep: %s: %s", path, net.status == LGELU_E_FILE ? strerror(why) : net.message);
+        } else if (output_end(&o)) bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+    }
+    free(nodes);
+    free(memory);
+    return bad ? -1 : 0;
+}
+
+/* the last look */
+static int finish(seat *w)
+{
+    study *s = w->study;
+    run *r = w->run;
+    const long epochs = r->config.epochs;
+    const arm_event event = arm_table[r->arm].event;
+    lgelu_net *net = w->net + w->which;
+    double best = (double)NAN, drift = 0;
+    looked l;
+    face before = own_face(w), after = relu_face;
+    int bad, at = 0;
+    if (event == EVENT_REESTIMATE) {                                   /* statistics anew, by forward passes with ReLU gates */
+        float *old = w->state, *fresh = w->state + net->states;
+        const face gelu = before;
+        memcpy(old, net->state, net->states * sizeof *old);
+        lgelu_net_relu(net);
+        for (long k = 0; k < r->config.reestimate && !net->status; k++) {
+            task_batch(&s->task, &r->config, r->seed, k, w->x, w->y, w->order, &w->order_pass);
+            lgelu_net_bind(net, 0, w->x);
+            lgelu_net_bind(net, 1, w->y);
+            lgelu_net_forward(net, (size_t)r->config.batch);
+        }
+        if (net->status) return network_failed(w, " while its statistics were estimated");
+        memcpy(fresh, net->state, net->states * sizeof *fresh);
+        before = gelu;
+        before.state = old;
+        after.state = fresh;
+    }
+    if ((bad = study_look(w, PART_TEST, &before, &after, &l)) != 0) return bad;
+    record_swap(w, "", &l);
+    record(s, r, "fingerprint", -1, -1, (double)(l.hash >> 12));       /* of all logits: equal runs have equal ones */
+    for (long e = 1; e <= epochs; e++) {
+        double v = record_get(s, r, "holdout", (int)e, -1);
+        if (!at || s->task.sign * v > s->task.sign * best) { best = v; at = (int)e; }
+        for (int g = 0; g < w->gates; g++)
+            drift += fabs(record_get(s, r, "lambda", (int)e, g) - record_get(s, r, "lambda", (int)e - 1,
+                g)) / (double)(epochs * w->gates);
+    }
+    if (s->task.count[PART_HOLDOUT]) { record(s, r, "best", -1, -1, best); record(s, r, "best_epoch", -1, -1, at); }
+    record(s, r, "drift", -1, -1, drift >= 0 ? drift : 0);             /* ReLU's infinite λ stays where it is */
+    if (event == EVENT_NONE || event == EVENT_DRIVE) wear(net, &before);
+    if ((bad = look_at_gates(w)) != 0) return bad;
+    if (s->config.keep && keep(w)) return -1;
+    show_run(w);
+    return flag(&s->failed) ? -1 : 0;
+}
+
+/* a branch begins with its trunk's network and curves; then its event happens */
+static int begin_branch(seat *w, run *to, const run *from)
+{
+    study *s = w->study;
+    looked l;
+    lgelu_net *net = w->net + BRANCH;
+    lgelu_training plan;
+    if (lgelu_net_copy(net, w->net + TRUNK)) return study_fail(s, "network: %s", net->message);
+    to->count = 0;
+    for (size_t i = 0; i < from->count; i++) if (from->numbers[i].epoch >= 0)
+        record(s, to, s->quantity[from->numbers[i].quantity], from->numbers[i].epoch, from->numbers[i].gate,
+            from->numbers[i].value);
+    w->run = to;
+    w->which = BRANCH;
+    w->loss_sum[BRANCH] = w->loss_sum[TRUNK];
+    w->loss_steps[BRANCH] = w->loss_steps[TRUNK];
+    plan = plan_of(to, net, 1);
+    switch (arm_table[to->arm].event) {
+    case EVENT_SWAP:
+        if (s->task.count[PART_HOLDOUT]) {
+            const face before = own_face(w);
+            int bad = study_look(w, PART_HOLDOUT, &before, &relu_face, &l);
+            if (bad) return bad;
+            record_swap(w, "switch_", &l);
+        }
+        lgelu_net_relu(net);
+        break;
+    case EVENT_DRIVE:                                                  /* a GELU network drives λ from 1 on */
+        if (arm_table[to->arm].gate == LGELU_GATE_GELU) {
+            lgelu_net_set_gates(net, LGELU_GATE_LAMBDA);
+            for (int k = 0; k < net->hardnesses; k++) net->lambda[k] = 1;
+        }
+        if (net->step) lgelu_net_harden(net, &plan);                   /* the first driven λ */
+        break;
+    default: break;
+    }
+    return 0;
+}
+
+/* All of a family: the trunk up to the next branching, the branches there, and so on. What was begun before goes on. */
+static int train_family(seat *w)
+{
+    study *s = w->study;
+    family *f = w->family;
+    run *trunk = s->runs + f->trunk;
+    int bad;
+    for (; f->next < f->count; f->next++, f->inside = 0) {
+        const branch *b = f->branches + f->next;
+        run *r = s->runs + b->run;
+        if (!f->inside) {
+            w->which = TRUNK;
+            w->run = trunk;
+            bad = trunk->done ? 1 : train(w, b->step, 0);              /* done: it diverged before */
+            if (bad < 0) return -1;
+            if (bad) { trunk->done = r->done = 1; if (!r->count) record(s, r, "diverged", -1, -1, (double)w->net[TRUNK].step);
+                continue; }
+            bad = begin_branch(w, r, trunk);
+            f->inside = 1;
+        } else { w->which = BRANCH; w->run = r; bad = 0; }
+        if (!bad) bad = train(w, r->steps, arm_table[r->arm].event == EVENT_DRIVE);
+        if (!bad) bad = finish(w);
+        if (bad < 0) return -1;
+        r->done = 1;
+    }
+    w->which = TRUNK;
+    w->run = trunk;
+    if (!trunk->hidden && !trunk->done) {
+        bad = train(w, trunk->steps, 0);
+        if (!bad) bad = finish(w);
+        if (bad < 0) return -1;
+    }
+    trunk->done = f->done = 1;
+    return 0;
+}
+
+static void one_family(study *s, family *f)
+{
+    if (f->done || halted(s)) return;
+    if (!f->seat) {
+        if (seat_open(s, f, &f->seat)) { set_flag(&s->failed, 1); return; }
+        record_lambda(f->seat, 0);
+    }
+    if (!train_family(f->seat)) {
+        seat_close(f->seat);
+        f->seat = NULL;
+        if (s->config.save) save_now(s);                               /* what is finished is never lost */
+    }
+}
+
+int study_train(study *s)
+{
+    int left = 0;
+    for (int i = 0; i < s->family_count; i++) left += !s->families[i].done;
+    s->started = s->shown = s->saved_at = clock_now();
+    if (left) {
+        if (locks_begin(s)) return -1;
+#ifdef _OPENMP
+        omp_set_max_active_levels(1);
+        omp_set_num_threads(s->workers > 1 ? s->workers : (int)s->config.threads);
+#pragma omp parallel num_threads(s->workers)
+#endif
+        {
+            hold(s);
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic, 1) nowait
+#endif
+            for (int i = 0; i < s->family_count; i++) one_family(s, s->families + i);
+            release(s);
+        }
+        locks_end(s);
+    }
+    if (s->config.save && !s->failed && checkpoint_save(s)) return -1;
+    return s->failed || s->stopped ? -1 : 0;
+}
