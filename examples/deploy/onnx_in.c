@@ -166,8 +166,8 @@ static int damaged(onnx_model *m, const reader *r)
 {
     return say(m, "byte %d: this is no ONNX file, or it is damaged or cut off", (int64_t)(r->left.p - m->file));
 }
-static int is(slice s, const char *text) { return s.n == strlen(text) && !memcmp(s.p, text, s.n); }
-static int same(slice a, slice b) { return a.n == b.n && !memcmp(a.p, b.p, a.n); }
+static int is(slice s, const char *text) { return s.n == strlen(text) && s.n && !memcmp(s.p, text, s.n); }
+static int same(slice a, slice b) { return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n)); }
 static uint32_t little(const unsigned char *p, int n)
 {
     uint32_t x = 0;
@@ -2365,7 +2365,7 @@ static int put_bias(onnx_model *m, const layer *l, int64_t row, double factor, f
 }
 static int put_linear(onnx_model *m, const layer *l, float *w, float *b)   /* of picked rows: q, k and v, by heads */
 {
-    const int64_t out = channels(l), C = out / 3;
+    const int64_t out = channels(l), C = l->parts ? out / 3 : out;
     const size_t in_ = l->parts || (l->op == LGELU_OP_LINEAR && !l->window) ? (size_t)size(&l->order, 0).c
                      : (size_t)(size(&m->value[l->weight].v, 1).c * size(&m->value[l->weight].v,
                          2).c * size(&m->value[l->weight].v, 3).c);
@@ -2505,7 +2505,7 @@ static int read_result(onnx_model *m, slice s)
     }
     if (l->op <= LGELU_OP_LABELS) return refuse(m, &n, "there is no layer before it");
     m->result = x.layer;
-    memcpy(m->output, name.p, name.n < 63 ? name.n : 63);
+    if (name.n) memcpy(m->output, name.p, name.n < 63 ? name.n : 63);
     return 1;
 }
 static int read_graph(onnx_model *m, const counts *c)
@@ -2582,7 +2582,7 @@ static void name_of(const onnx_model *m, const layer *l, const lgelu_net *net, c
 {
     static const char suffix[2][8] = { ".weight", ".bias" };
     const int of[2] = { l->weight, l->bias };
-    slice s = l->name;
+    slice s = { NULL, 0 };
     size_t n, i;
     int k, number_ = 1, again;
     for (k = 0; k < 2 && !s.n; k++) if (of[k] >= 0) {
@@ -2590,6 +2590,7 @@ static void name_of(const onnx_model *m, const layer *l, const lgelu_net *net, c
         n = strlen(suffix[k]);
         if (o.n > n && !memcmp(o.p + o.n - n, suffix[k], n)) { s = o; s.n -= n; }
     }
+    if (!s.n) s = l->name;
     for (i = 0; m->own && l->op > LGELU_OP_LABELS && i < s.n; i++) if (s.p[i] == '/') s.n = i;
     if (s.n > 31) {
         for (i = s.n - 31; i < s.n && s.p[i - 1] != '.'; i++) {}

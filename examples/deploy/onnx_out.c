@@ -8,14 +8,14 @@
 #include <string.h>
 
 enum { ROOM = 4096, NAME = 96, MOST_DIMS = 6 };
-enum { FLOAT = 1, INT64 = 7 };                                            /* TensorProto.DataType */
+enum { TYPE_FLOAT = 1, TYPE_INT64 = 7 };                                            /* TensorProto.DataType */
 enum { WANTED = 1,                           /* the output hangs on it */
        FIRST = 2,                            /* its value lies channels first, as ONNX's pictures do */
        TURNED = 4,                           /* the value stands there in the other order, too */
        MIXED = 8,                            /* a vector that is a picture in ONNX's order: only linear layers read it */
        FOLDED = 16 };                        /* a batch norm inside the convolution that it reads */
 
-typedef struct { unsigned char at[1024]; size_t n; } message;            /* a node or a tensor's head on its way */
+typedef struct { unsigned char at[1024]; size_t n; } piece;            /* a node or a tensor's head on its way */
 typedef struct {
     const lgelu_net *net;
     const onnx_options *o;
@@ -27,6 +27,8 @@ typedef struct {
     size_t total;                            /* bytes of the graph so far */
     lgelu_write *write; void *user;
     int flat; char picture[NAME];            /* an input that comes in as a vector, or -1; its value as a picture */
+    /* the result, if it is a picture of one pixel, or -1; its value before it is a vector */
+    int one; char pixel[NAME];
     size_t n; unsigned char room[ROOM];
 } writer;
 
@@ -36,7 +38,7 @@ static void flush(writer *w)
     if (w->n && !w->failed) w->failed = w->write(w->user, w->room, w->n) != 0;
     w->n = 0;
 }
-static void put(writer *w, const void *data, size_t n)
+static void emit(writer *w, const void *data, size_t n)
 {
     const unsigned char *p = (const unsigned char *)data;
     w->total += n;
@@ -48,60 +50,60 @@ static void put(writer *w, const void *data, size_t n)
         if (w->n == ROOM) flush(w);
     }
 }
-static size_t varint(unsigned char *p, uint64_t x)
+static size_t to_varint(unsigned char *p, uint64_t x)
 {
     size_t n = 0;
     for (; x > 127; x >>= 7) p[n++] = (unsigned char)(x | 128);
     p[n++] = (unsigned char)x;
     return n;
 }
-static void put_number(writer *w, uint64_t x)
+static void emit_number(writer *w, uint64_t x)
 {
     unsigned char p[10];
-    put(w, p, varint(p, x));
+    emit(w, p, to_varint(p, x));
 }
-static void put_float(writer *w, float x)                                  /* little-endian on every machine */
+static void emit_float(writer *w, float x)                                  /* little-endian on every machine */
 {
     unsigned char p[4];
     uint32_t u;
     memcpy(&u, &x, 4);
     p[0] = (unsigned char)u; p[1] = (unsigned char)(u >> 8); p[2] = (unsigned char)(u >> 16); p[3] = (unsigned char)(u >> 24);
-    put(w, p, 4);
+    emit(w, p, 4);
 }
 
 /* ---- messages: a field is its number and kind, then a number (kind 0), or a length and bytes (2), or four bytes (5). Names
    have at most NAME bytes and a node at most five inputs, so a room of 1024 is never full; were it, the rest would be missing
    and the file refused ---- */
-static void add(message *m, const void *data, size_t n)
+static void add(piece *m, const void *data, size_t n)
 {
     if (n > sizeof m->at - m->n) n = sizeof m->at - m->n;
     memcpy(m->at + m->n, data, n);
     m->n += n;
 }
-static void add_number(message *m, int field, uint64_t x)
+static void add_number(piece *m, int field, uint64_t x)
 {
     unsigned char p[20];
-    size_t n = varint(p, (uint64_t)field << 3);
-    add(m, p, n + varint(p + n, x));
+    size_t n = to_varint(p, (uint64_t)field << 3);
+    add(m, p, n + to_varint(p + n, x));
 }
-static void add_bytes(message *m, int field, const void *data, size_t bytes)
+static void add_bytes(piece *m, int field, const void *data, size_t bytes)
 {
     unsigned char p[20];
-    size_t n = varint(p, (uint64_t)field << 3 | 2);
-    add(m, p, n + varint(p + n, bytes));
+    size_t n = to_varint(p, (uint64_t)field << 3 | 2);
+    add(m, p, n + to_varint(p + n, bytes));
     add(m, data, bytes);
 }
-static void add_text(message *m, int field, const char *text) { add_bytes(m, field, text, strlen(text)); }
-static void put_message(writer *w, int field, const message *m)
+static void add_text(piece *m, int field, const char *text) { add_bytes(m, field, text, strlen(text)); }
+static void emit_message(writer *w, int field, const piece *m)
 {
-    put_number(w, (uint64_t)field << 3 | 2);
-    put_number(w, m->n);
-    put(w, m->at, m->n);
+    emit_number(w, (uint64_t)field << 3 | 2);
+    emit_number(w, m->n);
+    emit(w, m->at, m->n);
 }
 
 /* ---- NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, doc_string 6. The inputs come with begin, "" after the
    last ---- */
-static void begin(message *m, const char *op, const char *a, const char *b, const char *c)
+static void begin(piece *m, const char *op, const char *a, const char *b, const char *c)
 {
     m->n = 0;
     add_text(m, 4, op);
@@ -110,18 +112,18 @@ static void begin(message *m, const char *op, const char *a, const char *b, cons
     if (c) add_text(m, 1, c);
 }
 enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_INTS = 7 };      /* AttributeProto: name 1, f 2, i 3, ints 8, type 20 */
-static void attribute(message *m, const char *name, int64_t x)
+static void set_int(piece *m, const char *name, int64_t x)
 {
-    message a;
+    piece a;
     a.n = 0;
     add_text(&a, 1, name);
     add_number(&a, 3, (uint64_t)x);
     add_number(&a, 20, ATTRIBUTE_INT);
     add_bytes(m, 5, a.at, a.n);
 }
-static void attributes(message *m, const char *name, const size_t *x, int count)
+static void set_ints(piece *m, const char *name, const size_t *x, int count)
 {
-    message a;
+    piece a;
     int i;
     a.n = 0;
     add_text(&a, 1, name);
@@ -129,9 +131,9 @@ static void attributes(message *m, const char *name, const size_t *x, int count)
     add_number(&a, 20, ATTRIBUTE_INTS);
     add_bytes(m, 5, a.at, a.n);
 }
-static void attribute_float(message *m, const char *name, float x)
+static void set_float(piece *m, const char *name, float x)
 {
-    message a;
+    piece a;
     unsigned char p[5] = { 2 << 3 | 5, 0, 0, 0, 0 };
     uint32_t u;
     int i;
@@ -143,44 +145,44 @@ static void attribute_float(message *m, const char *name, float x)
     add_number(&a, 20, ATTRIBUTE_FLOAT);
     add_bytes(m, 5, a.at, a.n);
 }
-static void end(writer *w, message *m, const char *value)                 /* a node is called as its value is */
+static void end(writer *w, piece *m, const char *value)                 /* a node is called as its value is */
 {
     add_text(m, 2, value);
     add_text(m, 3, value);
-    put_message(w, 1, m);
+    emit_message(w, 1, m);
 }
 static void simple(writer *w, const char *op, const char *value, const char *a, const char *b)
 {
-    message m;
+    piece m;
     begin(&m, op, a, b, NULL);
     end(w, &m, value);
 }
 
 /* ---- TensorProto: dims 1, data_type 2, name 8, raw_data 9; the data follows ---- */
-static void tensor(writer *w, const char *name, int type, const size_t *dims, int rank)
+static void begin_tensor(writer *w, const char *name, int type, const size_t *dims, int rank)
 {
     unsigned char p[10];
-    message m;
-    size_t bytes = type == FLOAT ? 4 : 8;
+    piece m;
+    size_t bytes = type == TYPE_FLOAT ? 4 : 8;
     int i;
     m.n = 0;
     for (i = 0; i < rank; i++) { add_number(&m, 1, dims[i]); bytes *= dims[i]; }
     add_number(&m, 2, (uint64_t)type);
     add_text(&m, 8, name);
-    put_number(w, 5 << 3 | 2);
-    put_number(w, m.n + 1 + varint(p, bytes) + bytes);
-    put(w, m.at, m.n);
-    put_number(w, 9 << 3 | 2);
-    put_number(w, bytes);
+    emit_number(w, 5 << 3 | 2);
+    emit_number(w, m.n + 1 + to_varint(p, bytes) + bytes);
+    emit(w, m.at, m.n);
+    emit_number(w, 9 << 3 | 2);
+    emit_number(w, bytes);
 }
 static void floats(writer *w, const char *name, const float *x, const size_t *dims, int rank)
 {
     size_t n = 1, i;
     int d;
     for (d = 0; d < rank; d++) n *= dims[d];
-    tensor(w, name, FLOAT, dims, rank);
+    begin_tensor(w, name, TYPE_FLOAT, dims, rank);
     if (w->counting) w->total += n * 4;
-    else for (i = 0; i < n && !w->failed; i++) put_float(w, x[i]);
+    else for (i = 0; i < n && !w->failed; i++) emit_float(w, x[i]);
 }
 static void vector(writer *w, const char *name, const float *x, size_t n) { floats(w, name, x, &n, 1); }
 static void scalar(writer *w, const char *name, float x) { floats(w, name, &x, NULL, 0); }
@@ -189,10 +191,10 @@ static void integers(writer *w, const char *name, const int64_t *x, size_t n)   
     unsigned char p[8];
     size_t i;
     int k;
-    tensor(w, name, INT64, &n, 1);
+    begin_tensor(w, name, TYPE_INT64, &n, 1);
     for (i = 0; i < n; i++) {
         for (k = 0; k < 8; k++) p[k] = (unsigned char)((uint64_t)x[i] >> 8 * k);
-        put(w, p, 8);
+        emit(w, p, 8);
     }
 }
 
@@ -211,15 +213,16 @@ static int alias(const writer *w, const lgelu_node *node)
     return node->op == LGELU_OP_DROPOUT || w->flag[node - w->net->nodes] & FOLDED
         || (node->op == LGELU_OP_VIEW && !memcmp(node->shape, x->shape, sizeof x->shape));
 }
-static int root(const writer *w, int i)
+static int source_of(const writer *w, int i)
 {
     while (alias(w, w->net->nodes + i)) i = w->net->nodes[i].input[0];
     return i;
 }
 static const char *value_name(const writer *w, int i)
 {
-    i = root(w, i);
+    i = source_of(w, i);
     if (i == w->flat) return w->picture;
+    if (i == w->one) return w->pixel;
     return i == w->named ? w->o->output : w->net->nodes[i].name;
 }
 
@@ -234,7 +237,7 @@ static int last_dims(const lgelu_node *node, size_t dims[4])               /* be
     dims[rank++] = node->shape[2];
     return rank;
 }
-static void reshape(writer *w, const char *value, const char *from, const size_t *dims, int rank)      /* (N, dims) */
+static void reshaped(writer *w, const char *value, const char *from, const size_t *dims, int rank)      /* (N, dims) */
 {
     int64_t shape[8];
     char name[NAME];
@@ -246,16 +249,16 @@ static void reshape(writer *w, const char *value, const char *from, const size_t
 }
 static void transpose(writer *w, const char *value, const char *from, const size_t *order, int rank)
 {
-    message m;
+    piece m;
     begin(&m, "Transpose", from, NULL, NULL);
-    attributes(&m, "perm", order, rank);
+    set_ints(&m, "perm", order, rank);
     end(w, &m, value);
 }
 static void flatten(writer *w, const char *value, const char *from)
 {
-    message m;
+    piece m;
     begin(&m, "Flatten", from, NULL, NULL);
-    attribute(&m, "axis", 1);
+    set_int(&m, "axis", 1);
     end(w, &m, value);
 }
 /* the value of a node in the wanted order; what it takes to turn it is written once */
@@ -267,7 +270,7 @@ static const char *in_order(writer *w, char name[NAME], int i, int first)
     char line[NAME];
     size_t dims[4];
     int there;
-    i = root(w, i);
+    i = source_of(w, i);
     node = w->net->nodes + i;
     from = value_name(w, i);
     if (!(w->flag[i] & FIRST) == !first) return from;
@@ -279,10 +282,10 @@ static const char *in_order(writer *w, char name[NAME], int i, int first)
     else if (first) {
         dims[0] = node->shape[2]; dims[1] = 1; dims[2] = node->shape[1];
         if (pixels(node)) { transpose(w, joined(line, node->name, "/line"), from, swap, 3); from = line; }
-        reshape(w, name, from, dims, 3);
+        reshaped(w, name, from, dims, 3);
     } else if (pixels(node)) {
         dims[0] = node->shape[2]; dims[1] = node->shape[1];
-        reshape(w, joined(line, node->name, "/line"), from, dims, 2);
+        reshaped(w, joined(line, node->name, "/line"), from, dims, 2);
         transpose(w, name, line, swap, 3);
     } else flatten(w, name, from);
     return name;
@@ -295,15 +298,15 @@ static size_t unmixed(const lgelu_node *picture, size_t p)
     const size_t pixel = picture->shape[0] * picture->shape[1];
     return p % pixel * picture->shape[2] + p / pixel;
 }
-static void put_linear(writer *w, const lgelu_node *node)
+static void emit_linear(writer *w, const lgelu_node *node)
 {
     const lgelu_net *net = w->net;
-    const lgelu_node *from = net->nodes + root(w, node->input[0]);
+    const lgelu_node *from = net->nodes + source_of(w, node->input[0]);
     const float *matrix = net->w + node->weight;
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
     size_t dims[2], o, k;
     char x[NAME], weight[NAME], bias[NAME], product[NAME], back[NAME];
-    message m;
+    piece m;
     const char *value = value_name(w, (int)(node - net->nodes)), *of = in_order(w, x, node->input[0], 0);
     const int flat = !pixels(node), mixed = w->flag[from - net->nodes] & MIXED;
     if (node->shares) {                                                    /* the matrix stands in the file as the embedding's */
@@ -312,16 +315,16 @@ static void put_linear(writer *w, const lgelu_node *node)
         if (!flat) { transpose(w, joined(back, node->name, "/weight"), weight, swap, 2); memcpy(weight, back, NAME); }
     } else {
         dims[0] = flat ? out : in; dims[1] = flat ? in : out;
-        tensor(w, joined(weight, node->name, ".weight"), FLOAT, dims, 2);
+        begin_tensor(w, joined(weight, node->name, ".weight"), TYPE_FLOAT, dims, 2);
         if (w->counting) w->total += in * out * 4;
-        else if (!flat) { for (k = 0; k < in && !w->failed; k++) for (o = 0; o < out; o++) put_float(w, matrix[o * in + k]); }
+        else if (!flat) { for (k = 0; k < in && !w->failed; k++) for (o = 0; o < out; o++) emit_float(w, matrix[o * in + k]); }
         else for (o = 0; o < out && !w->failed; o++) for (k = 0; k < in; k++)
-            put_float(w, matrix[o * in + (mixed ? unmixed(net->nodes + root(w, from->input[0]), k) : k)]);
+            emit_float(w, matrix[o * in + (mixed ? unmixed(net->nodes + source_of(w, from->input[0]), k) : k)]);
     }
     if (node->biases) vector(w, joined(bias, node->name, ".bias"), net->w + node->bias, node->biases);
     if (flat) {
         begin(&m, "Gemm", of, weight, node->biases ? bias : NULL);
-        attribute(&m, "transB", 1);
+        set_int(&m, "transB", 1);
         end(w, &m, value);
     } else {
         simple(w, "MatMul", node->biases ? joined(product, node->name, "/product") : value, of, weight);
@@ -329,7 +332,7 @@ static void put_linear(writer *w, const lgelu_node *node)
     }
 }
 /* (outputs, rows, columns, channels) → (outputs, channels, rows, columns), with the scale of a batch norm inside */
-static void put_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
+static void emit_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
 {
     const lgelu_net *net = w->net;
     const size_t out = node->shape[2], taps = node->window[0] * node->window[1], c = node->weights / (out * taps);
@@ -337,41 +340,41 @@ static void put_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
     const float *matrix = net->w + node->weight, *gamma = norm ? net->w + norm->bias : NULL, *running = norm
         ? net->state + norm->state : NULL;
     char x[NAME], weight[NAME], bias[NAME];
-    message m;
+    piece m;
     const char *of = in_order(w, x, node->input[0], 1);
     dims[0] = out; dims[1] = c; dims[2] = node->window[0]; dims[3] = node->window[1];
-    tensor(w, joined(weight, node->name, ".weight"), FLOAT, dims, 4);
+    begin_tensor(w, joined(weight, node->name, ".weight"), TYPE_FLOAT, dims, 4);
     joined(bias, node->name, ".bias");
     if (w->counting) w->total += node->weights * 4;
     else for (o = 0; o < out && !w->failed; o++) {
         const double scale = norm ? (double)gamma[o] / sqrt((double)running[out + o] + (double)norm->eps) : 1;
-        for (k = 0; k < c; k++) for (t = 0; t < taps; t++) put_float(w, (float)((double)matrix[(o * taps + t) * c + k] * scale));
+        for (k = 0; k < c; k++) for (t = 0; t < taps; t++) emit_float(w, (float)((double)matrix[(o * taps + t) * c + k] * scale));
     }
     if (norm) {
-        tensor(w, bias, FLOAT, &out, 1);
+        begin_tensor(w, bias, TYPE_FLOAT, &out, 1);
         for (o = 0; o < out; o++) {
             const double b = node->biases ? (double)net->w[node->bias + o] : 0;
-            put_float(w, (float)fma(b - (double)running[o],
+            emit_float(w, (float)fma(b - (double)running[o],
                 (double)gamma[o] / sqrt((double)running[out + o] + (double)norm->eps), (double)gamma[out + o]));
         }
     } else if (node->biases) vector(w, bias, net->w + node->bias, out);
     begin(&m, "Conv", of, weight, norm || node->biases ? bias : NULL);
     pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
     stride[0] = stride[1] = node->stride;
-    attributes(&m, "kernel_shape", node->window, 2);
-    attributes(&m, "strides", stride, 2);
-    attributes(&m, "pads", pads, 4);
-    attribute(&m, "group", (int64_t)node->groups);
+    set_ints(&m, "kernel_shape", node->window, 2);
+    set_ints(&m, "strides", stride, 2);
+    set_ints(&m, "pads", pads, 4);
+    set_int(&m, "group", (int64_t)node->groups);
     end(w, &m, value_name(w, (int)(node - net->nodes)));
 }
-static void put_pool(writer *w, const lgelu_node *node)
+static void emit_pool(writer *w, const lgelu_node *node)
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
     const int most = node->op == LGELU_OP_MAX_POOL;
     size_t pads[4], stride[2];
     char x[NAME];
     const char *of = in_order(w, x, node->input[0], 1), *value = value_name(w, (int)(node - w->net->nodes));
-    message m;
+    piece m;
     if (!most && !node->padding && !memcmp(node->window, from->shape, sizeof node->window)) {
         simple(w, "GlobalAveragePool", value, of, NULL);
         return;
@@ -379,19 +382,19 @@ static void put_pool(writer *w, const lgelu_node *node)
     begin(&m, most ? "MaxPool" : "AveragePool", of, NULL, NULL);
     pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
     stride[0] = stride[1] = node->stride;
-    attributes(&m, "kernel_shape", node->window, 2);
-    attributes(&m, "strides", stride, 2);
-    attributes(&m, "pads", pads, 4);
-    if (!most) attribute(&m, "count_include_pad", 1);
+    set_ints(&m, "kernel_shape", node->window, 2);
+    set_ints(&m, "strides", stride, 2);
+    set_ints(&m, "pads", pads, 4);
+    if (!most) set_int(&m, "count_include_pad", 1);
     end(w, &m, value);
 }
-static void put_batch_norm(writer *w, const lgelu_node *node)
+static void emit_batch_norm(writer *w, const lgelu_node *node)
 {
     static const char suffix[4][16] = { ".weight", ".bias", ".running_mean", ".running_var" };
     const size_t c = node->shape[2];
     const float *part[4];
     char x[NAME], name[NAME];
-    message m;
+    piece m;
     int k;
     begin(&m, "BatchNormalization", in_order(w, x, node->input[0], w->flag[node - w->net->nodes] & FIRST), NULL, NULL);
     part[0] = w->net->w + node->bias; part[1] = part[0] + c;
@@ -400,7 +403,7 @@ static void put_batch_norm(writer *w, const lgelu_node *node)
         vector(w, joined(name, node->name, suffix[k]), part[k], c);
         add_text(&m, 1, name);
     }
-    attribute_float(&m, "epsilon", node->eps);
+    set_float(&m, "epsilon", node->eps);
     end(w, &m, value_name(w, (int)(node - w->net->nodes)));
 }
 static void shared(writer *w, int which)                                   /* 0.5, 1, 0.044715, √(2/π): once in a file */
@@ -410,7 +413,7 @@ static void shared(writer *w, int which)                                   /* 0.
     if (!(w->halves >> which & 1)) scalar(w, name[which], number[which]);
     w->halves |= 1 << which;
 }
-static void put_gate(writer *w, const lgelu_node *node)
+static void emit_gate(writer *w, const lgelu_node *node)
 {
     const size_t c = node->shape[2];
     const int first = w->flag[node - w->net->nodes] & FIRST;
@@ -419,7 +422,7 @@ static void put_gate(writer *w, const lgelu_node *node)
     const char *of = in_order(w, x, node->input[0], first), *value = value_name(w, (int)(node - w->net->nodes)),
         *name = node->name;
     const float *lambda = w->net->lambda + node->hardness;
-    message m;
+    piece m;
     int sharp = node->gate == LGELU_GATE_LAMBDA;
     for (k = 0; k < (size_t)node->hardnesses; k++) sharp &= lambda[k] > FLT_MAX;
     if (node->gate == LGELU_GATE_RELU || sharp) { simple(w, "Relu", value, of, NULL); return; }
@@ -438,10 +441,10 @@ static void put_gate(writer *w, const lgelu_node *node)
         /* √2/λ; λ = ∞ beside others: the least normal number */
         joined(a, name, "/divisor");
         dims[0] = c; dims[1] = dims[2] = 1;
-        tensor(w, a, FLOAT, dims, node->hardnesses < 2 ? 0 : first ? 3 : 1);
+        begin_tensor(w, a, TYPE_FLOAT, dims, node->hardnesses < 2 ? 0 : first ? 3 : 1);
         for (k = 0; k < (size_t)node->hardnesses; k++) {
             const double divisor = 1.41421356237309504880 / (node->gate == LGELU_GATE_GELU ? 1 : (double)lambda[k]);
-            put_float(w, divisor > (double)FLT_MIN ? (float)divisor : FLT_MIN);
+            emit_float(w, divisor > (double)FLT_MIN ? (float)divisor : FLT_MIN);
         }
         simple(w, "Div", joined(b, name, "/scaled"), of, a);
         begin(&m, "Erf", b, NULL, NULL);
@@ -453,19 +456,19 @@ static void put_gate(writer *w, const lgelu_node *node)
     simple(w, "Mul", joined(b, name, "/twice"), of, a);
     simple(w, "Mul", value, b, "gelu/half");
 }
-static void put_layer_norm(writer *w, const lgelu_node *node)
+static void emit_layer_norm(writer *w, const lgelu_node *node)
 {
     char x[NAME], weight[NAME], bias[NAME];
-    message m;
+    piece m;
     const char *of = in_order(w, x, node->input[0], 0);
     vector(w, joined(weight, node->name, ".weight"), w->net->w + node->bias, node->shape[2]);
     vector(w, joined(bias, node->name, ".bias"), w->net->w + node->bias + node->shape[2], node->shape[2]);
     begin(&m, "LayerNormalization", of, weight, bias);
-    attribute(&m, "axis", -1);
-    attribute_float(&m, "epsilon", node->eps > 0 ? node->eps : 1e-5f);
+    set_int(&m, "axis", -1);
+    set_float(&m, "epsilon", node->eps > 0 ? node->eps : 1e-5f);
     end(w, &m, value_name(w, (int)(node - w->net->nodes)));
 }
-static void put_position(writer *w, const lgelu_node *node)
+static void emit_position(writer *w, const lgelu_node *node)
 {
     size_t dims[4];
     char x[NAME], weight[NAME];
@@ -474,7 +477,7 @@ static void put_position(writer *w, const lgelu_node *node)
     floats(w, joined(weight, node->name, ".weight"), w->net->w + node->weight, dims, rank);
     simple(w, "Add", value_name(w, (int)(node - w->net->nodes)), of, weight);
 }
-static void put_embedding(writer *w, const lgelu_node *node)
+static void emit_embedding(writer *w, const lgelu_node *node)
 {
     char weight[NAME], rows[NAME];
     size_t dims[2];
@@ -485,24 +488,24 @@ static void put_embedding(writer *w, const lgelu_node *node)
     if (!pixels(node)) flatten(w, value, rows);
 }
 /* (N, tokens, 3·channels) → q, k, v as (N, heads, tokens, width), k as (N, heads, width, tokens) */
-static void put_attention(writer *w, const lgelu_node *node)
+static void emit_attention(writer *w, const lgelu_node *node)
 {
-    static const char part[3][8] = { "/q", "/k", "/v" }, heads[3][8] = { "/q.heads", "/k.heads", "/v.heads" },
+    static const char part[3][8] = { "/q", "/k", "/v" }, heads[3][12] = { "/q.heads", "/k.heads", "/v.heads" },
         turned[3][8] = { "/q.t", "/k.t", "/v.t" };
     static const size_t order[4] = { 0, 2, 1, 3 }, keys[4] = { 0, 2, 3, 1 };
     const size_t tokens = node->shape[1], width = node->shape[2] / node->option[0];
     size_t dims[4], i, j;
     char x[NAME], a[NAME], b[NAME], c[3][NAME];
     const char *name = node->name, *of = in_order(w, x, node->input[0], 0);
-    message m;
+    piece m;
     int k, rank;
     begin(&m, "Split", of, NULL, NULL);
-    attribute(&m, "axis", -1);
+    set_int(&m, "axis", -1);
     for (k = 0; k < 2; k++) add_text(&m, 2, joined(c[k], name, part[k]));
     end(w, &m, joined(c[2], name, part[2]));
     dims[0] = tokens; dims[1] = node->option[0]; dims[2] = width;
     for (k = 0; k < 3; k++) {
-        reshape(w, joined(a, name, heads[k]), c[k], dims, 3);
+        reshaped(w, joined(a, name, heads[k]), c[k], dims, 3);
         transpose(w, joined(c[k], name, turned[k]), a, k == 1 ? keys : order, 4);
     }
     scalar(w, joined(b, name, "/scale"), (float)(1 / sqrt((double)width)));
@@ -510,22 +513,22 @@ static void put_attention(writer *w, const lgelu_node *node)
     simple(w, "Mul", joined(c[0], name, "/scores"), a, b);
     if (node->option[1]) {                                                 /* no token sees a later one */
         dims[0] = dims[1] = tokens;
-        tensor(w, joined(b, name, "/mask"), FLOAT, dims, 2);
-        for (i = 0; i < tokens; i++) for (j = 0; j < tokens; j++) put_float(w, j > i ? -FLT_MAX : 0);
+        begin_tensor(w, joined(b, name, "/mask"), TYPE_FLOAT, dims, 2);
+        for (i = 0; i < tokens; i++) for (j = 0; j < tokens; j++) emit_float(w, j > i ? -FLT_MAX : 0);
         simple(w, "Add", joined(c[1], name, "/masked"), c[0], b);
     }
     begin(&m, "Softmax", c[node->option[1] ? 1 : 0], NULL, NULL);
-    attribute(&m, "axis", -1);
+    set_int(&m, "axis", -1);
     end(w, &m, joined(a, name, "/softmax"));
     simple(w, "MatMul", joined(b, name, "/mixed"), a, c[2]);
     transpose(w, joined(a, name, "/mixed.t"), b, order, 4);
     rank = last_dims(node, dims);
-    reshape(w, value_name(w, (int)(node - w->net->nodes)), a, dims, rank);
+    reshaped(w, value_name(w, (int)(node - w->net->nodes)), a, dims, rank);
 }
-static void put_patches(writer *w, const lgelu_node *node)
+static void emit_patches(writer *w, const lgelu_node *node)
 {
     static const size_t from_first[6] = { 0, 2, 4, 3, 5, 1 }, from_last[6] = { 0, 1, 3, 2, 4, 5 };
-    const int i = root(w, node->input[0]), first = w->flag[i] & FIRST;
+    const int i = source_of(w, node->input[0]), first = w->flag[i] & FIRST;
     const size_t *shape = w->net->nodes[i].shape, side = node->option[0];
     size_t dims[5], k = 0;
     char x[NAME], cut[NAME], turned[NAME];
@@ -535,12 +538,12 @@ static void put_patches(writer *w, const lgelu_node *node)
     if (as_first) dims[k++] = shape[2];
     dims[k++] = shape[0] / side; dims[k++] = side; dims[k++] = shape[1] / side; dims[k++] = side;
     if (!as_first) dims[k++] = shape[2];
-    reshape(w, joined(cut, node->name, "/cut"), of, dims, 5);
+    reshaped(w, joined(cut, node->name, "/cut"), of, dims, 5);
     transpose(w, joined(turned, node->name, "/turned"), cut, as_first ? from_first : from_last, 6);
     rank = last_dims(node, dims);
-    reshape(w, value_name(w, (int)(node - w->net->nodes)), turned, dims, rank);
+    reshaped(w, value_name(w, (int)(node - w->net->nodes)), turned, dims, rank);
 }
-static void put_class_token(writer *w, const lgelu_node *node)            /* the token, once a sample, then the others */
+static void emit_class_token(writer *w, const lgelu_node *node)            /* the token, once a sample, then the others */
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
     const size_t c = node->shape[2];
@@ -548,24 +551,24 @@ static void put_class_token(writer *w, const lgelu_node *node)            /* the
     int64_t rest[2];
     char x[NAME], token[NAME], count[NAME], shape[NAME], spread[NAME], line[NAME];
     const char *of = in_order(w, x, node->input[0], 0), *name = node->name;
-    message m;
+    piece m;
     dims[0] = dims[1] = 1; dims[2] = c;
     floats(w, joined(token, name, ".bias"), w->net->w + node->bias, dims, 3);
     begin(&m, "Shape", of, NULL, NULL);
-    attribute(&m, "end", 1);
+    set_int(&m, "end", 1);
     end(w, &m, joined(count, name, "/count"));
     rest[0] = 1; rest[1] = (int64_t)c;
     integers(w, joined(line, name, "/rest"), rest, 2);
     begin(&m, "Concat", count, line, NULL);
-    attribute(&m, "axis", 0);
+    set_int(&m, "axis", 0);
     end(w, &m, joined(shape, name, "/shape"));
     simple(w, "Expand", joined(spread, name, "/spread"), token, shape);
-    if (!pixels(from)) { reshape(w, joined(line, name, "/line"), of, dims + 1, 2); of = line; }
+    if (!pixels(from)) { reshaped(w, joined(line, name, "/line"), of, dims + 1, 2); of = line; }
     begin(&m, "Concat", spread, of, NULL);
-    attribute(&m, "axis", 1);
+    set_int(&m, "axis", 1);
     end(w, &m, value_name(w, (int)(node - w->net->nodes)));
 }
-static void put_take(writer *w, const lgelu_node *node)
+static void emit_take(writer *w, const lgelu_node *node)
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
     const size_t tokens = from->shape[0] * from->shape[1], first = node->option[0], count = node->option[1], axis = 1;
@@ -573,10 +576,10 @@ static void put_take(writer *w, const lgelu_node *node)
     int64_t number;
     char x[NAME], line[NAME], a[NAME], b[NAME], c[NAME];
     const char *of = in_order(w, x, node->input[0], 0), *value = value_name(w, (int)(node - w->net->nodes)), *name = node->name;
-    message m;
+    piece m;
     if (from->shape[0] > 1) {
         dims[0] = tokens; dims[1] = node->shape[2];
-        reshape(w, joined(line, name, "/line"), of, dims, 2);
+        reshaped(w, joined(line, name, "/line"), of, dims, 2);
         of = line;
     }
     if (tokens == 1) { simple(w, "Identity", value, of, NULL); return; }
@@ -593,28 +596,28 @@ static void put_take(writer *w, const lgelu_node *node)
         of = line;
     }
     begin(&m, "ReduceMean", of, NULL, NULL);
-    attributes(&m, "axes", &axis, 1);
-    attribute(&m, "keepdims", 0);
+    set_ints(&m, "axes", &axis, 1);
+    set_int(&m, "keepdims", 0);
     end(w, &m, value);
 }
-static void put_view(writer *w, const lgelu_node *node)                    /* to a vector */
+static void emit_view(writer *w, const lgelu_node *node)                    /* to a vector */
 {
-    const int i = (int)(node - w->net->nodes), from = root(w, node->input[0]);
+    const int i = (int)(node - w->net->nodes), from = source_of(w, node->input[0]);
     char x[NAME];
     const size_t *shape = w->net->nodes[from].shape;
     /* the two orders, or the readers know */
     const int same = (w->flag[i] & MIXED) || shape[2] == 1 || shape[0] * shape[1] == 1;
     flatten(w, value_name(w, i), in_order(w, x, from, same && (w->flag[from] & FIRST)));
 }
-static void put_layer(writer *w, const lgelu_node *node)
+static void emit_layer(writer *w, const lgelu_node *node)
 {
     const int i = (int)(node - w->net->nodes);
     const lgelu_node *norm = NULL;
     char x[NAME], y[NAME];
     int k;
     switch (node->op) {
-    case LGELU_OP_LINEAR:     put_linear(w, node); break;
-    case LGELU_OP_GATE:       put_gate(w, node); break;
+    case LGELU_OP_LINEAR:     emit_linear(w, node); break;
+    case LGELU_OP_GATE:       emit_gate(w, node); break;
     case LGELU_OP_ADD:
         k = w->flag[i] & FIRST;
         simple(w, "Add", value_name(w, i), in_order(w, x, node->input[0], k), in_order(w, y, node->input[1], k));
@@ -623,19 +626,19 @@ static void put_layer(writer *w, const lgelu_node *node)
         for (k = i + 1; k < w->net->count; k++)
             if (w->flag[k] & FOLDED && w->net->nodes[k].op == LGELU_OP_BATCH_NORM && w->net->nodes[k].input[0] == i)
                 norm = w->net->nodes + k;
-        put_conv(w, node, norm);
+        emit_conv(w, node, norm);
         break;
-    case LGELU_OP_BATCH_NORM: put_batch_norm(w, node); break;
+    case LGELU_OP_BATCH_NORM: emit_batch_norm(w, node); break;
     case LGELU_OP_MAX_POOL:
-    case LGELU_OP_AVERAGE_POOL: put_pool(w, node); break;
-    case LGELU_OP_VIEW:       put_view(w, node); break;
-    case LGELU_OP_EMBEDDING:  put_embedding(w, node); break;
-    case LGELU_OP_POSITION:   put_position(w, node); break;
-    case LGELU_OP_LAYER_NORM: put_layer_norm(w, node); break;
-    case LGELU_OP_ATTENTION:  put_attention(w, node); break;
-    case LGELU_OP_PATCHES:    put_patches(w, node); break;
-    case LGELU_OP_CLASS_TOKEN: put_class_token(w, node); break;
-    case LGELU_OP_TAKE:       put_take(w, node); break;
+    case LGELU_OP_AVERAGE_POOL: emit_pool(w, node); break;
+    case LGELU_OP_VIEW:       emit_view(w, node); break;
+    case LGELU_OP_EMBEDDING:  emit_embedding(w, node); break;
+    case LGELU_OP_POSITION:   emit_position(w, node); break;
+    case LGELU_OP_LAYER_NORM: emit_layer_norm(w, node); break;
+    case LGELU_OP_ATTENTION:  emit_attention(w, node); break;
+    case LGELU_OP_PATCHES:    emit_patches(w, node); break;
+    case LGELU_OP_CLASS_TOKEN: emit_class_token(w, node); break;
+    case LGELU_OP_TAKE:       emit_take(w, node); break;
     default: break;
     }
 }
@@ -643,9 +646,9 @@ static void put_layer(writer *w, const lgelu_node *node)
 /* ---- the graph ---- */
 /* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension:
    dim_value 1, dim_param 2 */
-static void put_value(writer *w, int field, const char *name, int type, const size_t *dims, int rank)
+static void emit_value(writer *w, int field, const char *name, int type, const size_t *dims, int rank)
 {
-    message d, shape, t, m;
+    piece d, shape, t, m;
     int i;
     shape.n = t.n = m.n = d.n = 0;
     add_text(&d, 2, "N");
@@ -661,7 +664,7 @@ static void put_value(writer *w, int field, const char *name, int type, const si
     add_bytes(&d, 1, t.at, t.n);
     add_text(&m, 1, name);
     add_bytes(&m, 2, d.at, d.n);
-    put_message(w, field, &m);
+    emit_message(w, field, &m);
 }
 static int value_dims(const writer *w, int i, size_t dims[4])
 {
@@ -672,44 +675,45 @@ static int value_dims(const writer *w, int i, size_t dims[4])
     return 3;
 }
 /* GraphProto: node 1, name 2, initializer 5, input 11, output 12 */
-static void put_graph(writer *w)
+static void emit_graph(writer *w)
 {
     const lgelu_net *net = w->net;
-    message m;
+    piece m;
     size_t dims[4];
-    const int out = root(w, w->output), turned = w->flag[out] & FIRST && !pixels(net->nodes + out);
-    char x[NAME];
+    const int out = source_of(w, w->output), turned = w->flag[out] & FIRST && !pixels(net->nodes + out);
     const char *result;
     int i, rank;
     w->halves = 0;
     w->named = w->o->output && !turned ? out : -1;
+    w->one = turned ? out : -1;
+    joined(w->pixel, net->nodes[out].name, "/pixel");
     for (i = 0; i < net->count; i++) w->flag[i] &= (unsigned char)~TURNED;
     m.n = 0;
     add_text(&m, 2, "lgelu");
-    put(w, m.at, m.n);
+    emit(w, m.at, m.n);
     for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && net->nodes[i].op <= LGELU_OP_TOKENS) {
         const lgelu_node *node = net->nodes + i;
         rank = value_dims(w, i, dims);
         if (i == w->flat) {
-            reshape(w, w->picture, node->name, dims, rank);
+            reshaped(w, w->picture, node->name, dims, rank);
             rank = 1;
             dims[0] = node->shape[0] * node->shape[1] * node->shape[2];
         }
-        put_value(w, 11, net->nodes[i].name, net->nodes[i].op == LGELU_OP_TOKENS ? INT64 : FLOAT, dims, rank);
+        emit_value(w, 11, net->nodes[i].name, net->nodes[i].op == LGELU_OP_TOKENS ? TYPE_INT64 : TYPE_FLOAT, dims, rank);
     }
-    for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && !alias(w, net->nodes + i)) put_layer(w, net->nodes + i);
+    for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && !alias(w, net->nodes + i)) emit_layer(w, net->nodes + i);
     rank = value_dims(w, out, dims);
     result = value_name(w, out);
     if (turned) {                                                          /* one pixel: its channels are the result */
         rank = 1;
-        result = w->o->output ? w->o->output : joined(x, result, "/flat");
-        flatten(w, result, value_name(w, out));
+        result = w->o->output ? w->o->output : net->nodes[out].name;
+        flatten(w, result, w->pixel);
     }
-    put_value(w, 12, result, FLOAT, dims, rank);
+    emit_value(w, 12, result, TYPE_FLOAT, dims, rank);
 }
 
 /* ---- before anything is written ---- */
-static lgelu_status refuse(char text[160], lgelu_status status, const char *name, const char *why)
+static lgelu_status reject(char text[160], lgelu_status status, const char *name, const char *why)
 {
     size_t n = 0;
     if (name) {
@@ -730,7 +734,7 @@ static void plan(writer *w)
     const lgelu_net *net = w->net;
     int i, k, j;
     memset(w->flag, 0, (size_t)net->count);
-    w->flat = -1;
+    w->flat = w->one = w->named = -1;
     w->flag[w->output] = WANTED;
     for (i = w->output; i >= 0; i--) if (w->flag[i] & WANTED)
         for (k = 0; k < net->nodes[i].inputs; k++) w->flag[net->nodes[i].input[k]] |= WANTED;
@@ -773,11 +777,11 @@ static void plan(writer *w)
         if (first) w->flag[i] |= FIRST;
     }
     for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && net->nodes[i].op == LGELU_OP_VIEW && !alias(w, net->nodes + i)) {
-        const int from = root(w, net->nodes[i].input[0]);
-        int linear = root(w, w->output) != i && w->flag[from] & FIRST && pixels(net->nodes + from)
+        const int from = source_of(w, net->nodes[i].input[0]);
+        int linear = source_of(w, w->output) != i && w->flag[from] & FIRST && pixels(net->nodes + from)
             && net->nodes[from].shape[2] > 1;
         for (k = i + 1; k < net->count && linear; k++) for (j = 0; w->flag[k] & WANTED && j < net->nodes[k].inputs; j++)
-            if (!alias(w, net->nodes + k) && root(w, net->nodes[k].input[j]) == i)
+            if (!alias(w, net->nodes + k) && source_of(w, net->nodes[k].input[j]) == i)
                 linear = net->nodes[k].op == LGELU_OP_LINEAR && !net->nodes[k].shares;
         if (linear) w->flag[i] |= MIXED;
     }
@@ -803,26 +807,26 @@ static lgelu_status check(const writer *w, char text[160])
 {
     const lgelu_net *net = w->net;
     int i, k, inner = 0;
-    if (!net->memory) return refuse(text, LGELU_E_ARGUMENT, NULL, "a network must be made before it is written");
+    if (!net->memory) return reject(text, LGELU_E_ARGUMENT, NULL, "a network must be made before it is written");
     for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED) {
         const lgelu_node *node = net->nodes + i;
         if (node->op == LGELU_OP_LABELS || node->op >= LGELU_OP_CROSS_ENTROPY)
-            return refuse(text, LGELU_E_ARGUMENT, node->name, "labels and losses have no place in an ONNX file");
-        if (!node->name[0]) return refuse(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
-        if (!utf8(node->name)) return refuse(text, LGELU_E_ARGUMENT, node->name, "its name is not UTF-8");
+            return reject(text, LGELU_E_ARGUMENT, node->name, "labels and losses have no place in an ONNX file");
+        if (!node->name[0]) return reject(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
+        if (!utf8(node->name)) return reject(text, LGELU_E_ARGUMENT, node->name, "its name is not UTF-8");
         if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4))
-            return refuse(text, LGELU_E_ARGUMENT, "gelu", "this name is that of the constants of gates");
+            return reject(text, LGELU_E_ARGUMENT, "gelu", "this name is that of the constants of gates");
         for (k = 0; k < net->count; k++) if (k != i && w->flag[k] & WANTED && clash(node->name, net->nodes[k].name))
-            return refuse(text, LGELU_E_ARGUMENT, net->nodes[k].name,
+            return reject(text, LGELU_E_ARGUMENT, net->nodes[k].name,
                 "another layer has this name, or it stands for a part of one");
         inner += node->op > LGELU_OP_LABELS && !alias(w, node);
     }
-    if (!inner) return refuse(text, LGELU_E_ARGUMENT, NULL, "there is no layer between input and output");
+    if (!inner) return reject(text, LGELU_E_ARGUMENT, NULL, "there is no layer between input and output");
     if (w->o->output && (!*w->o->output || strlen(w->o->output) > 63 || !utf8(w->o->output)))
-        return refuse(text, LGELU_E_ARGUMENT, NULL, "the output's name must be UTF-8 of 1 to 63 bytes");
+        return reject(text, LGELU_E_ARGUMENT, NULL, "the output's name must be UTF-8 of 1 to 63 bytes");
     for (i = 0; w->o->output && i < net->count; i++)
-        if (w->flag[i] & WANTED && i != root(w, w->output) && clash(net->nodes[i].name, w->o->output))
-        return refuse(text, LGELU_E_ARGUMENT, net->nodes[i].name, "the output can't have this name, too");
+        if (w->flag[i] & WANTED && i != source_of(w, w->output) && clash(net->nodes[i].name, w->o->output))
+        return reject(text, LGELU_E_ARGUMENT, net->nodes[i].name, "the output can't have this name, too");
     return LGELU_OK;
 }
 static const char *warning(const writer *w)                                /* of the gates that are not ReLU */
@@ -843,7 +847,7 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
     char text[160])
 {
     writer w;
-    message m, opset;
+    piece m, opset;
     lgelu_status status;
     size_t bytes;
     int i;
@@ -852,17 +856,17 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
     w.net = net; w.o = options; w.flag = (unsigned char *)work; w.write = write; w.user = user;
     w.output = options->node;
     if (net->status || !net->count || w.output >= net->count)
-        return refuse(text, LGELU_E_ARGUMENT, NULL, "there is no such network, or no such output");
+        return reject(text, LGELU_E_ARGUMENT, NULL, "there is no such network, or no such output");
     for (i = 0; w.output < 0 && i < net->count; i++)
         if (net->nodes[i].op >= LGELU_OP_CROSS_ENTROPY) w.output = net->nodes[i].input[0];
     if (w.output < 0) w.output = net->count - 1;
     plan(&w);
     if ((status = check(&w, text)) != LGELU_OK) return status;
     w.counting = 1;
-    put_graph(&w);
+    emit_graph(&w);
     bytes = w.total;
     if (bytes > 0x7FFFFFFF - 4096)
-        return refuse(text, LGELU_E_SHAPE, NULL, "the file would be longer than the 2 GiB that protobuf allows");
+        return reject(text, LGELU_E_SHAPE, NULL, "the file would be longer than the 2 GiB that protobuf allows");
     w.counting = 0;
     /* ModelProto: ir_version 1, producer 2, doc 6, graph 7, opset 8 */
     m.n = opset.n = 0;
@@ -870,16 +874,16 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
     add_text(&m, 2, "lgelu.h");
     add_number(&opset, 2, 17);
     add_bytes(&m, 8, opset.at, opset.n);
-    put(&w, m.at, m.n);
-    put_number(&w, 6 << 3 | 2);
-    put_number(&w, (options->doc ? strlen(options->doc) + 1 : 0) + strlen(warning(&w)));
-    if (options->doc) { put(&w, options->doc, strlen(options->doc)); put(&w, " ", 1); }
-    put(&w, warning(&w), strlen(warning(&w)));
-    put_number(&w, 7 << 3 | 2);
-    put_number(&w, bytes);
+    emit(&w, m.at, m.n);
+    emit_number(&w, 6 << 3 | 2);
+    emit_number(&w, (options->doc ? strlen(options->doc) + 1 : 0) + strlen(warning(&w)));
+    if (options->doc) { emit(&w, options->doc, strlen(options->doc)); emit(&w, " ", 1); }
+    emit(&w, warning(&w), strlen(warning(&w)));
+    emit_number(&w, 7 << 3 | 2);
+    emit_number(&w, bytes);
     w.total = 0;
-    put_graph(&w);
+    emit_graph(&w);
     flush(&w);
-    if (w.failed || w.total != bytes) return refuse(text, LGELU_E_FILE, NULL, "the file could not be written");
+    if (w.failed || w.total != bytes) return reject(text, LGELU_E_FILE, NULL, "the file could not be written");
     return LGELU_OK;
 }
