@@ -8,7 +8,7 @@
 int figure_open(study *s, figure *f, const char *what, int width, int height, const char *title, const char *note)
 {
     char path[OUTPUT_PATH];
-    int n = snprintf(path, sizeof path, "%s/%s_%s.svg", s->config.svg, s->experiment->name, what);
+    int n = snprintf(path, sizeof path, "%s/%s_%s.svg", s->config.svg, s->stem, what);
     if (n < 0 || (size_t)n >= sizeof path || output_try(&f->out, path) || output_begin(&f->out))
         return study_fail(s, "--svg: %s: %s", path, strerror(errno));
     svg_begin(&f->s, f->out.f, width, height, title);

@@ -71,7 +71,7 @@ const option option_table[] = {
     { "reestimate",  "N",     "batches from which arm reestimated makes its running statistics",
                               WHOLE(reestimate, OPT_STATISTICS, 1, 1e6) },
     { "hidden",      "LIST",  "mlp, tabular: widths of the hidden layers", TEXT(hidden, OPT_DATA) },
-    { "norm",        NULL,    "mlp, tabular: batch normalisation before each gate", FLAG(norm, OPT_DATA) },
+    { "norm",        "NORM",  "mlp, tabular, sine: before each gate", CHOICE(norm, OPT_ALL, "none|batch") },
     { "width",       "N",     "resnet8: channels of its first stage; vit, gpt: channels", WHOLE(width, OPT_DATA, 1, 65536) },
     { "augment",     "HOW",   "training pictures are moved by up to 4 pixels, and mirrored",
                               CHOICE(augment, OPT_DATA, "none|crop|crop-flip") },
@@ -81,6 +81,8 @@ const option option_table[] = {
     { "context",     "N",     "gpt: tokens of a sample", WHOLE(context, OPT_DATA, 1, 1 << 20) },
     { "dropout",     "P",     "vit, gpt", REAL(dropout, OPT_DATA, 0, 0.95) },
     { "untied",      NULL,    "gpt: logits from a matrix of their own, with a bias", FLAG(untied, OPT_DATA) },
+    { "out",         "DIR",   "all of the next five under the experiment's and the network's name, and the tables as text",
+                              TEXT(out, OPT_HOW) },
     { "csv",         "FILE",  "every number, one a line", TEXT(csv, OPT_HOW) },
     { "json",        "FILE",  "every number; null stands for a λ of infinity (ReLU)", TEXT(json, OPT_HOW) },
     { "svg",         "DIR",   "figures", TEXT(svg, OPT_HOW) },
@@ -267,7 +269,7 @@ int option_take(study *s, const option *o, const char *value)
         a->value[a->values][n] = 0;
         if (!n) return study_fail(s, "--%s: '%s' has an empty value", o->name, value);
         if (option_set(s, &s->config, o, a->value[a->values])) return -1;
-        option_text(a->value[a->values], sizeof a->value[0], o, &s->config);         /* 1e-3 and 0.001 are one */
+        if (o->kind != KIND_TEXT) option_text(a->value[a->values], sizeof a->value[0], o, &s->config);         /* 1e-3 is 0.001 */
         for (k = 0; k < a->values; k++) if (!strcmp(a->value[k], a->value[a->values]))
             return study_fail(s, "--%s: '%s' stands twice", o->name, a->value[k]);
         a->values++;
@@ -334,7 +336,11 @@ static int check(study *s)
     const char *isa = getenv("LGELU_ISA");
     const char *const *const file[] = { &c->csv, &c->json, &c->log, &c->save };
     long v, many = 1;
-    for (int k = 0; k < s->axes; k++) many *= s->axis[k].values;
+    for (int k = 0; k < s->axes; k++) {
+        many *= s->axis[k].values;
+        /* a text lies there, and axes have moved */
+        if (option_set(s, c, s->axis[k].option, s->axis[k].value[0])) return -1;
+    }
     s->variants = many;
     for (v = 0; v < many; v++) {                                       /* each combination of values must make sense */
         config one = *c;
@@ -399,10 +405,28 @@ static int defaults(study *s)
     s->config.full = asked.full;
     net = net_table + asked.net;
     return take_all(s, frame_options) || take_all(s, net->options) || take_size(s, asked.size ? asked.size : s->config.size)
-        || (e && take_all(s, e->options))
+        || (e && e->rates && take_all(s, net->rates)) || (e && take_all(s, e->options))
         || (asked.quick && (take_all(s, net->quick) || (e && take_all(s, e->quick))))
         || (asked.full && (take_all(s, net->full) || take_size(s, asked.size ? NULL : s->config.size)
             || (e && take_all(s, e->full)))) ? -1 : 0;
+}
+
+/* --out: what wasn't asked for on its own lies there */
+static int outputs(study *s)
+{
+    static char path[4][OUTPUT_PATH];
+    config *c = &s->config;
+    const char **const file[4] = { &c->csv, &c->json, &c->log, &c->text_out };
+    static const char *const end[4] = { "csv", "json", "jsonl", "txt" };
+    snprintf(s->stem, sizeof s->stem, "%s_%s", s->experiment->name, net_table[c->net].name);
+    for (int i = 0; c->out && i < 4; i++) {
+        if (*file[i]) continue;
+        if (snprintf(path[i], sizeof path[i], "%s/%s.%s", c->out, s->stem, end[i]) >= (int)sizeof path[i])
+            return study_fail(s, "--out: the path is too long");
+        *file[i] = path[i];
+    }
+    if (c->out && !c->svg) c->svg = c->out;
+    return 0;
 }
 
 static int fits(const char *names, const char *name) { return !names || choose(names, name, strlen(name)) >= 0; }
@@ -449,7 +473,7 @@ int study_options(study *s, int argc, char **argv)
     if (wants_help) { help(s); return 1; }
     if (s->config.resume && checkpoint_options(s)) return -1;
     if (!s->experiment) return study_fail(s, "the name of an experiment comes first; --help lists them");
-    if (check(s)) return -1;
+    if (check(s) || outputs(s)) return -1;
     s->usage = 0;
     return 0;
 }

@@ -181,6 +181,26 @@ run *plan_run(const study *s, long variant, int arm, long seed)
     return a < s->arm_total ? s->runs + s->run_of[(variant * s->arm_total + a) * s->config.seeds + seed] : NULL;
 }
 
+int plan_first_rate(const study *s, long variant)
+{
+    int at[MOST_AXES], k = plan_axis(s, "lr");
+    plan_place(s, variant, at);
+    return k < 0 || !at[k];
+}
+/* "plan ours, c 3: ": where on the axes two runs lie, without the rate */
+void plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b)
+{
+    int at[MOST_AXES], n = 0;
+    plan_place(s, variant, at);
+    *text = 0;
+    for (int k = 0; k < s->axes; k++) {
+        if ((a->at[k] < 0 && b->at[k] < 0) || !strcmp(s->axis[k].option->name, "lr")) continue;
+        n += snprintf(text + n, (size_t)n < room ? room - (size_t)n : 0, "%s%s %s", n ? ", " : "", s->axis[k].option->name,
+                      s->axis[k].value[at[k]]);
+    }
+    if (n && (size_t)n < room) snprintf(text + n, room - (size_t)n, ": ");
+}
+
 /* several rates: each arm takes its best, by the mean score on the hold-out at the end */
 long plan_best_rate(const study *s, long variant, int arm)
 {

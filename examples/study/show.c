@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   show.c: what stands on standard output: the rules before the runs, the live line, tables, findings. */
+   show.c: what stands on standard output: the rules before the runs, the live line, tables, findings. Tables and findings go into
+   a text file, too, where one was asked for. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L              /* clock_gettime, isatty */
 #endif
@@ -44,31 +45,50 @@ static void add_time(char *text, size_t room, double seconds)
     else add(text, room, "%ld:%02ld", s / 60, s % 60);
 }
 
+void say(study *s, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vprintf(format, list);
+    va_end(list);
+    if (!s->text.f) return;
+    va_start(list, format);
+    vfprintf(s->text.f, format, list);
+    va_end(list);
+}
+/* padded to so many columns */
+void say_left(study *s, int width, const char *text)  { say(s, "%s%*s", text, width > show_columns(text)
+    ? width - show_columns(text) : 0, ""); }
+void say_right(study *s, int width, const char *text) { say(s, "%*s%s", width > show_columns(text) ? width - show_columns(text)
+    : 0, "", text); }
+
 /* ==== before and while ============================================================================================= */
 void show_begin(study *s)
 {
     const task *t = &s->task;
     const experiment *e = s->experiment;
-    const int threads = s->workers;
+    char rule[120], text[200];
     s->terminal = is_terminal();
-    printf("%s: %zu training, %zu held-out and %zu test %s of %zu classes; %s, %zu parameters; %ld steps; %s, %d thread%s\n",
-           t->name, t->count[PART_TRAIN], t->count[PART_HOLDOUT], t->count[PART_TEST], t->samples, t->classes, t->network,
-               s->parameters,
-           s->runs->steps, lgelu_isa_name(lgelu_isa()), threads, threads > 1 ? "s" : "");
+    printf("%s: %zu training, %zu held-out and %zu test %s", t->name, t->count[PART_TRAIN], t->count[PART_HOLDOUT],
+        t->count[PART_TEST],
+           t->samples);
+    if (t->classes > 1) printf(" of %zu classes", t->classes);
+    printf("; %s, %zu parameters; %ld steps; %s, %d at a time\n", t->network, s->parameters, s->runs->steps,
+        lgelu_isa_name(lgelu_isa()),
+           s->workers);
     for (int k = 0; k < s->axes; k++) {
         printf("--%s:", s->axis[k].option->name);
         for (int v = 0; v < s->axis[k].values; v++) printf(" %s", s->axis[k].value[v]);
         printf("\n");
     }
     if (e->rule) printf("What decides: %s\n", e->rule);
-    for (const claim *c = e->claims; c && c < e->claims + e->claim_count; c++) {
-        char rule[120];
-        if (c == e->claims) printf("What decides: the difference of two arms, paired by seed. Its 95 %% interval inside of the "
-            "range: "
-                                   "seen; outside: not seen; else not decidable at this size\n");
+    if (e->claims) printf("What decides: differences of two arms, paired by seed. A 95 %% interval inside of the range: seen; "
+        "outside: "
+                          "not seen; else, or with fewer than 5 seeds, not decidable at this size\n");
+    for (const claim *c = e->claims; c && c->text; c++) {
         stat_rule(rule, sizeof rule, s, c);
-        printf("  %s%*s  %s %s - %s %s %s\n", c->text, 54 - show_columns(c->text), "", c->arm, c->quantity, c->other,
-            c->other_quantity, rule);
+        snprintf(text, sizeof text, "%s %s - %s %s", c->arm, c->quantity, c->other, c->other_quantity);
+        printf("  %s%*s  %s%*s  %s\n", c->text, 54 - show_columns(c->text), "", text, 34 - show_columns(text), "", rule);
     }
     fflush(stdout);
 }
@@ -83,17 +103,23 @@ static void finish_line(study *s, const char *line, int last)
     } else printf("%s\n", line);
     fflush(stdout);
 }
+
+/* which run */
+static void name_run(char *line, size_t room, const study *s, const run *r)
+{
+    for (int k = 0; k < s->axes; k++)
+        if (r->at[k] >= 0) add(line, room, "%s %s  ", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
+    add(line, room, "seed %lu  %-8s", (unsigned long)r->seed, arm_table[r->arm].name);
+}
+/* and where it is */
 static void describe(char *line, size_t room, const seat *w)
 {
     study *s = w->study;
     const run *r = w->run;
-    const lgelu_net *net = w->net + w->which;
-    const long epoch = (net->step + r->epoch_steps - 1) / r->epoch_steps, whole = net->step / r->epoch_steps;
+    const long step = w->net[w->which].step, epoch = (step + r->epoch_steps - 1) / r->epoch_steps, whole = step / r->epoch_steps;
     double least = HUGE_VAL, most = 0, held = record_get(s, r, "holdout", (int)whole, -1);
-    for (int k = 0; k < s->axes; k++) if (r->at[k] >= 0) add(line, room, "%s %s  ", s->axis[k].option->name,
-        s->axis[k].value[r->at[k]]);
-    add(line, room, "seed %lu  %-*s  epoch %*ld/%ld", (unsigned long)r->seed, 8, arm_table[r->arm].name, r->config.epochs > 9
-        ? 2 : 1, epoch ? epoch : 1, r->config.epochs);
+    name_run(line, room, s, r);
+    add(line, room, "  epoch %*ld/%ld", r->config.epochs > 9 ? 2 : 1, epoch ? epoch : 1, r->config.epochs);
     if (w->loss_steps[w->which]) add(line, room, "  loss %.4f", w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
     else if (whole) add(line, room, "  loss %.4f", record_get(s, r, "loss", (int)whole, -1));
     if (held >= 0) add(line, room, s->task.percent ? "  hold-out %5.2f %%" : "  hold-out %.4f", held);
@@ -141,7 +167,7 @@ void show_run(seat *w)                       /* at its end */
 
 /* ==== tables ======================================================================================================= */
 /* mean ± deviation, right-aligned */
-void say_cell(int width, const char *format, const double *v, long n)
+void say_cell(study *s, int width, const char *format, const double *v, long n)
 {
     char text[96] = "";
     double mean = stat_mean(v, n), deviation = stat_deviation(v, n);
@@ -149,97 +175,127 @@ void say_cell(int width, const char *format, const double *v, long n)
     if (mean <= HUGE_VAL) add(text, sizeof text, format, mean);
     else add(text, sizeof text, "-");
     if (deviation >= 0) { add(text, sizeof text, " ± "); add(text, sizeof text, format, deviation); }
-    printf("%*s%s", width > show_columns(text) ? width - show_columns(text) : 0, "", text);
+    say_right(s, width, text);
 }
-static void say_row(study *s, const char *name, const char *about, long variant, int arm, const char *const quantity[5],
-    double *v, const char *end)
+/* of all seeds that have it; how many do */
+long show_values(const study *s, long variant, int arm, const char *quantity, double *v)
 {
-    static const int width[5] = { 18, 18, 17, 15, 18 };
-    const char *digits = s->task.percent ? "%.2f" : "%.4f", *const format[5] = { digits, digits, digits, "%.1f", "%.2g" };
-    printf("%-12s %s%*s", name, about, 28 - show_columns(about), "");
-    for (int k = 0; k < 5; k++) {
-        long n = 0;
-        for (long i = 0; i < s->config.seeds; i++) {
-            v[n] = record_get(s, plan_run(s, variant, arm, i), quantity[k], -1, -1);
-            n += v[n] >= -HUGE_VAL;                                    /* a run that diverged has none */
-        }
-        say_cell(width[k], format[k], v, n);
+    long n = 0;
+    for (long i = 0; i < s->config.seeds; i++) {
+        v[n] = record_get(s, plan_run(s, variant, arm, i), quantity, -1, -1);
+        n += v[n] >= -HUGE_VAL;              /* a run that diverged has none */
     }
-    printf("%s%s\n", *end ? "  " : "", end);
+    return n;
+}
+
+enum { CELLS = 5 };
+static const int cell_width[CELLS] = { 18, 18, 17, 15, 18 };
+
+static void say_row(study *s, const char *name, const char *about, long variant, int arm, const char *const quantity[CELLS],
+    double *v)
+{
+    const char *digits = s->task.percent ? "%.2f" : "%.4f", *const format[CELLS] = { digits, digits, digits, "%.1f", "%.2g" };
+    say_left(s, 13, name);
+    say_left(s, 29, about);
+    for (int k = 0; k < CELLS; k++) say_cell(s, cell_width[k], format[k], v, show_values(s, variant, arm, quantity[k], v));
 }
 static void say_lambda(study *s, long variant, int arm)
 {
-    printf("%-12s", arm_table[arm].name);
+    say(s, "%-12s", arm_table[arm].name);
     for (int g = 0; g < s->gates; g++) {
         double sum = 0;
         for (long i = 0; i < s->config.seeds; i++) {
             const run *r = plan_run(s, variant, arm, i);
             sum += record_get(s, r, "lambda", (int)r->config.epochs, g) / (double)s->config.seeds;
         }
-        printf(" %s %.6g", s->gate_name[g], sum);
+        say(s, " %s %.6g", s->gate_name[g], sum);
     }
-    printf("\n");
+    say(s, "\n");
+}
+
+void show_head(study *s)
+{
+    const long seeds = s->config.seeds;
+    say(s, "\n%s: %s, %ld steps, %ld seed%s%s\n", s->task.name, s->task.network, s->runs->steps, seeds, seeds > 1 ? "s" : "",
+        seeds > 1 ? ", mean ± standard deviation" : "");
+}
+/* where a point of the axes lies, without the rate */
+void show_place(study *s, long variant)
+{
+    int at[MOST_AXES];
+    plan_place(s, variant, at);
+    for (int k = 0; k < s->axes; k++)
+        if (strcmp(s->axis[k].option->name, "lr")) say(s, "--%s %s ", s->axis[k].option->name, s->axis[k].value[at[k]]);
+}
+
+static void one_table(study *s, long variant, double *v)
+{
+    static const char *const end[CELLS] = { "before", "after", "drop", "flips", "max_dlogit" };
+    static const char *const at_switch[CELLS] =
+        { "switch_before", "switch_after", "switch_drop", "switch_flips", "switch_max_dlogit" };
+    static const char *const head[CELLS] = { "before", "after", "drop", "flips", "max Δlogit" };
+    const int lr = plan_axis(s, "lr");
+    say_left(s, 42, "arm");
+    for (int k = 0; k < CELLS; k++) say_right(s, cell_width[k], head[k]);
+    say(s, lr >= 0 ? "  rate\n" : "\n");
+    for (int a = 0; a < s->arm_total; a++) {
+        const arm_row *arm = arm_table + s->arms[a];
+        const long best = plan_best_rate(s, variant, s->arms[a]);
+        say_row(s, arm->name, arm->about, best, s->arms[a], end, v);
+        if (lr >= 0) say(s, "  %s", s->axis[lr].value[plan_run(s, best, s->arms[a], 0)->at[lr]]);
+        say(s, "\n");
+        if (arm->event != EVENT_SWAP || !s->task.count[PART_HOLDOUT]) continue;
+        say_row(s, "", "its swap, on the hold-out", best, s->arms[a], at_switch, v);
+        say(s, "\n");
+    }
+    say(s, "\nλ of each gate at the end of training, mean over the seeds:\n");
+    for (int a = 0; a < s->arm_total; a++)
+        if (arm_table[s->arms[a]].gate == LGELU_GATE_LAMBDA || arm_table[s->arms[a]].event == EVENT_DRIVE)
+            say_lambda(s, plan_best_rate(s, variant, s->arms[a]), s->arms[a]);
 }
 
 /* one table for each point of the axes but --lr, of which each arm takes its own best */
-void show_table(study *s)
+int show_table(study *s)
 {
-    static const char *const end[5] = { "before", "after", "drop", "flips", "max_dlogit" };
-    static const char *const at_switch[5] =
-        { "switch_before", "switch_after", "switch_drop", "switch_flips", "switch_max_dlogit" };
     const task *t = &s->task;
-    const int lr = plan_axis(s, "lr");
-    const long seeds = s->config.seeds;
-    double *v = (double *)malloc((size_t)seeds * sizeof *v);
-    if (!v) { study_fail(s, "out of memory"); return; }
-    printf("\n%s: %s, %ld steps, %ld seed%s%s\n%s of the %zu test %s before and after every gate becomes ReLU; flips: "
-        "predictions that change by that\n",
-           t->name, t->network, s->runs->steps, seeds, seeds > 1 ? "s" : "", seeds > 1 ? ", mean ± standard deviation" : "",
-           !strcmp(t->score, "auc") ? "Area under the curve in percent" : t->percent ? "Accuracy in percent" : t->regression
-               ? "Squared error" : "Loss in nats a token", t->count[PART_TEST], t->samples);
+    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
+    if (!v) return study_fail(s, "out of memory");
+    show_head(s);
+    say(s, "%s of the %zu test %s before and after every gate becomes ReLU; flips: predictions that change by that\n",
+        !strcmp(t->score, "auc") ? "Area under the curve in percent" : t->percent ? "Accuracy in percent"
+        : t->regression ? "Squared error" : "Loss in nats a token", t->count[PART_TEST], t->samples);
     for (long variant = 0; variant < s->variants; variant++) {
-        int at[MOST_AXES];
-        char text[96] = "";
-        plan_place(s, variant, at);
-        if (lr >= 0 && at[lr]) continue;
-        printf("\n");
-        for (int k = 0; k < s->axes; k++) if (k != lr) printf("--%s %s%s", s->axis[k].option->name, s->axis[k].value[at[k]],
-            k + 1 < s->axes ? " " : "\n");
-        printf("%-41s%18s%18s%17s%15s%18s%s\n", "arm", "before", "after", "drop", "flips", "max Δlogit", lr >= 0 ? "  rate" : "");
-        for (int a = 0; a < s->arm_total; a++) {
-            const arm_row *arm = arm_table + s->arms[a];
-            const long best = plan_best_rate(s, variant, s->arms[a]);
-            say_row(s, arm->name, arm->about, best, s->arms[a], end, v, lr >= 0 ? s->axis[lr].value[plan_run(s, best,
-                s->arms[a], 0)->at[lr]] : "");
-            if (arm->event != EVENT_SWAP || !t->count[PART_HOLDOUT]) continue;
-            snprintf(text, sizeof text, "its swap, on the hold-out");
-            say_row(s, "", text, best, s->arms[a], at_switch, v, "");
-        }
-        printf("\nλ of each gate at the end of training, mean over the seeds:\n");
-        for (int a = 0; a < s->arm_total; a++) if (arm_table[s->arms[a]].gate == LGELU_GATE_LAMBDA
-            || arm_table[s->arms[a]].event == EVENT_DRIVE)
-            say_lambda(s, plan_best_rate(s, variant, s->arms[a]), s->arms[a]);
+        if (!plan_first_rate(s, variant)) continue;
+        say(s, "\n");
+        show_place(s, variant);
+        if (s->axes > (plan_axis(s, "lr") >= 0)) say(s, "\n");
+        one_table(s, variant, v);
     }
     free(v);
+    return 0;
 }
 
 void show_findings(study *s)
 {
     const char *digits = s->task.percent ? "%+.2f" : "%+.4f";
     if (!s->finding_count) return;
-    printf("\nFindings: the difference, positive where the first is better, its 95 %% interval, the range that was set, the "
+    say(s, "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the "
         "verdict\n");
     for (int i = 0; i < s->finding_count; i++) {
         const finding *f = s->findings + i;
+        const char *format = f->format ? f->format : digits;
         char text[96] = "";
-        add(text, sizeof text, digits, f->mean);
+        add(text, sizeof text, format, f->mean);
         if (f->low >= -HUGE_VAL) {
             add(text, sizeof text, " (");
-            add(text, sizeof text, digits, f->low);
+            add(text, sizeof text, format, f->low);
             add(text, sizeof text, " to ");
-            add(text, sizeof text, digits, f->high);
+            add(text, sizeof text, format, f->high);
             add(text, sizeof text, ")");
         }
-        printf("%s%*s  %-24s  %-22s  %s\n", f->text, 54 - show_columns(f->text), "", text, f->rule, f->verdict);
+        say_left(s, 64, f->text);
+        say_left(s, 27, text);
+        say_left(s, 24, f->rule);
+        say(s, "%s\n", f->verdict);
     }
 }

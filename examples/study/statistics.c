@@ -4,11 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CLAIM_SEEDS = 5 };                    /* with fewer nothing is claimed */
+
 double stat_mean(const double *v, long n)
 {
     double sum = 0;
     for (long i = 0; i < n; i++) sum += v[i];
     return n > 0 ? sum / (double)n : (double)NAN;
+}
+/* least squares: the slope of y over x */
+double stat_slope(const double *x, const double *y, long n)
+{
+    const double a = stat_mean(x, n), b = stat_mean(y, n);
+    double xy = 0, xx = 0;
+    for (long i = 0; i < n; i++) { xy += (x[i] - a) * (y[i] - b); xx += (x[i] - a) * (x[i] - a); }
+    return xy / xx;
 }
 double stat_deviation(const double *v, long n)
 {
@@ -44,7 +54,13 @@ const char *stat_verdict(double low, double high, double least, double most)
     return "not decidable at this size";
 }
 
-int stat_find(study *s, const char *text, const char *rule, const double *v, long n, double least, double most)
+static void range(char *text, size_t room, double least, double most)
+{
+    if (most < HUGE_VAL && least > -HUGE_VAL) snprintf(text, room, "between %g and %g", least, most);
+    else snprintf(text, room, most < HUGE_VAL ? "below %g" : "above %g", most < HUGE_VAL ? most : least);
+}
+
+int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least, double most)
 {
     finding *more = (finding *)realloc(s->findings, ((size_t)s->finding_count + 1) * sizeof *more), *f;
     if (!more) return study_fail(s, "out of memory");
@@ -52,41 +68,47 @@ int stat_find(study *s, const char *text, const char *rule, const double *v, lon
     f = more + s->finding_count++;
     memset(f, 0, sizeof *f);
     snprintf(f->text, sizeof f->text, "%s", text);
-    snprintf(f->rule, sizeof f->rule, "%s", rule);
+    range(f->rule, sizeof f->rule, least, most);
+    f->format = format;
     stat_interval(v, n, &f->mean, &f->low, &f->high);
     f->seeds = (int)n;
     f->least = least;
     f->most = most;
-    f->verdict = stat_verdict(f->low, f->high, least, most);
+    f->verdict = n >= CLAIM_SEEDS ? stat_verdict(f->low, f->high, least, most) : stat_verdict(-HUGE_VAL, HUGE_VAL, least, most);
     return 0;
 }
 
 void stat_rule(char *text, size_t room, const study *s, const claim *c)
 {
-    const double least = c->low * s->task.margin, most = c->high * s->task.margin;
-    if (most < HUGE_VAL && least > -HUGE_VAL) snprintf(text, room, "between %g and %g", least, most);
-    else snprintf(text, room, most < HUGE_VAL ? "below %g" : "above %g", most < HUGE_VAL ? most : least);
+    range(text, room, c->low * s->task.margin, c->high * s->task.margin);
 }
 
-/* Both arms at their own best rate, at the first point of the other axes. */
+/* Each claim at the points of the axes where its runs differ from those of earlier points; both arms at their own best rate. */
 int stat_claims(study *s)
 {
     const long seeds = s->config.seeds;
     double *v = (double *)malloc((size_t)seeds * sizeof *v);
-    int bad = !v;
-    for (const claim *c = s->experiment->claims; v && c < s->experiment->claims + s->experiment->claim_count; c++) {
-        const int a = plan_arm(c->arm), b = plan_arm(c->other);
-        char rule[120];
-        long n = 0;
-        if (!plan_run(s, 0, a, 0) || !plan_run(s, 0, b, 0)) continue;  /* wasn't asked for */
-        for (long i = 0; i < seeds; i++) {
-            double x = record_get(s, plan_run(s, plan_best_rate(s, 0, a), a, i), c->quantity, -1, -1);
-            double y = record_get(s, plan_run(s, plan_best_rate(s, 0, b), b, i), c->other_quantity, -1, -1);
-            if (x - y >= -HUGE_VAL) v[n++] = s->task.sign * (x - y);
+    int bad = 0;
+    if (!v) return study_fail(s, "out of memory");
+    for (long variant = 0; variant < s->variants && !bad; variant++)
+        for (const claim *c = s->experiment->claims; c && c->text && !bad; c++) {
+            const int a = plan_arm(c->arm), b = plan_arm(c->other);
+            char text[200] = "";
+            long n = 0, known = 0;
+            /* wasn't asked for */
+            if (!plan_first_rate(s, variant) || !plan_run(s, 0, a, 0) || !plan_run(s, 0, b, 0)) continue;
+            while (known < variant && (plan_run(s, known, a, 0) != plan_run(s, variant, a, 0)
+                                       || plan_run(s, known, b, 0) != plan_run(s, variant, b, 0))) known++;
+            if (known < variant) continue;
+            for (long i = 0; i < seeds; i++) {
+                const double x = record_get(s, plan_run(s, plan_best_rate(s, variant, a), a, i), c->quantity, -1, -1);
+                const double y = record_get(s, plan_run(s, plan_best_rate(s, variant, b), b, i), c->other_quantity, -1, -1);
+                if (x - y >= -HUGE_VAL) v[n++] = s->task.sign * (x - y);
+            }
+            plan_name(text, sizeof text, s, variant, plan_run(s, variant, a, 0), plan_run(s, variant, b, 0));
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s", c->text);
+            bad = n && stat_find(s, text, NULL, v, n, c->low * s->task.margin, c->high * s->task.margin);
         }
-        stat_rule(rule, sizeof rule, s, c);
-        bad |= n && stat_find(s, c->text, rule, v, n, c->low * s->task.margin, c->high * s->task.margin);
-    }
     free(v);
     return bad ? -1 : 0;
 }

@@ -8,7 +8,20 @@
 
 const experiment experiment_table[] = {
     { "swap", "what an exact ReLU in place of every gate costs each arm",
-      NULL, NULL, "", "", "", swap_claims, 7, NULL, NULL, NULL, NULL, swap_figures, NULL }
+      NULL, NULL, 0, "", "", "", swap_claims, NULL, NULL, NULL, NULL, NULL, NULL, swap_figures, NULL },
+    { "path", "the way to ReLU, ours and the paper's: does it end as high as GELU, and not below the rivals?",
+      NULL, "gelu,hardened,relu,switched,frozen", 1, "--plan ours,paper", "--lr 1e-3", "", path_claims, NULL,
+      NULL, NULL, NULL, NULL, path_report, path_figures, NULL },
+    { "grid", "figure 1 of the paper: score and drift of λ over temperature t and multiplier c, from three first λ",
+      "mlp|tabular|sine", "gelu,lgelu", 0, "--plan paper --norm none,batch --t 0.05,0.1,0.5,1 --c 1,3,9 --init soft,neutral,hard",
+      "--t 0.05,1 --c 1,9 --seeds 2 --samples 1000 --epochs 3", "", NULL,
+      "per seed and first λ the slope of log Δλ over log c and over log 1/t: above 0; the mean ΔBVS: inside of the margin",
+      NULL, NULL, NULL, NULL, grid_report, grid_figures, NULL },
+    { "sweep", "figure 2 of the paper: score and drift of λ over the multiplier c",
+      "resnet8|mlp|lenet|vit|gpt|resnet18", "gelu,lgelu", 0, "--plan paper --t 0.1 --c 1,3,5,7,9 --init soft,neutral,hard",
+      "--c 1,9 --seeds 2", "--net resnet18", NULL,
+      "per seed and first λ the smallest rise of log Δλ from one c to the next: above 0; the mean ΔBVS: inside of the margin",
+      NULL, NULL, NULL, NULL, sweep_report, sweep_figures, NULL }
 };
 const int experiment_count = (int)(sizeof experiment_table / sizeof *experiment_table);
 
@@ -36,6 +49,9 @@ static int try_outputs(study *s)
 {
     const config *c = &s->config;
     output save;
+    if (c->out && output_folder(c->out)) return study_fail(s, "--out: %s: cannot make this folder: %s", c->out, strerror(errno));
+    if (c->text_out && output_try(&s->text, c->text_out)) return study_fail(s, "--out: %s: cannot write there: %s", c->text_out,
+        strerror(errno));
     if (c->csv && output_try(&s->csv, c->csv)) return study_fail(s, "--csv: %s: cannot write there: %s", c->csv, strerror(errno));
     if (c->json && output_try(&s->json, c->json)) return study_fail(s, "--json: %s: cannot write there: %s", c->json,
         strerror(errno));
@@ -48,7 +64,7 @@ static int try_outputs(study *s)
     for (int i = 0; i < 2; i++) if (i ? c->keep : c->svg) {
         char path[OUTPUT_PATH];
         output o;
-        snprintf(path, sizeof path, "%s/%s", i ? c->keep : c->svg, s->experiment->name);
+        snprintf(path, sizeof path, "%s/%s", i ? c->keep : c->svg, s->stem);
         if (output_try(&o, path)) return study_fail(s, "--%s: %s: cannot write there: %s", i ? "keep" : "svg", path,
             strerror(errno));
     }
@@ -102,9 +118,10 @@ static int run_all(study *s)
     show_begin(s);
     if (c->resume) { name_stop(s); printf("%s: goes on at %s\n", c->resume, s->stop_text); }
     if (study_train(s)) { name_stop(s); return -1; }
-    if (stat_claims(s)) return -1;
-    if (e->report ? e->report(s) : (show_table(s), 0)) return -1;
+    if (c->text_out && output_begin(&s->text)) return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
+    if (stat_claims(s) || (e->report ? e->report(s) : show_table(s))) return -1;
     show_findings(s);
+    if (c->text_out && output_end(&s->text)) return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
     if ((c->csv && record_csv(s)) || (c->json && record_json(s)) || (c->svg && e->figures && e->figures(s))) return -1;
     return 0;
 }
@@ -117,6 +134,7 @@ static void free_all(study *s)
     free(s->runs); free(s->families); free(s->run_of); free(s->findings); free(s->file);
     output_drop(&s->csv);
     output_drop(&s->json);
+    output_drop(&s->text);
     task_free(&s->task);
 }
 

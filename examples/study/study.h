@@ -36,7 +36,7 @@
 
 /* ---- options: one row each (options.c) ---- */
 typedef struct {
-    const char *data, *text, *bpe, *hidden, *size, *init, *arms, *csv, *json, *svg, *log, *save, *resume, *keep;
+    const char *data, *text, *bpe, *hidden, *size, *init, *arms, *out, *csv, *json, *svg, *log, *save, *resume, *keep, *text_out;
     long   seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads, save_every;
     long   width, layers, heads, context, warmup, harden_every;
     double lr, hold, weight_decay, b1, b2, clip, dropout, c, t, tau, target, harden_from, harden_until;
@@ -75,6 +75,7 @@ typedef enum { PART_TRAIN = 0, PART_HOLDOUT, PART_TEST } part;
 typedef struct task task;
 typedef struct {
     const char *name, *about, *options, *quick, *full;      /* options: defaults beside the frame's, "--lr 3e-3 --epochs 8" */
+    const char *rates;                       /* for experiments that compare arms at their own best one */
     enum { FROM_PICTURES, FROM_TABLE, FROM_TEXT, FROM_SINE } data;
     int  normalised;                         /* it has batch normalisation */
     const char *(*check)(task *t, const config *c);         /* what is wrong, or NULL; names the network */
@@ -143,25 +144,33 @@ typedef struct {
     seat   *seat;                            /* while it is in training */
 } family;
 
-/* ---- what decides: a difference of two arms, seed by seed, and the range for its 95 % interval: inside is seen, outside not ---- */
+/* ---- what decides: a difference of two arms, seed by seed, and a range: a 95 % interval inside is seen, outside not seen ---- */
 typedef struct {
     const char *text;
     const char *arm, *quantity, *other, *other_quantity;    /* better is positive */
     double low, high;                        /* in margins of the task; HUGE_VAL: no bound */
 } claim;
-typedef struct { char text[200], rule[120]; double mean, low, high, least, most; int seeds; const char *verdict; } finding;
+typedef struct {
+    char   text[200], rule[120];
+    double mean, low, high, least, most;
+    int    seeds;
+    const char *verdict, *format;            /* format: of its numbers, NULL: that of the score */
+} finding;
 
 typedef struct study study;
 typedef struct {
     const char *name, *about;
     const char *nets;                        /* "mlp|resnet8", the first being the default; NULL: all of them */
     const char *arms;                        /* NULL: all that fit the network */
+    int  rates;                              /* 1: over the network's rates */
     const char *options, *quick, *full;      /* defaults beside those of the network */
-    const claim *claims; int claim_count;
-    const char *rule;                        /* how the rest is decided, in words; NULL: by the claims alone */
-    void (*epoch)(seat *w);                  /* after each epoch's hold-out; study_note keeps numbers */
+    const claim *claims;                     /* to the first without a text */
+    const char *rule;                        /* how the rest is decided, in words */
+    void (*before)(seat *w);                 /* between the gradients and the step they make; record() keeps numbers */
     void (*step)(seat *w);                   /* after each step */
-    int  (*report)(study *s);                /* table and findings of its own; NULL: the frame's */
+    void (*epoch)(seat *w);                  /* after each look at the hold-out */
+    void (*end)(seat *w);                    /* after the look at the test samples, the network as it was trained */
+    int  (*report)(study *s);                /* tables and findings of its own; NULL: show_table */
     int  (*figures)(study *s);               /* into config.svg */
     int  (*main)(study *s);                  /* no runs: does all by itself */
 } experiment;
@@ -182,7 +191,8 @@ struct study {
     size_t   parameters;
     char    *quantity[MOST_QUANTITIES]; int quantities;
     finding *findings; int finding_count;
-    output   csv, json, log;
+    char     stem[64];                       /* "swap_mlp": of files */
+    output   csv, json, text, log;
     int      given[MOST_OPTIONS];            /* on the command line */
     int      workers;
     long     steps_done, steps_before, steps_all;
@@ -240,6 +250,8 @@ long   plan_variant(const study *s, const int at[MOST_AXES]);
 int    plan_axis(const study *s, const char *name);                    /* -1: none */
 void   plan_place(const study *s, long variant, int at[MOST_AXES]);
 /* the variant, alike but for --lr, whose hold-out score is best */
+void   plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b);
+int    plan_first_rate(const study *s, long variant);                  /* the first of those alike but for --lr */
 long   plan_best_rate(const study *s, long variant, int arm);
 
 void   study_signals(void);                                            /* Ctrl-C ends the next step of each run */
@@ -265,20 +277,32 @@ void   show_begin(study *s);                                           /* show.c
 void   show_step(seat *w);
 void   show_run(seat *w);
 int    show_columns(const char *text);
-void   say_cell(int width, const char *format, const double *v, long n);               /* mean ± deviation */
-void   show_table(study *s);
+void   say(study *s, const char *format, ...);                         /* to standard output, and to the text file */
+void   say_left(study *s, int width, const char *text);
+void   say_right(study *s, int width, const char *text);
+void   say_cell(study *s, int width, const char *format, const double *v, long n);     /* mean ± deviation */
+long   show_values(const study *s, long variant, int arm, const char *quantity, double *v);
+void   show_head(study *s);
+void   show_place(study *s, long variant);
+int    show_table(study *s);
 void   show_findings(study *s);
 
 double stat_mean(const double *v, long n);                             /* statistics.c; NaN when there is none */
 double stat_deviation(const double *v, long n);
+double stat_slope(const double *x, const double *y, long n);
 double stat_t95(long freedom);                                         /* Student's t for a two-sided 95 % interval */
 void   stat_interval(const double *v, long n, double *mean, double *low, double *high);
 const char *stat_verdict(double low, double high, double least, double most);
-void   stat_rule(char *text, size_t room, const study *s, const claim *c);
+void   stat_rule(char *text, size_t room, const study *s, const claim *c);             /* its range in words */
 int    stat_claims(study *s);                                          /* the experiment's claims become findings */
-int    stat_find(study *s, const char *text, const char *rule, const double *v, long n, double least, double most);
+/* format: of its numbers; NULL: that of the score. One seed has no interval */
+int    stat_find(study *s, const char *text, const char *format, const double *v, long n, double least, double most);
 
 double clock_now(void);
-extern const claim swap_claims[]; extern const int swap_claim_count;
+
+/* ---- what the rows of experiments name ---- */
+extern const claim swap_claims[], path_claims[];
 int    swap_figures(study *s);
+int    path_report(study *s), path_figures(study *s);
+int    grid_report(study *s), grid_figures(study *s), sweep_report(study *s), sweep_figures(study *s);
 #endif

@@ -10,9 +10,9 @@ const claim swap_claims[] = {
     { "hardened is level with relu",                         "hardened", "after", "relu", "after", -1, 1 },
     { "hardened is level with gelu before its swap",         "hardened", "after", "gelu", "before", -1, 1 },
     { "learning λ changes nothing: frozen against hardened", "frozen", "after", "hardened", "after", -1, 1 },
-    { "reestimated is level with gelu before its swap",      "reestimated", "after", "gelu", "before", -1, 1 }
+    { "reestimated is level with gelu before its swap",      "reestimated", "after", "gelu", "before", -1, 1 },
+    { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
-const int swap_claim_count = (int)(sizeof swap_claims / sizeof *swap_claims);
 
 static double mean_of(const study *s, int arm, const char *quantity)
 {

@@ -423,6 +423,7 @@ static int train(seat *w, long last, int drive)
         lgelu_net_bind(net, 1, w->y);
         lgelu_net_forward (net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
+        if (s->experiment->before && !net->status) s->experiment->before(w);
         lgelu_net_step    (net, &plan);                                /* AdamW, the rate, and λ: learned, then driven */
         if (net->status) return network_failed(w, "");
         w->loss_sum[w->which] += net->loss;
@@ -536,6 +537,7 @@ static int finish(seat *w)
     record(s, r, "drift", -1, -1, drift >= 0 ? drift : 0);             /* ReLU's infinite λ stays where it is */
     if (event == EVENT_NONE || event == EVENT_DRIVE) wear(net, &before);
     if ((bad = look_at_gates(w)) != 0) return bad;
+    if (s->experiment->end) s->experiment->end(w);
     if (s->config.keep && keep(w)) return -1;
     show_run(w);
     return flag(&s->failed) ? -1 : 0;
