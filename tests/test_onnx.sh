@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
 # test_onnx.sh: networks as ONNX files, judged by others: onnx.checker (Debian: python3-onnx), ONNX Runtime (node and the package
-# onnxruntime-node: npm install --ignore-scripts --prefix build/onnxruntime onnxruntime-node, or anywhere that NODE_PATH names) and
-# PyTorch (Debian: python3-torch), whose own files are read, run and written again.
+# onnxruntime-node: npm install --ignore-scripts --prefix build/onnxruntime onnxruntime-node, or anywhere that NODE_PATH names)
+# and PyTorch (Debian: python3-torch), whose own files are read, run and written again; and reluize, from PyTorch's networks and
+# data to ReLU networks.
 CC=${CC:-cc}
 out=build/onnx
 mkdir -p $out/nets $out/torch $out/nets_again $out/torch_again
@@ -44,4 +45,85 @@ if [ -n "$torch" ]; then
         else echo "skip networks of PyTorch, written again, in ONNX Runtime: $no_runtime"; fi
     else echo "FAIL networks of PyTorch: $(tail -n 1 $out/torch.log)"; bad=1; fi
 else echo "skip networks of PyTorch: not installed (Debian: python3-torch)"; fi
+
+echo "# reluize"
+for f in reluize bounds; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+$CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
+$CC $out/reluize.o $out/bounds.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+verdict() { if [ $1 = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
+# the exit status and how many lines were said
+outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
+r=$out/reluize
+awk 'BEGIN { srand(2); for (i = 0; i < 400; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' \
+    > $out/table.csv
+model=$out/nets/mlp_lambda.onnx
+rm -f $out/table.onnx
+[ "$(outcome $r $model --data $out/table.csv -o $out/table.onnx --epochs 20 --rate 0.01 --report $out/table.json)" = "0 20" ] &&
+    grep -q Relu $out/table.onnx && ! grep -q Erf $out/table.onnx && grep -q '"after": {"score": 100, "flips": 0' $out/table.json
+verdict $? "reluize: a table of numbers, a ReLU network and a report" "$(tail -n 1 $out/stderr)"
+refused() {
+    name=$1 status=$2 text=$3
+    shift 3
+    said=$(outcome $r "$@")
+    [ "$said" = "$status 1" ] && grep -q "$text" $out/stderr
+    verdict $? "reluize: $name" "status and lines $said: $(head -n 1 $out/stderr)"
+}
+head -c 700 $model > $out/cut.onnx
+printf '1,2,0\n3,4,1\n5,6,1\n7,8,0\n9,x,1\n' > $out/odd.csv
+refused "no model" 2 'a model, --data and -o are needed' --data x
+refused "an unknown option" 2 'no such option' $model --data $out/table.csv -o $out/no.onnx --what
+refused "a rate that is no number" 2 'expected a number' $model --data $out/table.csv -o $out/no.onnx --rate fast
+refused "a model cut off" 1 'cut.onnx: byte [0-9]*: this is no ONNX file, or it is damaged' \
+    $out/cut.onnx --data $out/table.csv -o $out/no.onnx
+refused "no such model" 1 'No such file' $out/none.onnx --data $out/table.csv -o $out/no.onnx
+refused "a table with a word in it" 1 'odd.csv: line 5: expected 3 numbers' $model --data $out/odd.csv -o $out/no.onnx
+refused "data of another shape" 1 'the network takes 1 x 1 x 20' $model --data ../examples/pictures -o $out/no.onnx
+refused "a network of tokens" 1 'it reads tokens' $out/nets/gpt_tanh.onnx --data $out/table.csv -o $out/no.onnx
+refused "a network without GELU" 1 'there is no GELU in it' $out/nets/mlp_relu.onnx --data $out/table.csv -o $out/no.onnx
+refused "nowhere to write" 1 'No such file' $model --data $out/table.csv -o $out/none/no.onnx
+[ ! -e $out/no.onnx ]
+verdict $? "reluize: what fails writes nothing"
+echo old > $out/old.onnx
+$r $model --data $out/table.csv -o $out/old.onnx --epochs 1000000 2> $out/stderr &
+job=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do grep -q 'epoch 1 ' $out/stderr && break; sleep 1; done
+kill -TERM $job
+wait $job
+[ $? = 130 ] && [ "$(cat $out/old.onnx)" = old ] && [ "$(ls $out | grep -c 'old.onnx')" = 1 ]
+verdict $? "reluize: interrupted, it ends with 130 and leaves the old file"
+mkfifo $out/fifo.$$ || exit 1
+cat $out/fifo.$$ > $out/through &
+$r $model --data $out/table.csv -o $out/fifo.$$ --certify 0 > $out/stdout 2> $out/stderr
+status=$?
+wait
+[ $status = 0 ] && [ -p $out/fifo.$$ ] && grep -q Relu $out/through
+verdict $? "reluize: writes plainly what is no file"
+rm -f $out/fifo.$$
+
+if [ -n "$torch" ]; then
+    mkdir -p $out/trip $out/trip_relu
+    if $torch tools/onnx_train.py $out/trip > $out/trip.list 2> $out/trip.log; then
+        $out/onnx_back $out/trip.list $out/trip 1e-4 || bad=1
+        for n in $(cut -f1 $out/trip.list); do
+            $r $out/trip/$n.onnx --data $out/trip/data --mean 0.3 --std 0.35 -o $out/trip_relu/$n.onnx --report $out/$n.json \
+                > $out/$n.txt 2> $out/stderr
+            verdict $? "reluize: $n of PyTorch" "$(tail -n 1 $out/stderr)"
+            sed 's/^/# /' $out/$n.txt
+            before=$(sed -n 's/.*"before": {"score": \([0-9.]*\).*/\1/p' $out/$n.json)
+            theirs=$(grep "^$n	" $out/trip.list | cut -f5)
+            [ "$(awk -v a=$before -v b=$theirs 'BEGIN { print a - b < 0.06 && b - a < 0.06 }')" = 1 ]
+            verdict $? "reluize: $n scores as in PyTorch" "$before"
+            flips=$(sed -n 's/.*"after": {.*"flips": \([0-9]*\).*/\1/p' $out/$n.json)
+            [ -n "$flips" ] && [ $flips -le 2 ]
+            verdict $? "reluize: at most 2 of 2000 predictions of $n change by the last swap" "$flips"
+            ! grep -q 'Erf\|Tanh' $out/trip_relu/$n.onnx && cp $out/trip/$n.in $out/trip_relu
+            verdict $? "reluize: $n is a ReLU network"
+        done
+        if [ -n "$runtime" ]; then
+            node tools/onnx_run.js $out/trip.list $out/trip_relu write &&
+                $out/onnx_back $out/trip.list $out/trip_relu 1e-5 > $out/log
+            verdict $? "reluize: ONNX Runtime's logits of the files written are ours to 1e-5 of the largest" "$(cat $out/log)"
+        else echo "skip reluize: ONNX Runtime's logits of the files written: $no_runtime"; fi
+    else echo "FAIL reluize: networks of PyTorch: $(tail -n 1 $out/trip.log)"; bad=1; fi
+else echo "skip reluize: networks of PyTorch: not installed (Debian: python3-torch)"; fi
 exit $bad

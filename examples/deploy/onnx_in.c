@@ -2585,7 +2585,7 @@ static void name_of(const onnx_model *m, const layer *l, const lgelu_net *net, c
     slice s = { NULL, 0 };
     size_t n, i;
     int k, number_ = 1, again;
-    for (k = 0; k < 2 && !s.n; k++) if (of[k] >= 0) {
+    for (k = 0; k < 2 && !s.n && l->table < 0; k++) if (of[k] >= 0) {
         const slice o = m->value[of[k]].origin;
         n = strlen(suffix[k]);
         if (o.n > n && !memcmp(o.p + o.n - n, suffix[k], n)) { s = o; s.n -= n; }
