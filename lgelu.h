@@ -198,7 +198,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 /* ---- network: a graph of layers over one block of memory. A value is a node; samples lie in rows, channels last:
    (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return the new node, or -1 after an error;
    errors stick until net.status is set back to LGELU_OK, so one look at it (text in net.message, naming the layer) after
-   building is enough. ---- */
+   building is enough. A name, net.prefix before it, is cut after 31 bytes, and no two may be alike. ---- */
 typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU } lgelu_gate_kind;
 typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
 typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;    /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
@@ -206,7 +206,7 @@ typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;    /* unif
 typedef enum { LGELU_OP_INPUT = 0, LGELU_OP_TOKENS, LGELU_OP_LABELS, LGELU_OP_LINEAR, LGELU_OP_GATE, LGELU_OP_ADD, LGELU_OP_CONV,
                LGELU_OP_BATCH_NORM, LGELU_OP_MAX_POOL, LGELU_OP_AVERAGE_POOL, LGELU_OP_VIEW, LGELU_OP_EMBEDDING, LGELU_OP_POSITION,
                LGELU_OP_LAYER_NORM, LGELU_OP_ATTENTION, LGELU_OP_DROPOUT, LGELU_OP_PATCHES, LGELU_OP_CLASS_TOKEN, LGELU_OP_TAKE,
-               LGELU_OP_CROSS_ENTROPY, LGELU_OP_SQUARED_ERROR } lgelu_op;
+               LGELU_OP_CROSS_ENTROPY, LGELU_OP_SQUARED_ERROR, LGELU_OP_OUTER_LOSS } lgelu_op;
 LGELU_DEF const char *lgelu_op_name(int op);                                   /* "linear", "convolution", ...; "?" otherwise */
 
 typedef struct { size_t bytes, at; int from, to; } lgelu_buffer;        /* its place in the block and its life: the memory plan */
@@ -227,7 +227,7 @@ typedef struct {                             /* made by the builders, yours to r
     float  rate, deviation;                  /* of dropout; of the first weights */
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
     /* private */
-    int    keep;                             /* the value stays readable */
+    int    keep, folded;                     /* the value stays readable; a batch norm that became a view */
     int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
     int    ahead;                            /* a loss: the last forward has made gradients already */
     const void *bound;                       /* an input's data */
@@ -289,8 +289,10 @@ typedef struct {
     uint64_t pass;                           /* the forwards since the last step: dropout draws from seed, step and pass */
     size_t from, tokens;                     /* of the last lgelu_net_generate */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
-    int    fresh, pending;                   /* the next backward overwrites the gradients; a forward waits for its backward */
-    unsigned char *memory, *arena; size_t arena_bytes; float *pack;
+    int    fresh, pending, learning;         /* the next backward overwrites the gradients; a forward waits for its backward, one of training */
+    long   estimate;                         /* batches in the running statistics with this one; 0: they are learned with momentum */
+    size_t known;                            /* tokens whose keys and values stand as the weights make them */
+    unsigned char *memory, *arena; float *pack; size_t arena_bytes, pack_bytes;
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -302,8 +304,9 @@ LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, floa
 LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
 /* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros around, k over
    the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0, 2, 3, 1). One chain of
-   fma over (i, j, k); but a kernel of 3 with stride 1, in one group and from 16 channels on, goes by Winograd's F(2×2, 3×3), 2.25 times
-   fewer products at about the same rounding error, unless net.direct is set. groups = channels = outputs is depthwise. */
+   fma over (i, j, k); but a kernel of 3 with stride 1, padding of at most 2, in one group, from 16 channels on both sides, goes by
+   Winograd's F(2×2, 3×3), 2.25 times fewer products at about the same rounding error, unless net.direct is set. groups = channels =
+   outputs is depthwise. */
 LGELU_DEF int  lgelu_conv  (lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
                             size_t groups, int bias);
 /* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and under
@@ -315,6 +318,9 @@ LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);     
 LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);             /* (1, 1, rows·columns·channels), no copy */
 LGELU_DEF int  lgelu_cross_entropy     (lgelu_net *net, const char *name, int logits, int labels);    /* mean of -log softmax */
 LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target);         /* mean of (x - target)² */
+/* a loss of your own: between forward and backward you read x's value and write dL/dx, times share in the backward, into the array bound
+   to `gradient`, an input of x's shape that nothing else reads; unbound it is left out. net.loss does not know of it. */
+LGELU_DEF int  lgelu_outer_loss        (lgelu_net *net, const char *name, int x, int gradient);
 /* ---- Transformers: a token is a column, (1, tokens, channels); its layers ---- */
 LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);               /* int32_t, count a sample */
 LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);              /* a row of its matrix (vocabulary, channels) */
@@ -329,7 +335,11 @@ LGELU_DEF int  lgelu_patches    (lgelu_net *net, const char *name, int image, si
 LGELU_DEF int  lgelu_class_token(lgelu_net *net, const char *name, int x);              /* puts one learned token in front */
 LGELU_DEF int  lgelu_take       (lgelu_net *net, const char *name, int x, size_t first, size_t count);        /* the mean of some tokens */
 /* pre-LayerNorm networks with learned positions and GPT-2's first weights; the node of the logits. hidden 0: 4·width */
-typedef struct { size_t layers, heads, width, hidden; lgelu_gate_kind gate; float lambda, dropout; int untied; } lgelu_transformer;
+typedef struct {
+    size_t layers, heads, width, hidden; lgelu_gate_kind gate; float lambda, dropout;
+    int untied;                              /* 1: a head with a matrix and biases of its own */
+    float embedding;                         /* deviation of the first embeddings (PyTorch's own: 1); 0: as the matrices */
+} lgelu_transformer;
 #define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
 LGELU_DEF int  lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
 LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes);   /* class token, or mean */
@@ -346,28 +356,42 @@ LGELU_DEF lgelu_status lgelu_net_keep (lgelu_net *net, int node);
    The network keeps pointers into the block; the caller owns and frees it. */
 LGELU_DEF size_t       lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode);
 LGELU_DEF lgelu_status lgelu_net_make (lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed);
-LGELU_DEF lgelu_status lgelu_net_copy (lgelu_net *to, const lgelu_net *from);   /* weights, λ's, gate kinds and optimiser of an equal graph */
-LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *data);    /* not copied; NULL unbinds */
+/* Layer by layer of one name: weights, statistics, λ's, gate kinds, between two networks made to train the optimiser, and the seed. What
+   `to` has, dropout and losses aside, `from` must have too, with the same shapes, options and inputs; more of it does no harm: a network
+   without its loss, made to infer or generate, takes over from the one that was trained. */
+LGELU_DEF lgelu_status lgelu_net_copy (lgelu_net *to, const lgelu_net *from);
+/* NULL unbinds. The forward checks labels and tokens and takes them over; an input is read where it lies, in the backward once more:
+   leave it as it is until then. After binding something else the backward needs another forward. */
+LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *data);
 
 /* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
 LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
+/* Running statistics anew, after gates or weights have changed: for the batches k = 1, 2, ... of some data, each bound before. A forward
+   without dropout and without a backward, whose batch counts 1/k: after the last one they are the mean over all batches. */
+LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k);
 /* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
    calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. */
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 /* gradients of share·loss, share = 1, or 1/k when k backward calls make up one step: the calls between two steps add up */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share);
-LGELU_DEF double       lgelu_net_clip    (lgelu_net *net, float most);          /* global L2 norm; scales it to at most `most` (0: no) */
+/* global L2 norm of the gradients, those of the learned s among them as in PyTorch's clip_grad_norm_; the next step scales all of
+   them so that it is at most `most` (0: not) */
+LGELU_DEF double       lgelu_net_clip    (lgelu_net *net, float most);
 
 typedef enum { LGELU_RATE_COSINE = 0, LGELU_RATE_LINEAR, LGELU_RATE_CONSTANT } lgelu_rate_shape;   /* to 0, to 0, flat */
 typedef struct {
-    lgelu_adamw adamw;                       /* lr is the peak; decay touches matrices only */
+    lgelu_adamw adamw;                       /* lr is the peak; decay touches matrices only, */
+    int   decay_all;                         /* 1: and biases and normalisations; never s */
     int   sgd;                               /* 1: SGD with momentum adamw.beta1 instead, for weights and s alike */
     long  steps, warmup, hold;               /* the rate rises linearly over the first `warmup` steps, stays up to step `hold`, */
     lgelu_rate_shape rate;                   /* then falls so */
-    float clip;                              /* gradient norm, 0: none */
+    float clip;                              /* largest norm of the gradients, 0: any */
     float c;                                 /* learning-rate multiplier of s [L, 3] */
     lgelu_hardening hardening;               /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
     long  harden_every;                      /* steps between two changes of a driven λ (0 or 1: each) */
+    /* in place of `hardening`, if not NULL: λ number `hardness` in this step, or 0 where it is learned; lambda0: what it was before it
+       was driven. A function of these alone, so that a run can stop and go on. */
+    float (*drive)(void *user, int hardness, float lambda0, long step);
     float *history; long history_every;      /* if not NULL: every so many steps the λ's go to the next row (rows, hardnesses) */
     /* several machines: called once a step, before clipping; makes data[n] the sum over the ranks, the same bits on each;
        not 0: failed. Each rank passes share = its part of the whole batch to lgelu_net_backward. */
@@ -401,8 +425,9 @@ LGELU_DEF lgelu_status lgelu_net_fold      (lgelu_net *net);
    gate kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v where trained ---- */
 typedef int lgelu_write(void *user, const void *data, size_t bytes);            /* 0 when all bytes were taken */
 LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user);
-/* file: its whole bytes. Every check comes before the first change: after an error the network is as it was. Moments and λ's
-   may be missing (foreign files): then they stay; weights must all be there, as F32 of the right shape. */
+/* file: its whole bytes. Every check comes before the first change: after an error the network is as it was, a forward that waits for
+   its backward and the tokens of a generation included. Moments and λ's may be missing (foreign files): then they stay; weights must
+   all be there, as F32 of the right shape; a batch norm that is folded here must not be in the file. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
 /* several networks in one file: a prefix of at most 31 bytes stands before the names of each one's layers, such as "" and
    "branch/"; messages are in the first one. Loading names the parts it wants; what else the file holds is passed over. */
@@ -972,7 +997,7 @@ LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long st
     double p, a = (double)lambda0, b = (double)plan->target;
     if (step >= plan->end) return plan->target;
     if (step <= plan->begin) return lambda0;
-    p = (double)(step - plan->begin) / (double)(plan->end - plan->begin);
+    p = ((double)step - (double)plan->begin) / ((double)plan->end - (double)plan->begin);
     switch (plan->shape) {
     case LGELU_GEOMETRIC: return (float)(a * lgelu__exp(p * (lgelu__log(b) - lgelu__log(a))));
     case LGELU_LINEAR_S: {
@@ -1174,6 +1199,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 
 #ifdef LGELU_TRAINER
 /* ==== [8] NETWORK ================================================================================================== */
+#include <limits.h>
 #include <stdarg.h>
 
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
@@ -1232,6 +1258,31 @@ static char *lgelu__say(char *p, const char *end, const char *format, ...)
     va_end(list);
     return p;
 }
+static size_t lgelu__utf8(const void *text, size_t bytes)             /* how many are sound: Unicode 15, table 3-7 */
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t i, k;
+    for (i = 0; i < bytes; i += k) {
+        unsigned c = p[i], more = c < 0x80 ? 0 : c < 0xC2 ? 9 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 9;
+        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80, high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+        if (more == 9 || more >= bytes - i) return i;
+        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF) if (p[i + k] < low || p[i + k] > high) return i;
+    }
+    return bytes;
+}
+#define LGELU__PLAIN "must be UTF-8 without control characters, quotation marks and backslashes"
+static int lgelu__plain(const char *text)
+{
+    const char *c;
+    for (c = text; (unsigned char)*c >= 32 && *c != '"' && *c != '\\'; c++) {}
+    return !*c && lgelu__utf8(text, strlen(text)) == strlen(text);
+}
+/* how every call begins: an error sticks, an older message goes */
+static lgelu_status lgelu__enter(lgelu_net *net)
+{
+    if (!net->status) net->message[0] = 0;
+    return net->status;
+}
 /* errors stick, the first one is kept */
 static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
 {
@@ -1242,6 +1293,9 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
     va_end(list);
     return net->status = status;
 }
+
+/* a message without the sticky status: the network itself is unharmed */
+#define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
 /* ---- small reads ---- */
 static size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }   /* sticks at the top */
@@ -1255,7 +1309,7 @@ static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
 static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? node->biases : node->shape[2]; }
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
-    size_t from = which == LGELU__VALUE ? net->from * node->shape[2] : 0;
+    size_t from = which == LGELU__VALUE ? net->from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2]) : 0;
     if (which == LGELU__VALUE) node = net->nodes + node->host;
     if (which == LGELU__GRADIENT) node = net->nodes + node->lent;
     return (float *)(void *)(net->arena + node->buffer[which].at) + from;
@@ -1263,7 +1317,7 @@ static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
-    return x->op <= LGELU_OP_LABELS ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    return x->op == LGELU_OP_INPUT || (x->op <= LGELU_OP_LABELS && !x->bound) ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
 }
 /* an absorbed normalisation's value is its input's: scale, then shift (channels each) are left to the reader; NULL: plain values */
 static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
@@ -1998,14 +2052,14 @@ static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
     const float *gamma = net->w + node->bias, *beta = gamma + c;
     float *scale = p.aux, *shift = scale + c, *running = net->state + node->state;
     double *mean = lgelu__norm_mean(&p), *inverse = mean + c, n = (double)p.rows;
-    int learn = net->mode == LGELU_TRAIN && !net->evaluate;
+    const int learn = net->learning || net->estimate;
     if (learn && p.rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
     p.sum = mean + 2 * c; p.b = p.x;
     if (learn) lgelu__norm_sums(&p);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
         if (learn) {
-            double k = (double)node->momentum;
+            double k = net->estimate ? 1 / (double)net->estimate : (double)node->momentum;
             m = p.sum[i] / n;
             variance = fma(-m, m, p.sum[c + i] / n);
             if (variance < 0) variance = 0;
@@ -2032,7 +2086,7 @@ static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
     p.sum = mean + 2 * c; p.b = p.x; p.x = p.dy; p.y = p.dx;
     lgelu__norm_sums(&p);
     for (i = 0; i < c; i++) {
-        double n = net->evaluate ? HUGE_VAL : (double)p.rows, db = p.sum[i], dg = fma(-mean[i], db, p.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
+        double n = !net->learning ? HUGE_VAL : (double)p.rows, db = p.sum[i], dg = fma(-mean[i], db, p.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
         g[i]     = (float)((net->fresh ? 0 : (double)g[i]) + dg);
         g[c + i] = (float)((net->fresh ? 0 : (double)g[c + i]) + db);
         factor[i] = (float)k;
@@ -2055,7 +2109,7 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape, c = p->channels, picture = sample * lgelu__size(p->from);
     const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
-    const float share = (float)(1 / (double)(node->window[0] * node->window[1]));
+    const float share = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t row, column, i, j, k;
     if (back) memset(p->dx + picture, 0, lgelu__size(p->from) * sizeof *p->dx);
     for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
@@ -2084,18 +2138,31 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
     }
 }
 
+/* ---- whole numbers, tokens and labels: taken over by the forward, so that what it has checked is what the backward reads ---- */
+static lgelu_status lgelu__numbers_forward(lgelu_net *net, lgelu_node *node)
+{
+    const int32_t *x = (const int32_t *)node->bound + (node->bound ? net->from : 0);
+    int32_t *y = (int32_t *)(void *)lgelu__at(net, node, LGELU__VALUE);
+    size_t i, n = lgelu__rows(net, node), most = node->shape[2];
+    const int label = node->op == LGELU_OP_LABELS;
+    if (!x || (label && net->tokens)) return LGELU_OK;
+    for (i = 0; i < n; i++) {
+        y[i] = x[i];
+        if (y[i] < 0 || (size_t)y[i] >= most)
+            return lgelu__fail(net, LGELU_E_LABEL, "%s '%s': %s %z is %d, expected 0 to %z", lgelu_op_name((int)node->op), node->name,
+                               label ? "label" : "token", net->from + i, (long)y[i], most - 1);
+    }
+    return LGELU_OK;
+}
+
 /* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
    pieces of 64 ---- */
 static lgelu_status lgelu__embedding_forward(lgelu_net *net, lgelu_node *node)
 {
     lgelu__job p = lgelu__job_make(net, node, NULL);
-    const int32_t *token = (const int32_t *)(const void *)p.x + net->from;
+    const int32_t *token = (const int32_t *)(const void *)p.x;
     size_t i, c = p.channels;
-    for (i = 0; i < p.rows; i++) {
-        if (token[i] < 0 || (size_t)token[i] >= p.from->shape[2])
-            return lgelu__fail(net, LGELU_E_LABEL, "tokens '%s': token %z is %d, expected 0 to %z", p.from->name, net->from + i, (long)token[i], p.from->shape[2] - 1);
-        memcpy(p.y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *p.y);
-    }
+    for (i = 0; i < p.rows; i++) memcpy(p.y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *p.y);
     return LGELU_OK;
 }
 static void lgelu__embedding_piece(void *user, size_t task)
@@ -2167,10 +2234,10 @@ typedef struct {
 static size_t lgelu__attention_row(const lgelu_node *node) { return (node->shape[1] + 15) & ~(size_t)15; }   /* of the scores */
 static size_t lgelu__attention_strand(const lgelu_node *node)
 {
-    size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES, most = lgelu_multiply_bytes(n, t, width);
-    if (most < lgelu_multiply_bytes(n, width, t)) most = lgelu_multiply_bytes(n, width, t);
-    if (most < lgelu_multiply_bytes(t, width, n)) most = lgelu_multiply_bytes(t, width, n);
-    return (most + 2 * n * lgelu__attention_row(node) * sizeof(float) + 63) & ~(size_t)63;
+    const size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES;
+    const size_t most = lgelu__most(lgelu_multiply_bytes(n, t, width),
+                                    lgelu__most(lgelu_multiply_bytes(n, width, t), lgelu_multiply_bytes(t, width, n)));
+    return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63) & ~(size_t)63;
 }
 static size_t lgelu__attention_work(const lgelu_node *node) { return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node)); }
 static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
@@ -2272,7 +2339,7 @@ static void lgelu__dropout_piece(void *user, size_t index)
     size_t row = index * p->piece, first = row * p->channels, n = lgelu__least(p->rows - row, p->piece) * p->channels;
     const float *x = (p->dy ? p->dy : p->x) + first;
     float *y = (p->dy ? p->dx : p->y) + first;
-    if (net->mode == LGELU_TRAIN && !net->evaluate) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
+    if (net->learning) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
     else if (y != x) memcpy(y, x, n * sizeof *y);
 }
 
@@ -2369,10 +2436,8 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *nod
     lgelu__job p = lgelu__loss_make(net, node, NULL);
     double sum = 0;
     size_t i;
-    node->ahead = p.label && net->mode == LGELU_TRAIN && !net->evaluate && net->fresh;
+    node->ahead = p.label && net->learning && net->fresh;
     if (!p.label) return LGELU_OK;
-    for (i = 0; i < p.rows; i++) if (p.label[i] < 0 || (size_t)p.label[i] >= p.channels)
-        return lgelu__fail(net, LGELU_E_LABEL, "labels '%s': label %z is %d, expected 0 to %z", net->nodes[node->input[1]].name, i, (long)p.label[i], p.channels - 1);
     if (p.from->absorbed) lgelu__large_logits(net, node, node->ahead, 0);
     else lgelu__each(&p, lgelu__cross_entropy_piece, p.pieces);
     for (i = 0; i < p.rows; i++) sum += p.sum[i];
@@ -2424,10 +2489,23 @@ static void lgelu__squared_error_backward(lgelu_net *net, lgelu_node *node, floa
     for (k = 0; k < 2; k++) for (i = 0; dx[k] && i < n; i++) dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * share : 0;
 }
 
+static void lgelu__outer_loss_backward(lgelu_net *net, lgelu_node *node, float **dx)
+{
+    const float *given = lgelu__in(net, node, 1);
+    size_t i, n = net->samples * lgelu__size(net->nodes + node->input[0]);
+    for (i = 0; dx[0] && i < n; i++) {
+        dx[0][i] = given ? given[i] * net->share : 0;
+        if (!(dx[0][i] - dx[0][i] <= 0)) {
+            lgelu__fail(net, LGELU_E_NONFINITE, "%s '%s': number %z of its gradient is not finite", lgelu_op_name((int)node->op), node->name, i);
+            return;
+        }
+    }
+}
+
 static const lgelu__layer lgelu__layers[] = {
     { "input",              NULL,                         NULL,                          NULL,                      NULL,                     0 },
-    { "tokens",             NULL,                         NULL,                          NULL,                      NULL,                     0 },
-    { "labels",             NULL,                         NULL,                          NULL,                      NULL,                     0 },
+    { "tokens",             lgelu__numbers_forward,       NULL,                          NULL,                      NULL,                     0 },
+    { "labels",             lgelu__numbers_forward,       NULL,                          NULL,                      NULL,                     0 },
     { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                      lgelu__linear_aux,        LGELU__KEEPS },
     { "gate",               NULL,                         lgelu__gate_backward,          lgelu__gate_piece,         lgelu__gate_aux,
       LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
@@ -2438,7 +2516,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "max pool",           NULL,                         NULL,                          lgelu__pool_piece,         lgelu__pool_aux,          0 },
     { "average pool",       NULL,                         NULL,                          lgelu__pool_piece,         NULL,                     0 },
     { "view",               NULL,                         lgelu__pass_backward,          NULL,                      NULL,                     LGELU__PASSES },
-    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                      NULL,                     0 },
+    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                      NULL,                     LGELU__KEEPS },
     { "position",           NULL,                         lgelu__position_backward,      lgelu__position_piece,     NULL,                     LGELU__IN_PLACE },
     { "layer norm",         NULL,                         lgelu__layer_norm_backward,    lgelu__layer_norm_piece,   lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
     { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     NULL,                      lgelu__attention_aux,     LGELU__KEEPS },
@@ -2447,9 +2525,10 @@ static const lgelu__layer lgelu__layers[] = {
     { "class token",        NULL,                         lgelu__class_token_backward,   lgelu__class_token_piece,  NULL,                     0 },
     { "take",               NULL,                         NULL,                          lgelu__take_piece,         NULL,                     0 },
     { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,                      lgelu__cross_entropy_aux, LGELU__KEEPS },
-    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                      NULL,                     LGELU__KEEPS }
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                      NULL,                     LGELU__KEEPS },
+    { "outer loss",         NULL,                         lgelu__outer_loss_backward,    NULL,                      NULL,                     0 }
 };
-LGELU_DEF const char *lgelu_op_name(int op) { return op < 0 || op > LGELU_OP_SQUARED_ERROR ? "?" : lgelu__layers[op].name; }
+LGELU_DEF const char *lgelu_op_name(int op) { return op < 0 || op > LGELU_OP_OUTER_LOSS ? "?" : lgelu__layers[op].name; }
 
 /* ---- builders ---- */
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
@@ -2476,6 +2555,10 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     int k;
     memset(&node, 0, sizeof node);
     lgelu__say(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
+    node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;         /* cut between two characters */
+    lgelu__enter(net);
+    if (!lgelu__plain(net->prefix) || !lgelu__plain(name))
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu__layers[op].name, (size_t)net->count, LGELU__PLAIN);
     node.op = op;
     node.init = net->init;
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
@@ -2496,6 +2579,9 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
 }
 static int lgelu__place(lgelu_net *net, const lgelu_node *node)       /* the last node from now on; -1 after an error */
 {
+    const size_t *s = node->shape;
+    if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64)
+        lgelu__refuse(net, node, LGELU_E_SHAPE, "a value of %z x %z x %z", s[0], s[1], s[2]);
     if (net->status) return -1;
     net->nodes[net->count] = *node;
     return net->count++;
@@ -2504,7 +2590,7 @@ static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, 
 {
     node->weights = lgelu__times(outputs, inputs);
     node->learns = 1;
-    if (!node->weights || node->weights > (size_t)-1 / 64 || lgelu__times(node->shape[0] * node->shape[1], outputs) > (size_t)-1 / 64)
+    if (!node->weights || node->weights > (size_t)-1 / 64)
         lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
     return lgelu__place(net, node);
 }
@@ -2518,7 +2604,7 @@ static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t r
 {
     lgelu_node node = lgelu__node(net, op, name, -1, -1);
     node.shape[0] = rows; node.shape[1] = columns; node.shape[2] = channels;
-    if (!rows || !columns || !channels || lgelu__times(lgelu__times(rows, columns), channels) > (size_t)-1 / 64)
+    if (!rows || !columns || !channels)
         lgelu__refuse(net, &node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
     return lgelu__place(net, &node);
 }
@@ -2550,7 +2636,7 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
     else if (table->shape[2] != node.shape[2])
         lgelu__refuse(net, &node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node.shape[2]);
     else node.shape[2] = table->weights / table->shape[2];
-    node.shares = embedding + 1;
+    node.shares = net->status ? 0 : embedding + 1;
     node.learns = 1;
     return lgelu__place(net, &node);
 }
@@ -2604,6 +2690,11 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
 {
     return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
+LGELU_DEF int lgelu_outer_loss(lgelu_net *net, const char *name, int x, int gradient)
+{
+    if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT) gradient = -1;
+    return lgelu__loss(net, LGELU_OP_OUTER_LOSS, name, x, gradient);
+}
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
     lgelu_node node;
@@ -2640,7 +2731,7 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
     node.groups = groups;
     node.shape[2] = outputs;
     node.biases = bias ? outputs : 0;
-    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(kernel * kernel, in / groups) : 0);
+    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(lgelu__times(kernel, kernel), in / groups) : 0);
 }
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
 {
@@ -2741,7 +2832,7 @@ LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
 {
     char name[16];
     int k;
-    for (k = 0; k < count; k++) {
+    for (k = 0; k < count && !net->status; k++) {
         lgelu__say(name, name + 15, "fc%z", (size_t)k + 1);
         x = lgelu_linear(net, name, x, outputs[k]);
         lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
@@ -2768,7 +2859,7 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     char *room = net->prefix + strlen(net->prefix);                   /* names as torchvision's: layer1.0.conv1 */
     int stage, block;
     x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind, lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks; block++) {
+    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks && !net->status; block++) {
         size_t stride = stage && !block ? 2 : 1;
         int y;
         lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
@@ -2813,11 +2904,15 @@ static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t,
 }
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
 {
-    lgelu_init init = net->init;
+    const lgelu_init init = net->init;
+    const float deviation = net->deviation;
     int x, wte;
     net->init = LGELU_NORMAL;
+    if (shape->embedding > 0) net->deviation = shape->embedding;
     wte = lgelu_embedding(net, "wte", tokens, shape->width);
-    x = lgelu_dropout(net, "drop", lgelu_position(net, "wpe", wte), shape->dropout);
+    x = lgelu_position(net, "wpe", wte);
+    net->deviation = deviation;
+    x = lgelu_dropout(net, "drop", x, shape->dropout);
     x = lgelu__transformer(net, x, shape, 1);
     x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2]) : lgelu_linear_tied(net, "lm_head", x, wte);
     net->init = init;
@@ -2825,12 +2920,16 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
 }
 LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes)
 {
-    lgelu_init init = net->init;
+    const lgelu_init init = net->init;
+    const float deviation = net->deviation;
     int x;
     net->init = LGELU_NORMAL;
     x = lgelu_linear(net, "patch", lgelu_patches(net, "patches", image, side), shape->width);
+    if (shape->embedding > 0) net->deviation = shape->embedding;
     if (!mean) x = lgelu_class_token(net, "class", x);
-    x = lgelu_dropout(net, "drop", lgelu_position(net, "position", x), shape->dropout);
+    x = lgelu_position(net, "position", x);
+    net->deviation = deviation;
+    x = lgelu_dropout(net, "drop", x, shape->dropout);
     x = lgelu__transformer(net, x, shape, 0);
     x = lgelu_take(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
     x = lgelu_linear(net, "head", x, classes);
@@ -2894,12 +2993,13 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
     const int end = 2 * net->count, back = end - 1 - i, x = node->inputs ? net->nodes[node->input[0]].host : i;
     const int learns = mode == LGELU_TRAIN && node->learns;
-    const size_t bytes = node->op <= LGELU_OP_LABELS ? 0 : lgelu__times(lgelu__times(batch, lgelu__size(node)), sizeof(float));
+    const size_t each = node->op == LGELU_OP_INPUT ? 0 : node->op <= LGELU_OP_LABELS ? node->shape[1] : lgelu__size(node);
+    const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
     const lgelu__layer *layer = lgelu__layers + node->op;
     int hosted, writers;
     node->host = node->lent = i;
     node->absorbed = lgelu__absorbed(net, node, &r, bytes, mode == LGELU_TRAIN);
-    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, r.layers && !node->keep ? r.until : end);   /* results stay readable */
+    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, (r.layers || node->op <= LGELU_OP_LABELS) && !node->keep ? r.until : end);   /* results stay readable */
     hosted = node->op == LGELU_OP_VIEW || (node->op == LGELU_OP_BATCH_NORM && node->absorbed)
           || (!node->absorbed && (layer->traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU_OP_LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i);
     if (hosted) {
@@ -2975,8 +3075,7 @@ static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_
     return count ? p : NULL;
 }
 enum { LGELU__PIECE = 65536 };                                        /* parameters to a task */
-typedef struct { size_t name, name_bytes, from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
-#define LGELU__ENTRIES(net) (16 * ((size_t)(net)->count + 1))
+enum { LGELU__READING = 1 << 17 };                                    /* bytes in which room [9] sorts tensors, at least */
 
 static size_t lgelu__work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)       /* bytes of net->pack that a layer wants */
 {
@@ -2992,7 +3091,6 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
 {
     size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, biases = 0;
     int i;
-    if (net->status) return 0;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
     if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
     net->matrices = net->states = 0;
@@ -3012,8 +3110,8 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     }
     for (i = 0; i < net->count; i++) net->nodes[i].bias += net->matrices;
     net->parameters = lgelu__plus(net->matrices, biases);
-    net->arena_bytes = lgelu__most(lgelu__plan(net, batch, mode), LGELU__ENTRIES(net) * sizeof(lgelu__entry));    /* room [9] reads there */
-    pack = lgelu__most(pack, net->parameters / LGELU__PIECE * sizeof(double) + 64);
+    net->arena_bytes = lgelu__plan(net, batch, mode);
+    net->pack_bytes = pack = lgelu__most(lgelu__most(pack, LGELU__READING), net->parameters / LGELU__PIECE * sizeof(double) + 64);
     hard = (size_t)net->hardnesses;
     net->w       = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
     net->g       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
@@ -3033,7 +3131,9 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
 }
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
-    return net->memory ? (lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made"), (size_t)0) : lgelu__layout(net, NULL, batch, mode);
+    if (lgelu__enter(net)) return 0;
+    if (net->memory) { lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made"); return 0; }
+    return lgelu__layout(net, NULL, batch, mode);
 }
 static float lgelu__free(const lgelu_hardness *h, float lambda)         /* s; ReLU's is inf on every map */
 {
@@ -3059,11 +3159,23 @@ static void lgelu__first_piece(void *user, size_t index)              /* first w
     }
     for (; j < end; j++) w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
 }
+static lgelu_status lgelu__twins(lgelu_net *net)                      /* two layers of one name, or a gate of a name that files need */
+{
+    int i, j;
+    for (i = 0; i < net->count; i++) {
+        const char *name = net->nodes[i].name;
+        if (net->nodes[i].op == LGELU_OP_GATE && (!strcmp(name, "step") || !strcmp(name, "format")))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': checkpoints have that name for themselves", name);
+        for (j = 0; j < i; j++) if (!strcmp(net->nodes[j].name, name))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
+    }
+    return LGELU_OK;
+}
 LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed)
 {
     size_t need = lgelu_net_bytes(net, batch, mode), j;
     int i;
-    if (!need) return net->status;
+    if (!need || lgelu__twins(net)) return net->status;
     if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, memory ? bytes : (size_t)0);
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
     memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
@@ -3094,41 +3206,31 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     }
     return LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
-{
-    size_t h = (size_t)from->hardnesses * sizeof(float), p = from->parameters * sizeof(float);
-    int i, same = to->count == from->count && to->parameters == from->parameters && to->hardnesses == from->hardnesses;
-    for (i = 0; same && i < to->count; i++) {
-        const lgelu_node *a = to->nodes + i, *b = from->nodes + i;
-        same = a->op == b->op && a->weight == b->weight && a->bias == b->bias && a->hardness == b->hardness && a->hardnesses == b->hardnesses
-            && !memcmp(a->shape, b->shape, sizeof a->shape) && !memcmp(a->input, b->input, sizeof a->input)
-            && a->stride == b->stride && a->padding == b->padding && a->groups == b->groups;
-    }
-    if (!same || !to->memory || !from->memory) return lgelu__fail(to, LGELU_E_ARGUMENT, "only a network of the same layers can be copied");
-    for (i = 0; i < to->count; i++) to->nodes[i].gate = from->nodes[i].gate;
-    to->hardness = from->hardness;
-    if (p) memcpy(to->w, from->w, p);
-    if (to->states) memcpy(to->state, from->state, to->states * sizeof(float));
-    if (p && to->m && from->m) { memcpy(to->m, from->m, p); memcpy(to->v, from->v, p); }
-    if (h) { memcpy(to->lambda, from->lambda, h); memcpy(to->lambda0, from->lambda0, h); }
-    if (h) { memcpy(to->s, from->s, h); memcpy(to->s_m, from->s_m, h); memcpy(to->s_v, from->s_v, h); }
-    to->step = from->step;
-    to->fresh = 1;
-    return LGELU_OK;
-}
 LGELU_DEF lgelu_status lgelu_net_keep(lgelu_net *net, int node)
 {
-    if (net->status) return net->status;
+    if (lgelu__enter(net)) return net->status;
     if (net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
     if (node < 0 || node >= net->count || net->nodes[node].op >= LGELU_OP_CROSS_ENTROPY)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a layer's value can be kept");
     net->nodes[node].keep = 1;
     return LGELU_OK;
 }
+/* weights or data are others now: what the last forward left is worth nothing */
+static void lgelu__changed(lgelu_net *net)
+{
+    net->fresh = 1;
+    net->pending = 0;
+    net->known = 0;
+}
 LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
 {
+    int i, k;
+    if (lgelu__enter(net)) return net->status;
     if (input < 0 || input >= net->count || net->nodes[input].op > LGELU_OP_LABELS)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "data can be bound to an input or to labels only");
+    for (i = input + 1; i < net->count; i++) for (k = 0; k < net->nodes[i].inputs; k++)
+        if (net->nodes[i].input[k] == input && !(k && net->nodes[i].op == LGELU_OP_OUTER_LOSS) && net->nodes[input].bound != data)
+            net->pending = 0;                                         /* the backward would read what no forward has seen */
     net->nodes[input].bound = data;
     return LGELU_OK;
 }
@@ -3173,7 +3275,8 @@ static void lgelu__run_forward(lgelu_net *net)
     int i, k;
     net->loss = 0;
     net->share = 1;
-    net->pass++;
+    net->learning = net->mode == LGELU_TRAIN && !net->evaluate && !net->estimate;
+    if (net->learning) net->pass++;                                   /* dropout draws on as if nobody had looked between */
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         const lgelu__layer *layer = lgelu__layers + node->op;
@@ -3191,18 +3294,30 @@ static void lgelu__run_forward(lgelu_net *net)
 }
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
 {
-    if (net->status) return net->status;
+    if (lgelu__enter(net)) return net->status;
     if (!net->memory || !samples || samples > net->batch)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
     net->samples = samples;
-    net->from = net->tokens = 0;
-    return lgelu__share(net, lgelu__run_forward);
+    net->from = net->tokens = net->known = 0;
+    if (lgelu__share(net, lgelu__run_forward)) return net->status;
+    if (net->mode == LGELU_GENERATE) net->known = (size_t)-1;         /* all of them */
+    return LGELU_OK;
+}
+LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k)
+{
+    if (lgelu__enter(net)) return net->status;
+    if (k < 1) return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
+    net->estimate = k;
+    lgelu_net_forward(net, samples);
+    net->estimate = 0;
+    net->pending = 0;
+    return net->status;
 }
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
 {
     size_t context = 0;
     int i;
-    if (net->status) return net->status;
+    if (lgelu__enter(net)) return net->status;
     if (!net->memory || net->mode != LGELU_GENERATE) return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
@@ -3213,9 +3328,11 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     }
     if (!count || from > context || count > context - from)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
+    if (from > net->known) return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens from %z on, but only %z before them are known", from, net->known);
     net->samples = 1;
     net->from = from; net->tokens = count;
-    return lgelu__share(net, lgelu__run_forward);
+    net->known = lgelu__share(net, lgelu__run_forward) ? 0 : from + count;
+    return net->status;
 }
 static void lgelu__run_backward(lgelu_net *net)
 {
@@ -3224,6 +3341,7 @@ static void lgelu__run_backward(lgelu_net *net)
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i;
         float *dx[3] = { NULL, NULL, NULL };
+        if (net->status) return;
         if (!node->learns || (node->op < LGELU_OP_CROSS_ENTROPY && !node->written)) continue;        /* nothing below depends on it */
         for (k = 0; k < node->inputs; k++) {
             lgelu_node *x = net->nodes + node->input[k];
@@ -3243,7 +3361,7 @@ static void lgelu__run_backward(lgelu_net *net)
 }
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
-    if (net->status) return net->status;
+    if (lgelu__enter(net)) return net->status;
     if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
     net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
@@ -3269,18 +3387,6 @@ static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd
     lgelu__parallel(&net->threads, lgelu__sweep_piece, &s, pieces);
     return pieces;
 }
-LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
-{
-    double sum = 0, norm;
-    size_t pieces, i;
-    if (!net->g) return 0;
-    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameters);
-    for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
-    norm = sqrt(sum);
-    net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
-    return norm;
-}
-
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
 {
     lgelu_training plan;
@@ -3309,10 +3415,10 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 {
     const long flat = plan->hold > plan->warmup ? plan->hold : plan->warmup;
     double p, lr = (double)plan->adamw.lr;
-    if (step <= plan->warmup) return (float)(lr * (double)step / (double)plan->warmup);
+    if (plan->warmup > 0 && step <= plan->warmup) return (float)(lr * (double)step / (double)plan->warmup);
     if (plan->rate == LGELU_RATE_CONSTANT || step <= plan->hold || plan->steps <= flat) return plan->adamw.lr;
-    p = (double)(step - 1 - flat) / (double)(plan->steps - flat);
-    if (p > 1) p = 1;
+    p = ((double)step - 1 - (double)flat) / ((double)plan->steps - (double)flat);
+    if (!(p < 1)) p = 1;
     return (float)(lr * (plan->rate == LGELU_RATE_LINEAR ? 1 - p : fma(0.5, lgelu__cospi(p), 0.5)));
 }
 /* one group of parameters, first..first + n */
@@ -3322,64 +3428,100 @@ static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgel
                                  : lgelu__adamw_rule(o, net->gradient_scale, net->step);
     lgelu__sweep_over(net, &rule, plan->sgd, first, n);
 }
-static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
-{
-    float g = (float)(net->dlambda[k] * (double)lgelu_lambda_slope(&net->hardness, net->s[k]));
-    if (!plan->sgd) {
-        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, net->dlambda + k, &net->hardness, o, plan->c, net->step, 1);
-        return;
-    }
-    if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &g, o->lr * plan->c, o->beta1, 0, 1);
-    net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
-}
-static lgelu_node *lgelu__gate_of(lgelu_net *net, int k)              /* NULL: its λ is not learned */
+static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k)        /* NULL: its λ is not learned */
 {
     int i;
     for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= k; i++) {}
     return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
 }
-LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
+/* which of the plan's steps decides over λ in this one; in unsigned numbers, since begin and end may be any */
+static long lgelu__due(const lgelu_training *plan, long step)
+{
+    const long begin = plan->hardening.begin, end = plan->hardening.end;
+    unsigned long every = plan->harden_every > 1 ? (unsigned long)plan->harden_every : 1;
+    unsigned long all = (unsigned long)end - (unsigned long)begin, done = (unsigned long)step - (unsigned long)begin;
+    if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every) return end;
+    return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
+}
+/* λ of this step as the plan drives it; 0: it is learned */
+static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, long step)
 {
     lgelu_hardening hardening = plan->hardening;
-    const long begin = hardening.begin, every = plan->harden_every;
-    long next = net->step + 1;
-    int k;
-    if (net->status) return net->status;
-    if (!net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
-    if (every > 1) next = begin + (next - begin + every - 1) / every * every;
+    const float lambda0 = net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k];
+    if (plan->drive) return plan->drive(plan->user, k, lambda0, step);
+    if (!(hardening.target > 0) || step <= hardening.begin) return 0;
     hardening.h = net->hardness;                                      /* linear in the s that was learned */
+    return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
+}
+static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan, int k)      /* plan NULL: learned sometime */
+{
+    return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!plan || lgelu__driven(net, plan, k, net->step) == 0);
+}
+static double lgelu__ds(const lgelu_net *net, int k) { return net->dlambda[k] * (double)lgelu_lambda_slope(&net->hardness, net->s[k]); }
+static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
+{
+    const double dlambda = net->dlambda[k] * (double)net->gradient_scale;
+    const float ds = (float)(lgelu__ds(net, k) * (double)net->gradient_scale);
+    if (!plan->sgd) {
+        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, &dlambda, &net->hardness, o, plan->c, net->step, 1);
+        return;
+    }
+    if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &ds, o->lr * plan->c, o->beta1, 0, 1);
+    net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
+}
+static double lgelu__clip(lgelu_net *net, const lgelu_training *plan, float most)
+{
+    double sum = 0, norm;
+    size_t pieces, i;
+    int k;
+    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameters);
+    for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
+    for (k = 0; k < net->hardnesses; k++) if (lgelu__learned(net, plan, k)) sum = fma(lgelu__ds(net, k), lgelu__ds(net, k), sum);
+    norm = sqrt(sum);
+    net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
+    return norm;
+}
+LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most) { return net->g ? lgelu__clip(net, NULL, most) : 0; }
+LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
+{
+    const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
+    int k;
+    if (lgelu__enter(net)) return net->status;
+    if (!net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
     for (k = 0; k < net->hardnesses; k++) {
         const lgelu_node *node = lgelu__gate_of(net, k);
+        float lambda;
         if (!node) continue;
-        if (hardening.target > 0 && net->step >= begin && !(net->lambda[k] > FLT_MAX)) {      /* beyond: ReLU already */
-            if (net->step == begin || !(net->lambda0[k] >= 1)) net->lambda0[k] = net->lambda[k];
-            net->lambda[k] = lgelu_harden(net->lambda0[k], &hardening, next < hardening.end ? next : hardening.end);
+        if (!(net->lambda[k] > FLT_MAX)) {                            /* beyond: ReLU already */
+            if (!(net->lambda0[k] >= 1) || lgelu__driven(net, plan, k, net->step) == 0) net->lambda0[k] = net->lambda[k];
+            lambda = lgelu__driven(net, plan, k, next);
+            if (lambda != 0) net->lambda[k] = lambda;
         }
         if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
     }
+    net->pending = 0; net->known = 0;
     return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
     int k;
-    if (net->status) return net->status;
+    if (lgelu__enter(net)) return net->status;
     if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
+    if (net->step < 0 || net->step == LONG_MAX) return lgelu__fail(net, LGELU_E_ARGUMENT, "no step after %d", net->step);
     if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
         return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d", net->step + 1);
     o.lr = lgelu_training_rate(plan, ++net->step);
-    net->gradient_norm = plan->clip > 0 ? lgelu_net_clip(net, plan->clip) : 0;
+    net->gradient_norm = plan->clip > 0 ? lgelu__clip(net, plan, plan->clip) : 0;
     lgelu__update(net, plan, &o, 0, net->matrices);
-    o.weight_decay = 0;                                               /* none for biases */
+    if (!plan->decay_all) o.weight_decay = 0;
     lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
-    for (k = 0; k < net->hardnesses; k++)                             /* learned up to hardening.begin, then driven */
-        if (lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!(plan->hardening.target > 0) || net->step <= plan->hardening.begin))
-            lgelu__update_hardness(net, plan, &o, k);
+    for (k = 0; k < net->hardnesses; k++) if (lgelu__learned(net, plan, k)) lgelu__update_hardness(net, plan, &o, k);
     if (lgelu_net_harden(net, plan)) return net->status;
     if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
         memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
                (size_t)net->hardnesses * sizeof *net->lambda);
-    net->fresh = 1;
+    lgelu__changed(net);
     net->gradient_scale = 1;
     net->pass = 0;
     return LGELU_OK;
@@ -3421,13 +3563,17 @@ LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
     float s = lgelu__free(&net->hardness, lambda);
-    if (hardness < 0 || hardness >= net->hardnesses || !net->memory) return LGELU_E_ARGUMENT;
-    if (!(lambda >= 1) || s != s) return LGELU_E_LAMBDA;
-    if (!lgelu__gate_of(net, hardness)) return LGELU_E_ARGUMENT;
+    if (lgelu__enter(net)) return net->status;
+    if (hardness < 0 || hardness >= net->hardnesses || !net->memory)
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", (long)hardness, net->memory ? (long)net->hardnesses : 0L);
+    if (!(lambda >= 1) || s != s) return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map", (long)hardness);
+    if (!lgelu__gate_of(net, hardness)) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn", (long)hardness);
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
+    net->pending = 0; net->known = 0;
     return LGELU_OK;
 }
+static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU ? HUGE_VALF : 1; }
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
@@ -3436,8 +3582,9 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         if (node->op != LGELU_OP_GATE || node->gate == kind) continue;
         node->gate = kind;
         for (k = node->hardness; net->memory && k < node->hardness + node->hardnesses; k++)
-            net->lambda[k] = kind == LGELU_GATE_RELU ? HUGE_VALF : kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->hardness, net->s[k]) : 1;
+            net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->hardness, net->s[k]) : lgelu__fixed(kind);
     }
+    net->pending = 0; net->known = 0;
 }
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
 
@@ -3446,7 +3593,7 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
 {
     int i;
     size_t c, o;
-    if (net->status) return net->status;
+    if (lgelu__enter(net)) return net->status;
     if (!net->memory || net->mode != LGELU_INFER) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
@@ -3464,77 +3611,113 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
         conv->biases = norm->shape[2];
         norm->op = LGELU_OP_VIEW;
         norm->absorbed = 0;
+        norm->folded = 1;
         norm->biases = norm->states = 0;
     }
     return LGELU_OK;
 }
 
 /* ==== [9] EXCHANGE ================================================================================================= */
-/* safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, without gaps. The reader is as
-   strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for overflow, each size
-   equal to its shape's, offsets from 0 without hole or overlap to the last byte of the file, no name twice. */
+/* ---- [9a] what a network holds: so many tensors a layer, most of them without data ---- */
+typedef struct {
+    const lgelu_node *node; const char *suffix; float *data;
+    size_t n, shape[2]; int dims, moment, required;                   /* a moment of AdamW; without it no file is taken */
+} lgelu__tensor;
+enum { LGELU__TENSORS = 13 };
 
-/* ---- the tensors of a network, one after another; NULL after the last ---- */
-typedef struct { const lgelu_node *node; const char *suffix; float *data; size_t shape[2]; int dims, required; } lgelu__tensor;
-
-static size_t lgelu__matrix_rows(const lgelu_node *node)
+static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *node, int kind)
 {
-    return node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->weights / node->shape[2] : lgelu__outputs(node);
+    static const char suffix[LGELU__TENSORS][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v", ".s", ".s.m", ".s.v",
+                                                     ".lambda", ".lambda0", ".running_mean", ".running_var" };
+    float *const array[LGELU__TENSORS] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
+                                           net->lambda, net->lambda0, net->state, net->state };
+    const int matrix = kind < 3, normalises = node->op == LGELU_OP_LAYER_NORM || node->op == LGELU_OP_BATCH_NORM;
+    lgelu__tensor t;
+    size_t first;
+    if (kind >= 11)            { t.n = node->states / 2; first = node->state + (kind == 12 ? t.n : 0); }         /* means, variances */
+    else if (kind >= 6)        { t.n = (size_t)node->hardnesses; first = (size_t)node->hardness; }
+    else if (normalises)       { t.n = node->biases / 2; first = node->bias + (matrix ? 0 : t.n); }              /* factors, constants */
+    else if (matrix)           { t.n = node->weights; first = node->weight; }
+    else                       { t.n = node->biases; first = node->bias; }
+    t.node = node;
+    t.suffix = suffix[kind];
+    t.data = t.n && array[kind] ? array[kind] + first : NULL;
+    t.moment = kind < 9 && kind % 3;
+    t.required = t.data && !t.moment && (kind < 6 || kind >= 11);
+    t.dims = matrix && !normalises ? 2 : 1;
+    t.shape[0] = t.dims == 1 ? t.n : node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? t.n / node->shape[2] : lgelu__outputs(node);
+    t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
+    return t;
 }
-static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
+static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)      /* one after another; 0 after the last */
 {
-    static const char suffix[15][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v", ".s", ".s.m", ".s.v",
-                                         ".lambda", ".lambda0", "", ".running_mean", ".running_var", "" };
-    enum { WEIGHT, BIAS, S, LAMBDA, RUNNING };
-    float *const array[15] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
-                               net->lambda, net->lambda0, NULL, net->state, net->state, NULL };
-    const lgelu_node *node = net->nodes + k / 15;
-    const int kind = k % 15, of = kind / 3, normalises = node->op == LGELU_OP_LAYER_NORM || node->op == LGELU_OP_BATCH_NORM;
-    size_t n = (size_t)node->hardnesses, first = (size_t)node->hardness;
-    if (k / 15 >= net->count) return 0;
-    if (of == WEIGHT) { n = node->weights; first = node->weight; }
-    if (of == BIAS)   { n = node->biases;  first = node->bias; }
-    if (of == RUNNING || (normalises && of <= BIAS)) {                /* factors and constants, means and variances are one array each */
-        n = of == RUNNING ? node->states / 2 : node->shape[2];
-        first = of == RUNNING ? node->state + (size_t)(kind % 3) * n : node->bias + (size_t)of * n;
-    }
-    memset(t, 0, sizeof *t);
-    t->node = node;
-    t->suffix = suffix[kind];
-    t->data = array[kind] && n ? array[kind] + first : NULL;
-    t->dims = of == WEIGHT && !normalises ? 2 : 1;
-    t->shape[0] = t->dims == 2 ? lgelu__matrix_rows(node) : n;
-    t->shape[1] = t->dims == 2 && n ? n / t->shape[0] : 1;
-    t->required = kind == 0 || kind == 3 || of == RUNNING;
+    if (k / LGELU__TENSORS >= net->count) return 0;
+    *t = lgelu__tensor_of(net, net->nodes + k / LGELU__TENSORS, k % LGELU__TENSORS);
     return 1;
 }
-static const char *lgelu__gate_names(int kind)
+static const char *lgelu__gate_name(int kind)
 {
     static const char name[4][12] = { "lambda-gelu", "gelu", "tanh-gelu", "relu" };
     return name[kind];
 }
-
-/* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
-enum { LGELU__KEY = 80 };
-static const char *lgelu__key(char *key, const char *prefix, const char *name, const char *suffix)
+/* ---- [9b] from network to network, layer by layer of one name ---- */
+static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
 {
-    lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
-    return key;
+    int i;
+    for (i = 0; i < net->count; i++) if (!strcmp(net->nodes[i].name, name)) return net->nodes + i;
+    return NULL;
 }
-
-static size_t lgelu__utf8(const unsigned char *p, size_t bytes)       /* how many are sound: Unicode 15, table 3-7 */
+static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *node, int slot)    /* dropout is no layer of its own */
 {
-    size_t i, k;
-    for (i = 0; i < bytes; i += k) {
-        unsigned c = p[i], more = c < 0x80 ? 0 : c < 0xC2 ? 9 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 9;
-        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80, high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-        if (more == 9 || more >= bytes - i) return i;
-        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF) if (p[i + k] < low || p[i + k] > high) return i + k;
+    const lgelu_node *x = net->nodes + node->input[slot];
+    while (x->op == LGELU_OP_DROPOUT) x = net->nodes + x->input[0];
+    return x->name;
+}
+/* what makes other numbers of b than of a; NULL: nothing */
+static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a, const lgelu_net *from, const lgelu_node *b)
+{
+    int k;
+    if (a->op != b->op || a->folded != b->folded) return "kind";
+    if (memcmp(a->shape, b->shape, sizeof a->shape)) return "shape";
+    if (a->weights != b->weights || a->biases != b->biases || a->states != b->states || a->hardnesses != b->hardnesses) return "parameters";
+    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride || a->padding != b->padding || a->groups != b->groups)
+        return "window, stride, padding or groups";
+    if (memcmp(a->option, b->option, sizeof a->option)) return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "what it takes";
+    if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum) || lgelu__bits(a->eps) != lgelu__bits(b->eps)) return "momentum or eps";
+    if (!a->shares != !b->shares || (a->shares && strcmp(to->nodes[a->shares - 1].name, from->nodes[b->shares - 1].name))) return "matrix";
+    for (k = 0; k < a->inputs; k++) if (strcmp(lgelu__input_name(to, a, k), lgelu__input_name(from, b, k))) return "inputs";
+    return NULL;
+}
+LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
+{
+    const int anew = to->mode == LGELU_TRAIN && from->mode != LGELU_TRAIN;      /* the optimiser */
+    lgelu__tensor t, o;
+    int k;
+    if (lgelu__enter(to)) return to->status;
+    if (!to->memory || !from->memory) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: both networks must be made");
+    for (k = 0; k < to->count; k++) {
+        const lgelu_node *a = to->nodes + k, *b = lgelu__named(from, a->name);
+        const char *what;
+        if (a->op <= LGELU_OP_LABELS || a->op == LGELU_OP_DROPOUT || a->op >= LGELU_OP_CROSS_ENTROPY) continue;
+        if (!b) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is not in the other network", lgelu_op_name((int)a->op), a->name);
+        what = lgelu__difference(to, a, from, b);
+        if (what) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is of another %s there", lgelu_op_name((int)a->op), a->name, what);
     }
-    return bytes;
+    to->hardness = from->hardness;
+    for (k = 0; lgelu__tensor_at(to, k, &t); k++) if (t.data) {
+        o = lgelu__tensor_of(from, lgelu__named(from, t.node->name), k % LGELU__TENSORS);
+        if (t.moment && anew) memset(t.data, 0, t.n * sizeof *t.data);
+        else if (t.data != o.data) memcpy(t.data, o.data, t.n * sizeof *t.data);
+    }
+    for (k = 0; k < to->count; k++) if (to->nodes[k].op == LGELU_OP_GATE) to->nodes[k].gate = lgelu__named(from, to->nodes[k].name)->gate;
+    to->step = anew ? 0 : from->step;
+    to->seed = from->seed;
+    to->pass = anew ? 0 : from->pass;
+    lgelu__changed(to);
+    return LGELU_OK;
 }
 
-/* ---- writing ---- */
+/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, without gaps ---- */
 typedef struct { lgelu_write *write; void *user; size_t bytes; int failed; } lgelu__out;   /* write NULL: only counts */
 
 static void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
@@ -3552,10 +3735,10 @@ static void lgelu__print(lgelu__out *out, const char *format, ...)    /* at most
 }
 static void lgelu__put_string(lgelu__out *out, const char *text)
 {
+    static const char hex[] = "0123456789abcdef";
     lgelu__put(out, "\"", 1);
     for (; *text; text++) {
-        static const char hex[] = "0123456789abcdef";
-        unsigned char c = (unsigned char)*text;
+        unsigned c = (unsigned char)*text;
         if (c < 32) { lgelu__put(out, "\\u00", 4); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1); continue; }
         if (c == '"' || c == '\\') lgelu__put(out, "\\", 1);
         lgelu__put(out, text, 1);
@@ -3572,7 +3755,7 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
         const lgelu_net *net = part[k].net;
         lgelu__print(out, ",\"%sstep\":\"%d\"", part[k].prefix, net->step);
         for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU_OP_GATE)
-            lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name, lgelu__gate_names((int)net->nodes[i].gate));
+            lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name, lgelu__gate_name((int)net->nodes[i].gate));
     }
     for (i = 0; i < pairs; i++) {
         lgelu__print(out, ",");
@@ -3584,54 +3767,75 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
     for (i = 0; i < parts; i++) for (k = 0; lgelu__tensor_at(part[i].net, k, &t); k++) if (t.data) {
         lgelu__print(out, ",\"%s%s%s\":{\"dtype\":\"F32\",\"shape\":[%z", part[i].prefix, t.node->name, t.suffix, t.shape[0]);
         if (t.dims > 1) lgelu__print(out, ",%z", t.shape[1]);
-        end = at + t.shape[0] * t.shape[1] * sizeof(float);
+        end = at + t.n * sizeof(float);
         lgelu__print(out, "],\"data_offsets\":[%z,%z]}", at, end);
         at = end;
     }
     lgelu__print(out, "}");
 }
-/* a message without the sticky status: the network itself is unharmed */
-#define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
-
 static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const char *what)
 {
     int p;
     for (p = 0; p < parts; p++) {
-        if (part[p].net->status) return part[p].net->status;
+        if (lgelu__enter(part[p].net)) return part[p].net->status;
         if (!part[p].net->memory) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "a network must be made before it is %s", what);
         if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
+        if (!lgelu__plain(part[p].prefix)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p, LGELU__PLAIN);
     }
     return LGELU_OK;
 }
-/* names that can stand in a file, and each but once */
-static lgelu_status lgelu__check_names(const lgelu_part *part, int parts)
+/* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
+enum { LGELU__KEY = 80 };
+static const char *lgelu__key(char *key, const char *prefix, const char *name, const char *suffix)
 {
-    char key[LGELU__KEY], other[LGELU__KEY];
-    const char *c;
-    int p, q, i, j;
+    lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
+    return key;
+}
+/* whose key this is already in the metadata: 0 nobody's, 1 the format's or a step's, 2 the layer's at `upto` or one before it */
+static int lgelu__taken(const lgelu_part *part, int parts, int p, int i, const char *key)
+{
+    char other[LGELU__KEY];
+    int q, j, of = !strcmp(key, "format");
+    for (q = 0; q < parts; q++) {
+        of |= !strcmp(key, lgelu__key(other, part[q].prefix, "step", ""));
+        for (j = 0; j < part[q].net->count && (q < p || (q == p && j < i)); j++)
+            if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, ""))) return 2;
+    }
+    return of;
+}
+/* nothing may stand in a file that could not be read again, or twice */
+static lgelu_status lgelu__check_names(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs)
+{
+    char key[LGELU__KEY];
+    int p, i, k, of;
     for (p = 0; p < parts; p++) for (i = 0; i < part[p].net->count; i++) {
-        for (c = lgelu__key(key, part[p].prefix, part[p].net->nodes[i].name, ""); *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
-            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "layer '%s': its name can't stand in a file", key);
-        for (q = 0; q <= p; q++) for (j = 0; j < (q < p ? part[q].net->count : i); j++)
-            if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, "")))
-                return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
+        const lgelu_node *node = part[p].net->nodes + i;
+        of = lgelu__taken(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
+        if (!lgelu__plain(node->name)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i, LGELU__PLAIN);
+        if (of > 1) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
+        if (of && node->op == LGELU_OP_GATE) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "gate '%s': the file has that key for itself", key);
+    }
+    for (p = 1; p < parts; p++) for (i = 0; i < p; i++) if (!strcmp(part[p].prefix, part[i].prefix))
+        return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two parts have the prefix '%s'", part[p].prefix);
+    for (k = 0; k < pairs; k++) {
+        for (i = 0; i < 2; i++) if (lgelu__utf8(metadata[k][i], strlen(metadata[k][i])) < strlen(metadata[k][i]))
+            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8", metadata[k][0]);
+        for (i = 0, of = lgelu__taken(part, parts, parts, 0, metadata[k][0]); i < k; i++) of |= !strcmp(metadata[k][0], metadata[i][0]);
+        if (of) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s': the file has that key already", metadata[k][0]);
     }
     return LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user)
+LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs,
+                                        lgelu_write *write, void *user)
 {
     lgelu__out out;
     lgelu__tensor t;
-    lgelu_status status;
+    lgelu_status status = lgelu__check_parts(part, parts, "saved");
     unsigned char head[256];
     size_t i, j, n;
     int k, p;
-    status = lgelu__check_parts(part, parts, "saved");
-    if (!status) status = lgelu__check_names(part, parts);
+    if (!status) status = lgelu__check_names(part, parts, metadata, pairs);
     if (status) return status;
-    for (k = 0; k < 2 * pairs; k++)                                    /* or the file could not be read again */
-        if (lgelu__utf8((const unsigned char *)metadata[k / 2][k % 2], strlen(metadata[k / 2][k % 2])) < strlen(metadata[k / 2][k % 2]))
-            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8", metadata[k / 2][0]);
     memset(&out, 0, sizeof out);
     lgelu__put_header(&out, part, parts, metadata, pairs);
     n = (out.bytes + 7) & ~(size_t)7;
@@ -3642,9 +3846,9 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const
     lgelu__put_header(&out, part, parts, metadata, pairs);
     lgelu__put(&out, "       ", j);
     for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.data)
-        for (i = 0, n = t.shape[0] * t.shape[1]; i < n && !out.failed; i += j) {      /* bytes in file order on any machine */
+        for (i = 0; i < t.n && !out.failed; i += j) {                 /* bytes in file order on any machine */
             size_t b;
-            j = n - i < sizeof head / 4 ? n - i : sizeof head / 4;
+            j = lgelu__least(t.n - i, sizeof head / 4);
             for (b = 0; b < 4 * j; b++) head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
             lgelu__put(&out, head, 4 * j);
         }
@@ -3662,51 +3866,60 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     lgelu__out out;
     size_t shared = 0;
     int i, k;
-    if (net->status) return net->status;
+    if (lgelu__enter(net)) return net->status;
     memset(&out, 0, sizeof out);
     out.write = write; out.user = user;
-    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient        other  (bytes @ place)\n");
+    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient        other      scratch  (bytes @ place)\n");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu__layers[node->op].name, node->shape[0], node->shape[1], node->shape[2],
+        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu_op_name((int)node->op), node->shape[0], node->shape[1], node->shape[2],
                      node->weights + node->biases + (size_t)node->hardnesses);
-        for (k = 0; k < 3; k++) {
+        for (k = 0; k < 4; k++) {
             lgelu__print(&out, "%11z", node->buffer[k].bytes);
             if (node->buffer[k].bytes) lgelu__print(&out, "@%z", node->buffer[k].at);
+            shared += node->buffer[k].bytes;
         }
-        for (k = 0; k < 4; k++) shared += node->buffer[k].bytes;
         lgelu__print(&out, "\n");
     }
     lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n", net->parameters, (size_t)net->hardnesses, shared, net->arena_bytes);
     return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written") : LGELU_OK;
 }
 
-/* ---- reading ---- */
+/* ---- [9d] JSON, as much of it as a header has ---- */
 typedef struct { const unsigned char *p; size_t at, end; const char *wrong; } lgelu__json;    /* wrong: what, at byte `at` */
 
-static int lgelu__wrong(lgelu__json *j, const char *what) { if (!j->wrong) j->wrong = what; return 0; }
+static int lgelu__wrong(lgelu__json *j, size_t at, const char *what)  /* 0; the first one is told */
+{
+    if (!j->wrong) { j->wrong = what; j->at = at; }
+    return 0;
+}
 static int lgelu__peek(lgelu__json *j)
 {
     while (j->at < j->end && !j->wrong && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t' || j->p[j->at] == '\r')) j->at++;
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
-static int lgelu__take(lgelu__json *j, int c)
+static int lgelu__skip(lgelu__json *j, int c)
 {
     if (lgelu__peek(j) != c) return 0;
     j->at++;
     return 1;
 }
-static int lgelu__need(lgelu__json *j, int c, const char *what) { return lgelu__take(j, c) ? 1 : lgelu__wrong(j, what); }
+static int lgelu__need(lgelu__json *j, int c, const char *what) { return lgelu__skip(j, c) ? 1 : lgelu__wrong(j, j->at, what); }
+static int lgelu__hex(unsigned c) { return c - '0' < 10u ? (int)c - '0' : (c | 32) - 'a' < 6u ? (int)(c | 32) - 'a' + 10 : -1; }
 
-/* a string, left as it stands in the file: from *text, *bytes long */
-static int lgelu__string(lgelu__json *j, size_t *text, size_t *bytes)
+typedef struct { const unsigned char *p; size_t n; } lgelu__text;      /* as it stands in the file */
+static int lgelu__string(lgelu__json *j, lgelu__text *text)
 {
+    size_t k;
     if (!lgelu__need(j, '"', "expected a string")) return 0;
-    for (*text = j->at; j->at < j->end && j->p[j->at] != '"'; j->at++) {
-        if (j->p[j->at] < 32) return lgelu__wrong(j, "control character in a string");
-        if (j->p[j->at] == '\\' && ++j->at < j->end && !strchr("\"\\/bfnrtu", j->p[j->at])) return lgelu__wrong(j, "unknown escape");
+    for (text->p = j->p + j->at; j->at < j->end && j->p[j->at] != '"'; j->at++) {
+        if (j->p[j->at] < 32) return lgelu__wrong(j, j->at, "control character in a string");
+        if (j->p[j->at] != '\\' || ++j->at >= j->end) continue;
+        if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at])) return lgelu__wrong(j, j->at, "unknown escape");
+        if (j->p[j->at] == 'u') for (k = 0; k < 4; k++)
+            if (++j->at >= j->end || lgelu__hex(j->p[j->at]) < 0) return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
     }
-    *bytes = j->at - *text;
+    text->n = (size_t)(j->p + j->at - text->p);
     return lgelu__need(j, '"', "the string has no end");
 }
 static int lgelu__number(lgelu__json *j, size_t *n)
@@ -3715,63 +3928,83 @@ static int lgelu__number(lgelu__json *j, size_t *n)
     lgelu__peek(j);
     for (first = j->at, *n = 0; j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9'; j->at++) {
         size_t digit = (size_t)(j->p[j->at] - '0');
-        if (*n > ((size_t)-1 - digit) / 10) return lgelu__wrong(j, "the number is too large");
+        if (*n > ((size_t)-1 - digit) / 10) return lgelu__wrong(j, j->at, "the number is too large");
         *n = *n * 10 + digit;
     }
-    if (j->at == first) return lgelu__wrong(j, "expected a whole number");
-    return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, "a number starts with 0") : 1;
+    if (j->at == first) return lgelu__wrong(j, j->at, "expected a whole number");
+    return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, j->at, "a number starts with 0") : 1;
 }
-static int lgelu__is(const lgelu__json *j, size_t text, size_t bytes, const char *word)
+static int lgelu__is(lgelu__text text, const char *word) { return text.n == strlen(word) && !memcmp(text.p, word, text.n); }
+/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts them, from 0 */
+static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 {
-    return bytes == strlen(word) && !memcmp(j->p + text, word, bytes);
+    if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__skip(j, '}')) return 0; }
+    else if (!lgelu__skip(j, ',')) { lgelu__need(j, '}', "expected '}'"); return 0; }
+    return lgelu__string(j, key) && lgelu__need(j, ':', "expected ':'");
 }
-/* "F32" and its siblings: bytes of one element */
-static size_t lgelu__dtype(const lgelu__json *j, size_t text, size_t bytes)
+
+/* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for overflow, each
+   size equal to its shape's, offsets from 0 without hole or overlap to the last byte of the file, no name twice ---- */
+typedef struct { lgelu__text name; size_t from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
+
+static size_t lgelu__dtype(lgelu__text text)                          /* bytes of one element */
 {
     static const char name[15][8] = { "BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "BF16", "I32", "U32", "F32", "I64", "U64", "F64" };
     int k;
-    for (k = 0; k < 15; k++) if (lgelu__is(j, text, bytes, name[k])) return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
+    for (k = 0; k < 15; k++) if (lgelu__is(text, name[k])) return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
     return 0;
-}
-/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts them, from 0 */
-static int lgelu__member(lgelu__json *j, size_t *n, size_t *text, size_t *bytes)
-{
-    if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__take(j, '}')) return 0; }
-    else if (!lgelu__take(j, ',')) { lgelu__need(j, '}', "expected '}'"); return 0; }
-    return lgelu__string(j, text, bytes) && lgelu__need(j, ':', "expected ':'");
 }
 /* {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each once */
 static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
 {
-    size_t text, bytes, n, count = 1, size = 0, members = 0;
+    size_t n, count = 1, size = 0, members = 0;
+    lgelu__text text;
     int seen = 0;
-    if (lgelu__peek(j) != '{') return lgelu__wrong(j, "expected a tensor's description");
-    while (lgelu__member(j, &members, &text, &bytes)) {
-        const int key = lgelu__is(j, text, bytes, "dtype") ? 1 : lgelu__is(j, text, bytes, "shape") ? 2
-                      : lgelu__is(j, text, bytes, "data_offsets") ? 4 : 0;
-        if (!key || (seen & key)) return lgelu__wrong(j, "unknown or repeated key");
+    if (lgelu__peek(j) != '{') return lgelu__wrong(j, j->at, "expected a tensor's description");
+    while (lgelu__member(j, &members, &text)) {
+        const int key = lgelu__is(text, "dtype") ? 1 : lgelu__is(text, "shape") ? 2 : lgelu__is(text, "data_offsets") ? 4 : 0;
+        if (!key || (seen & key)) return lgelu__wrong(j, j->at, "unknown or repeated key");
         seen |= key;
         if (key == 1) {
-            if (!lgelu__string(j, &text, &bytes)) return 0;
-            if (!(size = lgelu__dtype(j, text, bytes))) return lgelu__wrong(j, "unknown dtype");
-            e->f32 = lgelu__is(j, text, bytes, "F32");
+            if (!lgelu__string(j, &text)) return 0;
+            if (!(size = lgelu__dtype(text))) return lgelu__wrong(j, j->at, "unknown dtype");
+            e->f32 = lgelu__is(text, "F32");
         } else if (key == 2) {
-            if (!lgelu__need(j, '[', "expected a shape") || lgelu__take(j, ']')) continue;
+            if (!lgelu__need(j, '[', "expected a shape") || lgelu__skip(j, ']')) continue;
             do {
                 if (!lgelu__number(j, &n)) return 0;
                 if (e->dims < 2) e->shape[e->dims] = n;
-                e->dims++;
-                if (n && count > (size_t)-1 / n) return lgelu__wrong(j, "the shape overflows");
+                if (e->dims < 99) e->dims++;
+                if (n && count > (size_t)-1 / n) return lgelu__wrong(j, j->at, "the shape overflows");
                 count *= n;
-            } while (lgelu__take(j, ','));
+            } while (lgelu__skip(j, ','));
             if (!lgelu__need(j, ']', "expected ']'")) return 0;
-        } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from) || !lgelu__need(j, ',', "expected two offsets")
-                   || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
+        } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from)
+                || !lgelu__need(j, ',', "expected two offsets") || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
     }
     if (j->wrong) return 0;
-    if (seen != 7) return lgelu__wrong(j, "a tensor needs dtype, shape and data_offsets");
-    if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size) return lgelu__wrong(j, "offsets and shape disagree");
+    if (seen != 7) return lgelu__wrong(j, j->at, "a tensor needs dtype, shape and data_offsets");
+    if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size)
+        return lgelu__wrong(j, j->at, "offsets and shape disagree");
     return 1;
+}
+/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong. On its way a metadata key is looked
+   up, if one is given: its text goes to *value */
+static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e, const char *key, lgelu__text *value)
+{
+    lgelu__text text, other;
+    size_t pairs = 0;
+    if (!*n) j->at = 8;
+    memset(e, 0, sizeof *e);
+    while (lgelu__member(j, n, &e->name)) {
+        if (!lgelu__is(e->name, "__metadata__")) {
+            if (memchr(e->name.p, '\\', e->name.n)) return lgelu__wrong(j, (size_t)(e->name.p - j->p), "a tensor's name with an escape");
+            return lgelu__parse_entry(j, e);
+        }
+        if (pairs) return lgelu__wrong(j, j->at, "a second __metadata__");
+        while (lgelu__member(j, &pairs, &text) && lgelu__string(j, &other)) if (key && lgelu__is(text, key)) *value = other;
+    }
+    return lgelu__peek(j) < 0 ? 0 : lgelu__wrong(j, j->at, "something stands behind the header's end");
 }
 static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
 {
@@ -3779,122 +4012,178 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
     int i;
     memset(j, 0, sizeof *j);
     j->p = (const unsigned char *)file;
-    if (bytes < 8) { j->at = bytes; return lgelu__wrong(j, "the file is shorter than 8 bytes"); }
+    if (bytes < 8) return lgelu__wrong(j, bytes, "the file is shorter than 8 bytes");
     for (i = 7; i >= 0; i--) n = n << 8 | j->p[i];
-    if (n > 100000000) return lgelu__wrong(j, "the header is longer than 100 MB");
-    if (n > bytes - 8) return lgelu__wrong(j, "the file ends in its header");
+    if (n > 100000000) return lgelu__wrong(j, 0, "the header is longer than 100 MB");
+    if (n > bytes - 8) return lgelu__wrong(j, 0, "the file ends in its header");
     j->at = 8;
     j->end = 8 + (size_t)n;
-    if (!n || j->p[8] != '{') return lgelu__wrong(j, "the header does not start with '{'");
+    if (!n || j->p[8] != '{') return lgelu__wrong(j, 8, "the header does not start with '{'");
     j->at = 8 + lgelu__utf8(j->p + 8, (size_t)n);
-    if (j->at < j->end) return lgelu__wrong(j, "not UTF-8");
-    j->at = 8;
+    return j->at < j->end ? lgelu__wrong(j, j->at, "not UTF-8") : 1;
+}
+static int lgelu__before(const lgelu__entry *a, const lgelu__entry *b, int by_name)     /* never a tie: a name has one place */
+{
+    int c = by_name ? memcmp(a->name.p, b->name.p, lgelu__least(a->name.n, b->name.n)) : 0;
+    if (c) return c < 0;
+    if (by_name && a->name.n != b->name.n) return a->name.n < b->name.n;
+    if (!by_name && a->from != b->from) return a->from < b->from;
+    if (!by_name && a->to != b->to) return a->to < b->to;
+    return a->name.p < b->name.p;
+}
+static void lgelu__sift(lgelu__entry *heap, size_t n, size_t i, lgelu__entry x, int by_name)     /* the last on top; x comes in at i */
+{
+    size_t child;
+    for (; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && lgelu__before(heap + child, heap + child + 1, by_name)) child++;
+        if (!lgelu__before(&x, heap + child, by_name)) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = x;
+}
+static void lgelu__heap(lgelu__entry *heap, size_t n, int by_name)
+{
+    size_t i;
+    for (i = n / 2; i--; ) lgelu__sift(heap, n, i, heap[i], by_name);
+}
+/* All tensors in order, in as many passes over the header as it takes: each has the first `room` of those that come after the ones of
+   the passes before. By name: none stands twice; by place: each begins where the one before ends. */
+static int lgelu__check_order(lgelu__json *j, size_t bytes, lgelu__entry *heap, size_t room, int by_name)
+{
+    lgelu__entry e, last;
+    size_t members, n, i, end = 0;
+    memset(&last, 0, sizeof last);
+    do {
+        for (n = members = 0; lgelu__next(j, &members, &e, NULL, NULL); ) {
+            if (last.name.p && !lgelu__before(&last, &e, by_name)) continue;
+            if (n < room) { heap[n++] = e; if (n == room) lgelu__heap(heap, n, by_name); }
+            else if (lgelu__before(&e, heap, by_name)) lgelu__sift(heap, n, 0, e, by_name);
+        }
+        lgelu__heap(heap, n, by_name);
+        for (i = n; i-- > 1; ) { e = heap[i]; heap[i] = heap[0]; lgelu__sift(heap, i, 0, e, by_name); }
+        for (i = 0; i < n && !j->wrong; last = heap[i++]) {
+            const size_t at = (size_t)(heap[i].name.p - j->p);
+            if (by_name && last.name.p && last.name.n == heap[i].name.n && !memcmp(last.name.p, heap[i].name.p, last.name.n))
+                lgelu__wrong(j, at, "a name stands twice");
+            if (!by_name && heap[i].from != end) lgelu__wrong(j, at, "a hole or an overlap before this tensor");
+            end = heap[i].to;
+        }
+    } while (n == room && !j->wrong);
+    if (!by_name && end != bytes - j->end) lgelu__wrong(j, bytes, "the tensors do not end where the file ends");
+    return !j->wrong;
+}
+static int lgelu__strip(lgelu__text *text, const char *word)          /* from its front */
+{
+    const size_t n = strlen(word);
+    if (text->n < n || memcmp(text->p, word, n)) return 0;
+    text->p += n; text->n -= n;
     return 1;
 }
-/* Walks the header: fills entries, or, with entries NULL, looks the metadata key up and gives where its value stands. */
-static int lgelu__walk(lgelu__json *j, lgelu__entry *entry, size_t capacity, size_t *count, const char *key, size_t *value, size_t *value_bytes)
+/* the tensor of a part that an entry is; of a folded normalisation it has no data */
+static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__tensor *t)
 {
-    size_t text, bytes, at, n, members = 0, pairs = 0;
-    *count = 0;
-    while (lgelu__member(j, &members, &text, &bytes)) {
-        lgelu__entry e;
-        if (lgelu__is(j, text, bytes, "__metadata__")) {
-            if (pairs) return lgelu__wrong(j, "a second __metadata__");
-            while (lgelu__member(j, &pairs, &text, &bytes) && lgelu__string(j, &at, &n))
-                if (key && lgelu__is(j, text, bytes, key)) { *value = at; *value_bytes = n; *count = 1; }
-            continue;
+    int i, k;
+    for (i = 0; i < part->net->count; i++) {
+        const lgelu_node *node = part->net->nodes + i;
+        lgelu__text rest = e->name;
+        if (!lgelu__strip(&rest, part->prefix)) return 0;
+        if (lgelu__strip(&rest, node->name)) for (k = 0; k < LGELU__TENSORS; k++) {
+            *t = lgelu__tensor_of(part->net, node, k);
+            if (lgelu__is(rest, t->suffix) && (t->data || (node->folded && k == 11))) return 1;
         }
-        memset(&e, 0, sizeof e);
-        e.name = text; e.name_bytes = bytes;
-        if (memchr(j->p + text, '\\', bytes)) { j->at = text; return lgelu__wrong(j, "a tensor's name with an escape"); }
-        if (!lgelu__parse_entry(j, &e)) return 0;
-        if (entry && *count >= capacity) return lgelu__wrong(j, "more tensors than this network can have");
-        if (entry) entry[(*count)++] = e;
     }
-    return lgelu__peek(j) < 0 && !j->wrong ? 1 : lgelu__wrong(j, "something stands behind the header's end");
+    return 0;
 }
-static int lgelu__before(const lgelu__json *j, const lgelu__entry *a, const lgelu__entry *b, int by_name)
+static float lgelu__number_at(const unsigned char *p)
 {
-    int c;
-    if (!by_name) return a->from != b->from ? a->from < b->from : a->to < b->to;
-    c = memcmp(j->p + a->name, j->p + b->name, a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes);
-    return c ? c < 0 : a->name_bytes < b->name_bytes;
+    return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
 }
-static void lgelu__sort(const lgelu__json *j, lgelu__entry *e, size_t n, int by_name)      /* heap sort */
+static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e, const lgelu__tensor *t, const char *key)
 {
-    size_t start = n / 2, i, child;
-    while (n > 1) {
-        lgelu__entry x;
-        if (start) x = e[--start];
-        else { x = e[--n]; e[n] = e[0]; }
-        for (i = start; (child = 2 * i + 1) < n; i = child) {
-            if (child + 1 < n && lgelu__before(j, e + child, e + child + 1, by_name)) child++;
-            if (!lgelu__before(j, &x, e + child, by_name)) break;
-            e[i] = e[child];
+    const size_t at = (size_t)(e->name.p - j->p);
+    size_t i;
+    if (!t->data) return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is folded into its convolution here", at, key);
+    if (!e->f32 || e->dims != t->dims || e->shape[0] != t->shape[0] || (t->dims > 1 && e->shape[1] != t->shape[1]))
+        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at, key, t->shape[0], t->shape[1]);
+    for (i = 0; i < t->n; i++) if (!strcmp(t->suffix, ".lambda") && !(lgelu__number_at(j->p + j->end + e->from + 4 * i) >= 1))
+        return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1", at, key);
+    return LGELU_OK;
+}
+/* two passes: the first checks, the second changes the networks */
+static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu__json *j, int change)
+{
+    char key[LGELU__KEY];
+    lgelu__entry e;
+    lgelu__tensor t;
+    size_t members = 0, i, missing = 0;
+    int p, k, found;
+    for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) missing += t.required != 0;
+    while (lgelu__next(j, &members, &e, NULL, NULL)) for (p = 0; p < parts; p++) if (lgelu__meant(part + p, &e, &t)) {
+        lgelu_status status = lgelu__check_tensor(part->net, j, &e, &t, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
+        if (status) return status;
+        missing -= t.required != 0;
+        for (i = 0; change && i < t.n; i++) t.data[i] = lgelu__number_at(j->p + j->end + e.from + 4 * i);
+    }
+    for (p = 0; missing && p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.required) {     /* which? */
+        lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
+        for (members = 0, found = 0; lgelu__next(j, &members, &e, NULL, NULL); ) found |= lgelu__is(e.name, key);
+        if (!found) return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
+    }
+    return LGELU_OK;
+}
+static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)    /* in the metadata; p is NULL where there is none */
+{
+    lgelu__entry e;
+    lgelu__text value = { NULL, 0 };
+    size_t members = 0;
+    while (lgelu__next(j, &members, &e, key, &value)) {}
+    if (j->wrong) value.p = NULL;
+    return value;
+}
+static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgelu__json *j, int change)
+{
+    char key[LGELU__KEY];
+    int p, i, k, h;
+    for (p = 0; p < parts; p++) {
+        lgelu_net *net = part[p].net;
+        lgelu__text text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, "step", ""));
+        long step = 0;
+        for (; text.p && text.n; text.p++, text.n--) {
+            const long digit = *text.p - '0';
+            if (digit < 0 || digit > 9 || step > (LONG_MAX - digit) / 10)
+                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: '%s' is no number of steps", key);
+            step = 10 * step + digit;
         }
-        e[i] = x;
+        if (change) net->step = step;
+        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU_OP_GATE) {
+            text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, net->nodes[i].name, ""));
+            for (k = 0; text.p && k < 4 && !lgelu__is(text, lgelu__gate_name(k)); k++) {}
+            if (k == 4) return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind", key);
+            if (!change) continue;
+            if (text.p) net->nodes[i].gate = (lgelu_gate_kind)k;
+            if (net->nodes[i].gate != LGELU_GATE_LAMBDA) 
+                for (h = 0; h < net->nodes[i].hardnesses; h++) net->lambda[net->nodes[i].hardness + h] = lgelu__fixed(net->nodes[i].gate);
+        }
+        if (change) lgelu__changed(net);
     }
-}
-/* the whole file: entries come back sorted by name */
-static int lgelu__read(lgelu__json *j, const void *file, size_t bytes, lgelu__entry *entry, size_t capacity, size_t *count)
-{
-    size_t i, at = 0;
-    if (!lgelu__open(j, file, bytes) || !lgelu__walk(j, entry, capacity, count, NULL, NULL, NULL)) return 0;
-    lgelu__sort(j, entry, *count, 0);
-    for (i = 0; i < *count; at = entry[i++].to)
-        if (entry[i].from != at) { j->at = entry[i].name; return lgelu__wrong(j, "a hole or an overlap before this tensor"); }
-    if (at != bytes - j->end) { j->at = bytes; return lgelu__wrong(j, "the tensors do not end where the file ends"); }
-    lgelu__sort(j, entry, *count, 1);
-    for (i = 1; i < *count; i++)
-        if (!lgelu__before(j, entry + i - 1, entry + i, 1)) { j->at = entry[i].name; return lgelu__wrong(j, "a name stands twice"); }
-    return 1;
-}
-static const lgelu__entry *lgelu__find(const lgelu__json *j, const lgelu__entry *e, size_t n, const char *key)
-{
-    for (; n; n--, e++) if (lgelu__is(j, e->name, e->name_bytes, key)) return e;
-    return NULL;
+    return LGELU_OK;
 }
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes)
 {
     lgelu_net *first = part->net;
     lgelu_status status = lgelu__check_parts(part, parts, "loaded");
+    lgelu__entry *room = (lgelu__entry *)(void *)first->pack;          /* between two calls it holds nothing */
+    const size_t n = first->pack_bytes / sizeof *room;
     lgelu__json j;
-    lgelu__tensor t;
-    lgelu__entry *entry;
-    size_t count, i, n;
-    int pass, p, k, kind;
-    char text[24], key[LGELU__KEY];
+    int change;
     if (status) return status;
-    entry = (lgelu__entry *)(void *)first->arena;                      /* between two passes the arena is free */
-    first->pending = 0;
-    if (!lgelu__read(&j, file, bytes, entry, first->arena_bytes / sizeof *entry, &count))
+    if (!lgelu__open(&j, file, bytes) || !lgelu__check_order(&j, bytes, room, n, 0) || !lgelu__check_order(&j, bytes, room, n, 1))
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
-    for (pass = 0; pass < 2; pass++) for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.data) {   /* check all, then change */
-        const lgelu__entry *e = lgelu__find(&j, entry, count, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
-        const unsigned char *from;
-        if (!e && t.required) return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
-        if (!e) continue;
-        if (!e->f32 || e->dims != t.dims || e->shape[0] != t.shape[0] || (t.dims > 1 && e->shape[1] != t.shape[1]))
-            return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", e->name, key, t.shape[0], t.shape[1]);
-        for (from = j.p + j.end + e->from, i = 0, n = t.shape[0] * t.shape[1]; i < n; i++, from += 4) {
-            float x = lgelu__float((uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24);
-            if (pass) t.data[i] = x;
-            else if (!strcmp(t.suffix, ".lambda") && !(x >= 1))
-                return LGELU__REFUSE(first, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1", e->name, key);
-        }
+    for (change = 0; change < 2 && !status; change++) {
+        status = lgelu__load_tensors(part, parts, &j, change);
+        if (!status) status = lgelu__load_metadata(part, parts, &j, change);
     }
-    for (p = 0; p < parts; p++) {
-        lgelu_net *net = part[p].net;
-        net->pending = 0;
-        net->fresh = 1;
-        net->step = 0;
-        if (lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, "step", ""), text, sizeof text))
-            for (i = 0; text[i] >= '0' && text[i] <= '9' && net->step < 100000000L; i++) net->step = net->step * 10 + (text[i] - '0');
-        for (k = 0; k < net->count; k++) if (net->nodes[k].op == LGELU_OP_GATE
-                                             && lgelu_metadata(file, bytes, lgelu__key(key, part[p].prefix, net->nodes[k].name, ""), text, sizeof text))
-            for (kind = 0; kind < 4; kind++) if (!strcmp(text, lgelu__gate_names(kind))) net->nodes[k].gate = (lgelu_gate_kind)kind;
-    }
-    return LGELU_OK;
+    return status;
 }
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes)
 {
@@ -3906,19 +4195,19 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     lgelu__json j;
-    size_t found, at = 0, n = 0, i, out = 0;
-    if (!capacity || !lgelu__open(&j, file, bytes) || !lgelu__walk(&j, NULL, 0, &found, key, &at, &n) || !found) return 0;
-    for (i = at; i < at + n && out + 1 < capacity; i++) {
-        char c = (char)j.p[i];
+    lgelu__text text;
+    size_t i, k, out = 0;
+    if (!capacity || !lgelu__open(&j, file, bytes)) return 0;
+    text = lgelu__look_up(&j, key);
+    if (!text.p) return 0;
+    for (i = 0; i < text.n && out + 1 < capacity; i++) {
+        char c = (char)text.p[i];
         if (c == '\\') {
-            const char *f = strchr(from, j.p[++i]);
+            const char *f = strchr(from, text.p[++i]);
+            unsigned code = 0;
             if (f) c = to[f - from];
             else {                                                    /* \u00XX alone; other code points read '?' */
-                unsigned code = 0, digits;
-                for (digits = 0; digits < 4 && i + 1 < at + n; digits++) {
-                    unsigned d = j.p[++i];
-                    code = code * 16 + (d <= '9' ? d - '0' : (d | 32) - 'a' + 10);
-                }
+                for (k = 0; k < 4; k++) code = code * 16 + (unsigned)lgelu__hex(text.p[++i]);
                 c = code && code < 128 ? (char)code : '?';
             }
         }

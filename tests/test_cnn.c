@@ -240,6 +240,42 @@ static void statistics(void)
     end(&g);
 }
 
+/* statistics estimated anew: the mean over the batches of what each has, whatever stood there before, in any mode, without dropout */
+static void estimate(void)
+{
+    enum { C = 7, ROWS = 6 * 12, BATCHES = 3 };
+    static float data[BATCHES][ROWS * C], state[2 * C];
+    double mean[2 * C] = { 0 }, worst = 0;
+    for (int k = 0; k < BATCHES; k++) for (int i = 0; i < ROWS * C; i++) data[k][i] = (float)k + 3 * noise(70 + (uint64_t)k, (uint64_t)i);
+    for (int k = 0; k < BATCHES; k++) for (int c = 0; c < C; c++) {
+        double m = 0, v = 0;
+        for (int i = 0; i < ROWS; i++) m += (double)data[k][i * C + c] / ROWS;
+        for (int i = 0; i < ROWS; i++) { double d = (double)data[k][i * C + c] - m; v += d * d / (ROWS - 1); }
+        mean[c] += m / BATCHES; mean[C + c] += v / BATCHES;
+    }
+    for (int mode = LGELU_INFER; mode <= LGELU_TRAIN; mode++) {
+        graph g;
+        int x;
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 3, 4, C);
+        lgelu_batch_norm(&g.net, "bn", lgelu_dropout(&g.net, "drop", x, 0.5f), 0.1f, 1e-5f);
+        make_at(&g, 6, (lgelu_mode)mode, 0);
+        for (int c = 0; c < 2 * C; c++) g.net.state[c] = 1e6f;
+        for (int k = 0; k < BATCHES; k++) { lgelu_net_bind(&g.net, x, data[k]); lgelu_net_estimate(&g.net, 6, k + 1); }
+        for (int c = 0; c < 2 * C; c++) worst = fmax(worst, fabs((double)g.net.state[c] - mean[c]) / (1 + fabs(mean[c])));
+        check(!g.net.status && worst < 1e-6 && !g.net.pass && lgelu_net_states(&g.net, 2) == g.net.state,
+              mode == LGELU_TRAIN ? "statistics estimated anew, in training" : "statistics estimated anew, at inference", "off by %.3g, %s", worst, g.net.message);
+        if (mode == LGELU_INFER) memcpy(state, g.net.state, sizeof state);
+        else {
+            check(!memcmp(state, g.net.state, sizeof state), "the same bits in both", "they differ");
+            check(lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT, "no backward after an estimate", "one ran");
+            g.net.status = LGELU_OK;
+            check(lgelu_net_estimate(&g.net, 6, 0) == LGELU_E_ARGUMENT && strstr(g.net.message, "from 1"), "batches count from 1", "%s", g.net.message);
+        }
+        end(&g);
+    }
+}
+
 /* ---- inference, folding, copies, checkpoints ---- */
 static int build(graph *g, lgelu_mode mode)
 {
@@ -404,6 +440,7 @@ int main(void)
     winograd();
     networks();
     statistics();
+    estimate();
     folding();
     bits(isa);
     errors();

@@ -4,6 +4,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include <limits.h>
 #include <stdlib.h>
 
 enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };
@@ -101,6 +102,8 @@ static void headers(void)
         { "{\"a\x01\":{}}", 0, "control character" }, { "{\"a\\x\":{}}", 0, "unknown escape" },
         { "{\"\xff\":{}}", 0, "not UTF-8" }, { "{\"\xc0\xaf\":{}}", 0, "not UTF-8" }, { "{\"\xed\xa0\x80\":{}}", 0, "not UTF-8" },
         { "{\"a\\u0041\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "a tensor's name with an escape" },
+        { "{\"a\\u12G4\":{}}", 0, "byte 15: \\u needs four" }, { "{\"a\\u12\":{}}", 0, "byte 15: \\u needs four" },
+        { "{\"__metadata__\":{\"step\":\"12x\"}}", 0, "no tensor 'fc1.weight'" },
         { "{}", 0, "no tensor 'fc1.weight'" }
     };
     static model m, was;
@@ -119,6 +122,7 @@ static void headers(void)
     expect_refusal(&m, &was, "\1\0\0\0\0\0\0\0", 8, "ends in its header");
     expect_refusal(&m, &was, "\1\341\365\5\0\0\0\0", 8, "longer than 100 MB");
     expect_refusal(&m, &was, "\377\377\377\377\377\377\377\377", 8, "longer than 100 MB");
+    expect_refusal(&m, &was, "\7\0\0\0\0\0\0\0{\"\\\0\":}", 15, "byte 11: unknown escape");
     check(!n_wrong && !n_message && !n_changed, "exchange.length", "%d accepted, %d other messages", n_wrong, n_message);
     (void)far;
     free(m.memory); free(was.memory);
@@ -183,9 +187,14 @@ static void round_trip(void)
 
 static void names(void)
 {
+    static const char *const metadata[5][2] = { { "step", "3" }, { "format", "pt" }, { "gate1", "relu" }, { "note", "a" }, { "note", "b" } };
     static model m;
     memory_file b = { NULL, 0, 0 };
     make(&m, LGELU_INFER, LGELU_GATE_GELU, 1);
+    check(lgelu_net_save(&m.net, metadata, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size && strstr(m.net.message, "'step'"), "exchange.metadata_of_our_own", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, metadata + 1, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.metadata_of_our_own", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, metadata + 2, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.metadata_of_a_gate", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, metadata + 3, 2, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.metadata_twice", "%s", m.net.message);
     memcpy(m.node[4].name, "fc1", 4);
     check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && strstr(m.net.message, "fc1") && !b.size, "exchange.twin_names", "%s", m.net.message);
     memcpy(m.node[4].name, "f\"1", 4);
@@ -218,11 +227,215 @@ static void parts(void)
     other[1].prefix = "a prefix that is far longer than 31 bytes";
     check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT && lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size,
           "exchange.two_nets.prefix", "%s", c.net.message);
+    other[1].prefix = "a\"b";
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT && lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size,
+          "exchange.two_nets.bad_prefix", "%s", c.net.message);
     other[1].prefix = "";
     check(lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.two_nets.twin_names", "%s", c.net.message);
     check(lgelu_net_save(&a.net, bad, 1, memory_append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.metadata_not_utf8", "%s", a.net.message);
     free(file.data); free(one.data);
     free(a.memory); free(b.memory); free(c.memory); free(d.memory);
+}
+
+/* a chain of so many linear layers, one number wide, of names as long as they can be */
+static void *chain(lgelu_net *net, lgelu_node *node, int layers, lgelu_mode mode, uint64_t seed)
+{
+    char name[32];
+    void *memory;
+    int x, i;
+    size_t need;
+    lgelu_net_begin(net, node, layers + 1);
+    strcpy(net->prefix, "λλλλλλλλλλ.");
+    x = lgelu_input(net, "x", 1, 1, 1);
+    for (i = 0; i < layers; i++) {
+        snprintf(name, sizeof name, "%05dλλλ", i);
+        x = lgelu_linear(net, name, x, 1);
+    }
+    need = lgelu_net_bytes(net, 1, mode);
+    memory = malloc(need);
+    if (!memory || lgelu_net_make(net, memory, need, 1, mode, seed)) check(0, "exchange.chain", "%s", net->message);
+    return memory;
+}
+/* parts of very different size, in either order, and the small one alone: what else the file holds is passed over */
+static void many_tensors(void)
+{
+    enum { MANY = 3000 };
+    static lgelu_node node[4][MANY + 1];
+    lgelu_net small, large, small2, large2;
+    lgelu_part part[2], other[2];
+    memory_file file = { NULL, 0, 0 }, end = { NULL, 0, 0 };
+    void *memory[4] = { chain(&small, node[0], 1, LGELU_INFER, 1), chain(&large, node[1], MANY, LGELU_INFER, 2),
+                        chain(&small2, node[2], 1, LGELU_INFER, 3), chain(&large2, node[3], MANY, LGELU_INFER, 4) };
+    char header[200];
+    size_t i;
+    for (i = 0; i < small.parameters; i++) small.w[i] = small2.w[i] + 1;
+    part[0].net = &small; part[0].prefix = "small/"; part[1].net = &large; part[1].prefix = "";
+    other[0] = part[0]; other[1] = part[1]; other[0].net = &small2; other[1].net = &large2;
+    check(lgelu_parts_save(part, 2, NULL, 0, memory_append, &file) == LGELU_OK, "exchange.many.save", "%s", small.message);
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_OK && !memcmp(small.w, small2.w, small.parameters * sizeof(float))
+          && !memcmp(large.w, large2.w, large.parameters * sizeof(float)), "exchange.many.small_part_first", "%s", small2.message);
+    small2.w[0] = 9;
+    check(lgelu_parts_load(other, 1, file.data, file.size) == LGELU_OK && small2.w[0] < small.w[0] + 1, "exchange.many.small_alone", "%s", small2.message);
+    free(file.data);
+
+    /* more tensors than any room for sorting, the last first: one hole, one name twice, and none of either */
+    for (int wrong = 0; wrong < 3; wrong++) {
+        size_t n = 20000, k, at = 8;
+        memory_file b = { NULL, 0, 0 };
+        memory_append(&b, "12345678{", 9);
+        for (k = n; k--; ) {
+            i = (size_t)sprintf(header, "%s\"%s%05d\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%d,%d]}", k + 1 < n ? "," : "", k == 1 ? "λλλλλλλλλλ.00000λλ.weight" : k == 2 ? "λλλλλλλλλλ.00000λλ.bias" : "t",
+                                (int)(wrong == 2 && k == n - 1 ? 77 : k), k == 1 ? "1,1" : "1", (int)(4 * (k + (wrong == 1 && k == n / 2))), (int)(4 * (k + 1 + (wrong == 1 && k == n / 2))));
+            if (k == 1 || k == 2) { char *five = strstr(header, k == 1 ? "weight" : "bias") + (k == 1 ? 6 : 4); memmove(five, five + 5, strlen(five + 5) + 1); i -= 5; }
+            memory_append(&b, header, i);
+        }
+        memory_append(&b, "}", 1);
+        for (k = b.size - at, i = 0; i < 8; i++) b.data[i] = (unsigned char)((uint64_t)k >> (8 * i));
+        for (k = 0; k < n; k++) memory_append(&b, "\0\0\200\77", 4);                  /* 1 */
+        lgelu_status status = lgelu_net_load(&small, b.data, b.size);
+        if (wrong) check(status == LGELU_E_FILE && strstr(small.message, wrong == 1 ? "a hole or an overlap" : "a name stands twice"), "exchange.many.wrong", "%d: '%s'", wrong, small.message);
+        else check(!status && small.w[0] >= 1 && small.w[0] <= 1 && small.w[1] >= 1, "exchange.many.reversed", "%s", small.message);
+        free(b.data);
+    }
+    free(end.data);
+    for (i = 0; i < 4; i++) free(memory[i]);
+}
+/* a refused file leaves everything as it was: a generation goes on, a backward still has its forward */
+static void refused(void)
+{
+    enum { T = 12, V = 7 };
+    static lgelu_node node[64];
+    static model m, was;
+    lgelu_transformer shape = { 2, 2, 8, 0, LGELU_GATE_LAMBDA, 2, 0, 0, 0 };
+    const int32_t token[T] = { 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5 };
+    float logits[V];
+    memory_file file = { NULL, 0, 0 }, b = { NULL, 0, 0 };
+    lgelu_net net;
+    void *memory;
+    size_t need;
+    int x, i;
+    memory = chain(&net, node, 60, LGELU_INFER, 1);                        /* a sound file of another network */
+    lgelu_net_save(&net, NULL, 0, memory_append, &b);
+    free(memory);
+    make(&m, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    lgelu_net_begin(&net, node, 64);
+    x = lgelu_tokens(&net, "tokens", T, V);
+    i = lgelu_gpt(&net, x, &shape);
+    need = lgelu_net_bytes(&net, 1, LGELU_GENERATE);
+    memory = malloc(need);
+    lgelu_net_make(&net, memory, need, 1, LGELU_GENERATE, 3);
+    lgelu_net_bind(&net, x, token);
+    lgelu_net_generate(&net, 0, 5);
+    lgelu_net_generate(&net, 5, 1);
+    memcpy(logits, lgelu_net_value(&net, i), sizeof logits);
+    lgelu_net_generate(&net, 0, 5);
+    check(lgelu_net_load(&net, b.data, b.size) == LGELU_E_FILE && !net.status, "exchange.refused", "%s", net.message);
+    lgelu_net_generate(&net, 5, 1);
+    check(!net.status && !memcmp(logits, lgelu_net_value(&net, i), sizeof logits), "exchange.refused.generation_goes_on", "%s", net.message);
+    lgelu_net_save(&net, NULL, 0, memory_append, &file);
+    check(!lgelu_net_load(&net, file.data, file.size) && lgelu_net_generate(&net, 6, 1) == LGELU_E_ARGUMENT && strstr(net.message, "only 0 before"), "exchange.loaded.generation_begins_anew", "%s", net.message);
+    make(&was, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    for (i = 0; i < BATCH * INPUTS; i++) m.data[i] = was.data[i] = (float)(i % 7) / 7;
+    lgelu_net_forward(&m.net, BATCH);
+    lgelu_net_forward(&was.net, BATCH);
+    lgelu_net_load(&m.net, b.data, b.size);
+    lgelu_net_backward(&m.net, 1);
+    lgelu_net_backward(&was.net, 1);
+    check(!m.net.status && !memcmp(m.net.g, was.net.g, m.net.parameters * sizeof(float)), "exchange.refused.backward_goes_on", "%s", m.net.message);
+    free(memory); free(b.data); free(file.data); free(m.memory); free(was.memory);
+}
+/* what the metadata says is true or refused */
+static void metadata_told(void)
+{
+    static model a, b, was;
+    static const struct { const char *from, *to, *why; } change[] = {
+        { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step' is no number of steps" }, { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step' is no number of steps" },
+        { "\"gate1\":\"relu\"", "\"gate1\":\"silu\"", "gate 'gate1' is of no known kind" } };
+    memory_file file = { NULL, 0, 0 };
+    size_t i, k;
+    make(&a, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
+    make(&was, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
+    a.net.step = LONG_MAX;
+    lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
+    check(!lgelu_net_load(&b.net, file.data, file.size) && b.net.step == LONG_MAX, "exchange.step.largest", "%ld %s", b.net.step, b.net.message);
+    free(b.memory);
+    make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
+    a.net.step = 1234567;
+    lgelu_net_relu(&a.net);
+    for (i = 0; i < sizeof change / sizeof *change; i++) {
+        file.size = 0;
+        lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
+        for (k = 8; memcmp(file.data + k, change[i].from, strlen(change[i].from)); k++) {}
+        memcpy(file.data + k, change[i].to, strlen(change[i].to));
+        n_wrong = n_message = n_changed = 0;
+        expect_refusal(&b, &was, file.data, file.size, change[i].why);
+        check(!n_wrong && !n_message && !n_changed, "exchange.metadata_wrong", "%s: '%s'", change[i].to, last);
+    }
+    file.size = 0;                                /* a gate of a kind without a λ has none of a file's either */
+    lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
+    for (k = 8; memcmp(file.data + k, "gate1.lambda\"", 13); k++) {}
+    file.data[k] = 'G';
+    check(!lgelu_net_load(&b.net, file.data, file.size) && b.net.lambda[0] > 1e30f && b.node[3].gate == LGELU_GATE_RELU, "exchange.gate_kind_alone", "λ = %g %s", (double)b.net.lambda[0], b.net.message);
+    free(file.data); free(a.memory); free(b.memory); free(was.memory);
+}
+/* a normalisation that has been folded away can't take over another's statistics, nor lose them without a word */
+static void folded(void)
+{
+    static lgelu_node node[2][8];
+    static float picture[48];
+    lgelu_net net[2];
+    void *memory[2];
+    memory_file file = { NULL, 0, 0 };
+    size_t need, i;
+    int k;
+    for (k = 0; k < 2; k++) {
+        int x;
+        lgelu_net_begin(net + k, node[k], 8);
+        x = lgelu_input(net + k, "x", 4, 4, 3);
+        lgelu_batch_norm(net + k, "bn", lgelu_conv(net + k, "conv", x, 5, 3, 1, 1, 1, 1), 0.1f, 1e-5f);
+        need = lgelu_net_bytes(net + k, 1, LGELU_INFER);
+        memory[k] = malloc(need);
+        lgelu_net_make(net + k, memory[k], need, 1, LGELU_INFER, (uint64_t)k);
+        lgelu_net_bind(net + k, x, picture);
+        for (i = 0; i < net[k].states; i++) net[k].state[i] = 2 + (float)i;
+    }
+    lgelu_net_save(net, NULL, 0, memory_append, &file);
+    lgelu_net_fold(net + 1);
+    float w = net[1].w[0];
+    check(lgelu_net_load(net + 1, file.data, file.size) == LGELU_E_FILE && strstr(net[1].message, "'bn.running_mean' is folded") && net[1].w[0] >= w && net[1].w[0] <= w, "exchange.folded", "%s", net[1].message);
+    check(lgelu_net_copy(net + 1, net) == LGELU_E_ARGUMENT && strstr(net[1].message, "'bn' is of another kind"), "exchange.folded.copy", "%s", net[1].message);
+    net[1].status = LGELU_OK;
+    file.size = 0;
+    lgelu_net_save(net + 1, NULL, 0, memory_append, &file);
+    check(lgelu_net_load(net, file.data, file.size) == LGELU_E_FILE && strstr(net[0].message, "'bn.weight'"), "exchange.folded.file", "%s", net[0].message);
+    check(!lgelu_net_load(net + 1, file.data, file.size), "exchange.folded.both", "%s", net[1].message);
+    free(memory[0]); free(memory[1]); free(file.data);
+}
+static void printed(void)
+{
+    static lgelu_node node[8];
+    lgelu_net net;
+    memory_file text = { NULL, 0, 0 };
+    int x;
+    size_t i, total = 0, column;
+    lgelu_net_begin(&net, node, 8);
+    x = lgelu_linear(&net, "f1", lgelu_input(&net, "x", 1, 1, 3), 5);      /* two gradients that meet */
+    x = lgelu_add(&net, "sum", lgelu_linear(&net, "f2", x, 5), lgelu_linear(&net, "f3", x, 5));
+    lgelu_mean_squared_error(&net, "loss", x, lgelu_input(&net, "t", 1, 1, 5));
+    lgelu_net_bytes(&net, 4, LGELU_TRAIN);
+    check(!lgelu_net_print(&net, memory_append, &text), "exchange.print", "%s", net.message);
+    memory_append(&text, "", 1);
+    check(strstr((char *)text.data, "scratch") && node[1].buffer[3].bytes, "exchange.print.scratch", "%s", text.data);
+    for (i = 0; i < 8; i++) for (column = 0; column < 4; column++) total += i < (size_t)net.count ? node[i].buffer[column].bytes : 0;
+    {
+        char expected[40];
+        snprintf(expected, sizeof expected, "buffers %lu bytes", (unsigned long)total);
+        check(strstr((char *)text.data, expected) != NULL, "exchange.print.total", "%s in %s", expected, text.data);
+        snprintf(expected, sizeof expected, "%lu@", (unsigned long)node[1].buffer[3].bytes);
+        check(strstr(strstr((char *)text.data, "f1"), expected) != NULL, "exchange.print.scratch_listed", "%s in %s", expected, text.data);
+    }
+    free(text.data);
 }
 
 int main(void)
@@ -232,5 +445,10 @@ int main(void)
     headers();
     names();
     parts();
+    many_tensors();
+    refused();
+    metadata_told();
+    folded();
+    printed();
     return check_end();
 }

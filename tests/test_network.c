@@ -11,6 +11,7 @@
 #include "tools/isa.h"
 #include "tools/reference_net.h"
 #include "tools/graph.h"
+#include <limits.h>
 
 static void graphs(void)
 {
@@ -113,19 +114,21 @@ static int random_graph(graph *g, uint64_t seed)
 {
     uint64_t draws = 0;
     int value[NODES], values = 0, last = -1;
+    char name[16];
     size_t columns = 1 + lgelu_random(14, seed, draws++) % 3, width = 3 + lgelu_random(14, seed, draws++) % 18;
     begin(g);
-    for (uint32_t k = 1 + lgelu_random(14, seed, draws++) % 2; k; k--) value[values++] = lgelu_input(&g->net, "x", 1, columns, width);
+    for (uint32_t k = 1 + lgelu_random(14, seed, draws++) % 2; k; k--) value[values++] = lgelu_input(&g->net, k > 1 ? "x" : "x2", 1, columns, width);
     for (uint32_t k = 4 + lgelu_random(14, seed, draws++) % 14; k; k--) {
         uint32_t r = lgelu_random(14, seed, draws++);
         int a = value[lgelu_random(14, seed, draws++) % (uint32_t)values], b = value[lgelu_random(14, seed, draws++) % (uint32_t)values];
         float lambda = 1 + (float)(r >> 24) / 32;
+        snprintf(name, sizeof name, "n%d", g->net.count);
         switch (r % 8) {
-        case 0: case 1: case 2: last = lgelu_linear(&g->net, "linear", a, width); break;
-        case 3: last = lgelu_gate(&g->net, "gate", a, LGELU_GATE_LAMBDA, lambda); break;
-        case 4: last = lgelu_gate(&g->net, "fixed gate", a, (lgelu_gate_kind)((r >> 8) % 4), 1); break;
-        case 5: last = width <= 8 ? lgelu_gate_channels(&g->net, "channels", a, lambda) : lgelu_linear(&g->net, "linear", a, width); break;
-        default: last = lgelu_add(&g->net, "add", a, b);
+        case 0: case 1: case 2: last = lgelu_linear(&g->net, name, a, width); break;
+        case 3: last = lgelu_gate(&g->net, name, a, LGELU_GATE_LAMBDA, lambda); break;
+        case 4: last = lgelu_gate(&g->net, name, a, (lgelu_gate_kind)((r >> 8) % 4), 1); break;
+        case 5: last = width <= 8 ? lgelu_gate_channels(&g->net, name, a, lambda) : lgelu_linear(&g->net, name, a, width); break;
+        default: last = lgelu_add(&g->net, name, a, b);
         }
         value[values++] = last;
         if (r >> 16 & 1) value[values++] = last;        /* later ones are read more often */
@@ -359,8 +362,8 @@ static void kept_values(void)
     make_at(&g, 1, LGELU_INFER, 0);
     check(lgelu_net_keep(&g.net, 1) == LGELU_E_ARGUMENT && strstr(g.net.message, "already made"), "keeping a value once the network is made is refused", "%s", g.net.message);
     end(&g);
-    check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution") && !strcmp(lgelu_op_name(LGELU_OP_SQUARED_ERROR), "mean squared error")
-          && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_SQUARED_ERROR + 1), "?"), "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
+    check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution") && !strcmp(lgelu_op_name(LGELU_OP_OUTER_LOSS), "outer loss")
+          && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_OUTER_LOSS + 1), "?"), "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 
 static void memory(void)
@@ -686,10 +689,10 @@ static void run_errors(void)
     begin(&h);
     lgelu_linear(&h.net, "f", lgelu_input(&h.net, "x", 1, 1, 3), 4);
     make_at(&h, 1, LGELU_TRAIN, 0);
-    fails("copy of another graph", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "same layers");
+    fails("copy of another graph", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&h);
     build_usual(&h);
-    fails("copy to a net not made", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "same layers");
+    fails("copy to a net not made", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&g);
     begin(&g);                                          /* as many λ's, in another order */
     lgelu_gate(&g.net, "b", lgelu_gate_channels(&g.net, "a", lgelu_input(&g.net, "x", 1, 1, 3), 2), LGELU_GATE_LAMBDA, 2);
@@ -697,7 +700,7 @@ static void run_errors(void)
     begin(&h);
     lgelu_gate_channels(&h.net, "b", lgelu_gate(&h.net, "a", lgelu_input(&h.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 2), 2);
     make_at(&h, 1, LGELU_INFER, 0);
-    fails("copy of a graph with its λ's elsewhere", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "same layers");
+    fails("copy of a graph with its λ's elsewhere", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&g);
     end(&h);
 #undef MADE
@@ -710,6 +713,7 @@ static void accumulation_and_clipping(void)
 {
     graph g, h;
     float *big;
+    float slope_at[25];
     double dlambda[32], worst = 0, norm, sum = 0;
     lgelu_training plan = lgelu_training_defaults(0.01f, 0);
     build_usual(&g);
@@ -734,15 +738,22 @@ static void accumulation_and_clipping(void)
     check(worst < 1e-6 * sqrt(sum), "three quarter-batches of share 1/3 are one batch", "off by %.3g of norm %.3g", worst, sqrt(sum));
 
     norm = lgelu_net_clip(&g.net, 0);
+    for (int i = 0; i < 25; i++) {                      /* the s of each learned λ is a parameter like any other; 25 is GELU's */
+        double ds = g.net.dlambda[i] * (double)lgelu_lambda_slope(&g.net.hardness, g.net.s[i]);
+        sum += ds * ds;
+    }
     check(fabs(norm / sqrt(sum) - 1) < 1e-12 && !(g.net.gradient_scale < 1), "the gradient norm; clip 0 clips nothing", "%.9g, expected %.9g", norm, sqrt(sum));
     lgelu_net_clip(&g.net, (float)norm * 2);
     check(!(g.net.gradient_scale < 1), "a norm under the limit is left alone", "scaled by %g", (double)g.net.gradient_scale);
 
     /* clipped to a tenth: the moments after one step are those of a tenth of the gradient */
     plan.clip = (float)(norm / 10);
+    memcpy(slope_at, g.net.s, sizeof slope_at);
     lgelu_net_step(&g.net, &plan);
     worst = 0;
     for (size_t i = 0; i < g.net.parameters; i++) worst = fmax(worst, fabs((double)g.net.m[i] - 0.1 * (double)big[i] / 10));
+    for (int i = 0; i < 25; i++)                        /* those of s too */
+        worst = fmax(worst, fabs((double)g.net.s_m[i] - 0.1 * dlambda[i] * (double)lgelu_lambda_slope(&g.net.hardness, slope_at[i]) / 10));
     check(worst < 1e-6 * norm / 100 && fabs(g.net.gradient_norm - norm) < 1e-9, "the plan clips the step's gradient", "moments off by %.3g, norm %.9g", worst, g.net.gradient_norm);
     end(&h);
     build_usual(&h);
@@ -1165,6 +1176,342 @@ static void threads_hook(void)
     free(expected);
 }
 
+/* what the forward has checked is what the backward reads */
+static void between_forward_and_backward(void)
+{
+    graph g, h;
+    int32_t labels[12] = { 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5 }, other[12] = { 0 };
+    float x[6 * 22];
+    int same_gradient;
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = noise(50, i);
+#define FORWARD(g) build_usual(&g); make_at(&g, 6, LGELU_TRAIN, 0); lgelu_net_bind(&g.net, 0, x); lgelu_net_bind(&g.net, LABELS, labels); lgelu_net_forward(&g.net, 6)
+    FORWARD(h);
+    lgelu_net_backward(&h.net, 1);
+    FORWARD(g);
+    for (int i = 0; i < 12; i++) labels[i] = i % 2 ? 100000000 : -5;
+    lgelu_net_backward(&g.net, 1);
+    same_gradient = !g.net.status && same(g.net.g, h.net.g, g.net.parameters * sizeof *g.net.g);
+    check(same_gradient, "labels changed in place after the forward: the backward has those that were checked", "other gradients %s", g.net.message);
+    for (int i = 0; i < 12; i++) labels[i] = i % 6;
+    end(&g);
+    const struct { const char *what; int node; const void *data; } late[] = {
+        { "other labels", LABELS, other }, { "no labels", LABELS, NULL }, { "another input", 0, x + 1 }, { "no input", 0, NULL } };
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+        char text[100];
+        FORWARD(g);
+        lgelu_net_bind(&g.net, late[i].node, late[i].data);
+        snprintf(text, sizeof text, "%s bound after the forward: no backward", late[i].what);
+        fails(text, &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+        end(&g);
+    }
+    build_usual(&g);                                    /* bound after a forward without them */
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    lgelu_net_bind(&g.net, 0, x);
+    lgelu_net_forward(&g.net, 6);
+    other[3] = 100000000;
+    lgelu_net_bind(&g.net, LABELS, other);
+    fails("wild labels bound after a forward without any: no backward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+    end(&g);
+    FORWARD(g);
+    lgelu_net_bind(&g.net, LABELS, labels);
+    check(!lgelu_net_backward(&g.net, 1) && same(g.net.g, h.net.g, g.net.parameters * sizeof *g.net.g), "the same data bound again change nothing", "%s", g.net.message);
+    end(&g);
+    for (int k = 0; k < 3; k++) {                       /* other weights, gates or λ's: the forward's values are not theirs */
+        FORWARD(g);
+        if (k == 0) lgelu_net_copy(&g.net, &h.net); else if (k == 1) lgelu_net_relu(&g.net); else lgelu_net_set_lambda(&g.net, 0, 9);
+        fails(k == 0 ? "copied into after the forward: no backward" : k == 1 ? "swapped after the forward: no backward" : "λ set after the forward: no backward",
+              &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+        end(&g);
+    }
+    FORWARD(g);                                         /* looked at in training, dropout or not, changes nothing of the next steps */
+    lgelu_net_backward(&g.net, 1);
+    g.net.evaluate = 1;
+    lgelu_net_forward(&g.net, 3);
+    g.net.evaluate = 0;
+    check(g.net.pass == h.net.pass && same(g.net.g, h.net.g, g.net.parameters * sizeof *g.net.g), "a forward that evaluates is not counted", "%lu passes", (unsigned long)g.net.pass);
+    end(&g);
+    end(&h);
+#undef FORWARD
+}
+
+/* ---- names, shapes, messages ---- */
+static void names_and_shapes(void)
+{
+    static const char *const bad[] = { "a\"b", "a\\b", "a\nb", "\xff", "\xc3(", "\xed\xa0\x80" };
+    graph g;
+    int x;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        begin(&g);
+        fails("a name that no file can hold", &g, lgelu_input(&g.net, bad[i], 1, 1, 1) < 0, LGELU_E_ARGUMENT, "input 0: its name must be UTF-8");
+        begin(&g);
+        strcpy(g.net.prefix, bad[i]);
+        fails("a prefix that no file can hold", &g, lgelu_input(&g.net, "x", 1, 1, 1) < 0, LGELU_E_ARGUMENT, "input 0: its name must be UTF-8");
+    }
+    begin(&g);
+    lgelu_input(&g.net, "012345678901234567890123456789λ", 1, 1, 1);
+    check(!strcmp(g.nodes[0].name, "012345678901234567890123456789"), "a long name is cut between two characters", "'%s'", g.nodes[0].name);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 3);
+    x = lgelu_gate(&g.net, "same", lgelu_linear(&g.net, "same", x, 3), LGELU_GATE_RELU, 1);
+    fails("two layers of one name", &g, make_at(&g, 1, LGELU_INFER, 0), LGELU_E_ARGUMENT, "two layers are called 'same'");
+    end(&g);
+    for (int k = 0; k < 2; k++) {
+        begin(&g);
+        lgelu_gate(&g.net, k ? "format" : "step", lgelu_input(&g.net, "x", 1, 1, 3), LGELU_GATE_RELU, 1);
+        fails("a gate of a name that checkpoints need", &g, make_at(&g, 1, LGELU_INFER, 0), LGELU_E_ARGUMENT, k ? "gate 'format'" : "gate 'step'");
+        end(&g);
+    }
+    /* shapes whose size wraps, here or where size_t has 32 bits */
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 1);
+    x = lgelu_average_pool(&g.net, "odd", x, 65535, 1, 65534);
+    if (sizeof(size_t) == 4) fails("a pooled picture whose size wraps", &g, x < 0, LGELU_E_SHAPE, "'odd'");
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, (size_t)-1 / 64 / 3, 3);
+    check(x == 0, "the largest value a layer can have", "%s", g.net.message);
+    fails("a value that grows beyond it", &g, lgelu_patches(&g.net, "odd", lgelu_average_pool(&g.net, "pool", x, 2, 1, 1), 1) < 0, LGELU_E_SHAPE, "'pool'");
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, (size_t)-1 / 64 / 12, 12);
+    lgelu_attention(&g.net, "attn", x, 2, 1);
+    check(!lgelu_net_bytes(&g.net, 1, LGELU_TRAIN) && g.net.status == LGELU_E_MEMORY, "attention over more tokens than there is memory", "%s", g.net.message);
+    begin(&g);
+    fails("a shared matrix at INT_MAX", &g, lgelu_linear_tied(&g.net, "odd", lgelu_input(&g.net, "x", 1, 1, 3), 2147483647) < 0, LGELU_E_ARGUMENT, "'odd'");
+
+    static lgelu_node few[8];                           /* no builder of many layers runs on after an error */
+    begin(&g);
+    lgelu_net_begin(&g.net, few, 8);
+    x = lgelu_input(&g.net, "x", 8, 8, 3);
+    fails("a residual network of 2^31 blocks", &g, lgelu_resnet(&g.net, x, 8, 3, 2147483647, 10, LGELU_GATE_RELU, 1) < 0, LGELU_E_MEMORY, "no room for more than 8 nodes");
+
+    build_usual(&g);                                    /* a message is that of the last call */
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    check(lgelu_net_set_lambda(&g.net, 77, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "77") && strstr(g.net.message, "26"), "λ of a wrong place: a message", "'%s'", g.net.message);
+    check(lgelu_net_set_lambda(&g.net, 3, 0.5f) == LGELU_E_LAMBDA && strstr(g.net.message, "λ 3"), "λ under 1: a message", "'%s'", g.net.message);
+    check(lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "λ 25"), "λ of a gate that learns none: a message", "'%s'", g.net.message);
+    check(!lgelu_net_forward(&g.net, 6) && !*g.net.message, "a later success clears the message", "'%s'", g.net.message);
+    end(&g);
+}
+
+/* ---- copies ---- */
+typedef enum { SAME, HEADS, MASK, MOMENTUM, EPS, WINDOW, STRIDE, WIDER, GATE_NAME, TIED, MISSING, INPUT, COPIES } copied;
+static int build_copied(graph *g, copied what, float drop, int loss)
+{
+    int x, y, w, tokens;
+    begin(g);
+    x = lgelu_input(&g->net, "image", 8, 8, 3);
+    y = lgelu_conv(&g->net, "conv", x, 6, what == WINDOW ? 5 : 3, 1, what == WINDOW ? 2 : 1, 1, 0);
+    y = lgelu_batch_norm(&g->net, "bn", y, what == MOMENTUM ? 0.2f : 0.1f, what == EPS ? 1e-3f : 1e-5f);
+    y = lgelu_gate(&g->net, what == GATE_NAME ? "gate2" : "gate", what == INPUT ? lgelu_gate(&g->net, "between", y, LGELU_GATE_RELU, 1) : y, LGELU_GATE_LAMBDA, 2);
+    y = lgelu_max_pool(&g->net, "pool", y, 2, 2, 0);
+    if (what == STRIDE) { g->net.count--; y = lgelu_average_pool(&g->net, "pool", y - 1, 2, 2, 0); }
+    if (what != MISSING) y = lgelu_linear(&g->net, "fc", y, 6);
+    tokens = lgelu_tokens(&g->net, "tokens", 16, 9);
+    w = lgelu_embedding(&g->net, "wte", tokens, 6);
+    y = lgelu_linear(&g->net, "qkv", lgelu_dropout(&g->net, "drop", w, drop), 18);
+    y = lgelu_attention(&g->net, "attn", y, what == HEADS ? 3 : 2, what == MASK);
+    y = what == TIED ? lgelu_linear(&g->net, "head", y, 9) : lgelu_linear_tied(&g->net, "head", y, w);
+    if (what == WIDER) y = lgelu_linear(&g->net, "more", y, 7);
+    if (loss) classify(g, y);
+    return y;
+}
+static void copies(void)
+{
+    static const char *const told[COPIES] = { "", "'attn' is of another heads", "'attn' is of another heads", "'bn' is of another momentum", "'bn' is of another momentum",
+        "'conv' is of another parameters", "'pool' is of another kind", "'more' is not in", "'gate2' is not in", "'head' is of another parameters", "", "'between' is not in" };
+    graph g, h;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    int y, z, refused = 0, there = 1;
+    build_copied(&g, SAME, 0.25f, 1);
+    make_at(&g, 4, LGELU_TRAIN, 0);
+    bind_all(&g, 4);
+    train(&g, 4, 3, &plan);
+    check(!g.net.status && g.net.step == 3, "a network to copy", "%s", g.net.message);
+    for (int what = HEADS; what < COPIES; what++) {
+        if (what == MISSING) continue;
+        build_copied(&h, (copied)what, 0.25f, 1);
+        make_at(&h, 4, LGELU_TRAIN, 0);
+        float w = h.net.w[0];
+        refused += lgelu_net_copy(&h.net, &g.net) == LGELU_E_ARGUMENT;
+        there &= strstr(h.net.message, told[what]) != NULL && same(&w, h.net.w, sizeof w);
+        if (!strstr(h.net.message, told[what])) printf("# difference %d: '%s'\n", what, h.net.message);
+        end(&h);
+    }
+    check(refused == COPIES - 2 && there, "a copy of what makes other numbers is refused, by name", "%d refused", refused);
+    build_copied(&h, SAME, 0.25f, 1);                   /* the reverse of MISSING: a layer that only the other has is left where it is */
+    make_at(&h, 4, LGELU_TRAIN, 0);
+    bind_all(&h, 4);
+    lgelu_net_forward(&h.net, 4);
+    check(!lgelu_net_copy(&h.net, &g.net) && h.net.seed == g.net.seed && h.net.step == 3 && same(h.net.m, g.net.m, g.net.parameters * sizeof(float))
+          && same(h.net.state, g.net.state, g.net.states * sizeof(float)), "an equal graph: weights, moments, statistics, step, seed", "%s", h.net.message);
+    check(lgelu_net_backward(&h.net, 1) == LGELU_E_ARGUMENT, "a copy ends the forward that was open", "a backward ran");
+    h.net.status = LGELU_OK;
+    train(&g, 4, 2, &plan);
+    train(&h, 4, 2, &plan);
+    check(same(h.net.w, g.net.w, g.net.parameters * sizeof(float)) && same(h.net.lambda, g.net.lambda, sizeof(float)), "and both train on with the same bits, dropout too", "they part");
+    end(&h);
+
+    for (int mode = LGELU_INFER; mode <= LGELU_TRAIN; mode++) {      /* without its loss and its dropout */
+        y = build_copied(&h, SAME, 0, 0);
+        make_at(&h, 2, (lgelu_mode)mode, 0);
+        bind_all(&h, 2);
+        lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
+        check(!lgelu_net_copy(&h.net, &g.net) && h.nodes[3].gate == LGELU_GATE_TANH, "a graph without its loss and its dropout takes over what it has", "%s", h.net.message);
+        h.net.evaluate = g.net.evaluate = 1;
+        lgelu_net_forward(&h.net, 2);
+        lgelu_net_forward(&g.net, 4);
+        for (z = 0; strcmp(g.nodes[z].name, "head"); z++) {}
+        check(!h.net.status && !g.net.status && same(lgelu_net_value(&h.net, y), lgelu_net_value(&g.net, z), 2 * 16 * 9 * sizeof(float)), "and gives the same numbers", "%s", h.net.message);
+        if (mode == LGELU_TRAIN) { g.net.evaluate = 0; lgelu_net_copy(&g.net, &h.net); }
+        end(&h);
+        g.net.evaluate = 0;
+    }
+    build_copied(&h, SAME, 0.25f, 1);                   /* from a network that has no optimiser: it starts anew */
+    make_at(&h, 4, LGELU_INFER, 0);
+    h.net.step = 77;
+    double moments = 0;
+    check(!lgelu_net_copy(&g.net, &h.net) && g.net.step == 0, "a copy from inference into training counts its steps anew", "step %ld", g.net.step);
+    for (size_t i = 0; i < g.net.parameters; i++) moments += fabs((double)g.net.m[i]) + (double)g.net.v[i];
+    for (int i = 0; i < g.net.hardnesses; i++) moments += fabs((double)g.net.s_m[i]) + (double)g.net.s_v[i];
+    check(!(moments > 0), "and has no moments of another run", "%g", moments);
+    end(&h);
+    end(&g);
+}
+
+/* ---- plans at the ends of long, plans of one's own ---- */
+typedef struct { int calls; float lambda0[2]; } own_plan;
+static float drive_one(void *user, int hardness, float lambda0, long step)      /* the second λ from step 4 on, the first is learned */
+{
+    own_plan *own = (own_plan *)user;
+    own->calls++;
+    if (hardness == 0 || step <= 3) return 0;
+    own->lambda0[1] = lambda0;
+    return lambda0 * (float)(1 << (step - 3));
+}
+static float drive_to_nan(void *user, int hardness, float lambda0, long step) { (void)user; (void)lambda0; return hardness || step < 3 ? 0 : NAN; }
+static void plans(void)
+{
+    static const long ends[] = { LONG_MIN, LONG_MIN + 1, -1, 0, 1, 40, LONG_MAX - 1, LONG_MAX };
+    static const size_t sizes[] = { 5, 5, 3 };
+    graph g;
+    lgelu_training plan;
+    int good = 1;
+    for (size_t i = 0; i < 8; i++) for (size_t j = 0; j < 8; j++) for (size_t k = 0; k < 8; k++) {
+        plan = lgelu_training_defaults(0.01f, ends[i]);
+        plan.warmup = ends[j];
+        plan.hardening.begin = ends[i]; plan.hardening.end = ends[j]; plan.harden_every = ends[k];
+        plan.hardening.target = 30;
+        build_usual(&g);
+        make_at(&g, 2, LGELU_TRAIN, 0);
+        g.net.step = k % 2 ? 7 : LONG_MAX - 1;
+        good &= lgelu_net_harden(&g.net, &plan) == LGELU_OK && g.net.lambda[0] >= 1.49f && g.net.lambda[0] <= 30;
+        good &= !(lgelu_training_rate(&plan, ends[k]) != lgelu_training_rate(&plan, ends[k]));
+        end(&g);
+    }
+    check(good, "plans at the ends of long: no overflow, λ on its way, a rate", "not so");
+    build_usual(&g);
+    make_at(&g, 6, LGELU_TRAIN, 0);
+    bind_all(&g, 6);
+    g.net.step = LONG_MAX;
+    plan = lgelu_training_defaults(0.01f, 10);
+    train(&g, 6, 1, &plan);
+    fails("no step after the last number", &g, 1, LGELU_E_ARGUMENT, "no step after");
+    end(&g);
+
+    own_plan own = { 0, { 0, 0 } };
+    float was = 0, s1 = 0, s0 = 0;
+    begin(&g);
+    classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 7), sizes, 3, LGELU_GATE_LAMBDA, 1.5f));
+    make_at(&g, 9, LGELU_TRAIN, 0);
+    bind_all(&g, 9);
+    plan.drive = drive_one;
+    plan.user = &own;
+    for (long step = 1; step <= 6; step++) {
+        train(&g, 9, 1, &plan);
+        if (step == 3) { was = g.net.lambda0[1]; s1 = g.net.s[1]; s0 = g.net.s[0]; }
+    }
+    check(!g.net.status && own.calls && same(&s1, &g.net.s[1], sizeof s1) && g.net.s[0] != s0 && lgelu_lambda(&g.net.hardness, s1) == was
+          && g.net.lambda[1] == was * 16 && g.net.lambda0[1] == was && own.lambda0[1] == was,
+          "a plan of one's own drives one λ while the other is learned", "λ %g, λ0 %g %s", (double)g.net.lambda[1], (double)was, g.net.message);
+    plan.drive = drive_to_nan;
+    train(&g, 9, 1, &plan);
+    fails("a plan of one's own that gives NaN", &g, 1, LGELU_E_LAMBDA, "'gate1'");
+    end(&g);
+
+    for (int all = 0; all < 2; all++) {                 /* decay on everything: what no gradient moves shrinks by lr·decay */
+        begin(&g);
+        lgelu_layer_norm(&g.net, "norm", lgelu_input(&g.net, "x", 1, 1, 8));
+        regress(&g, lgelu_gate(&g.net, "gate", 1, LGELU_GATE_LAMBDA, 2));
+        make_at(&g, 1, LGELU_TRAIN, 0);
+        plan = lgelu_training_defaults(0.01f, 10);
+        plan.adamw.weight_decay = 0.5f;
+        plan.decay_all = all;
+        float zero[8] = { 0 };
+        lgelu_net_bind(&g.net, 0, zero);
+        lgelu_net_forward(&g.net, 1);                   /* no target: no gradient */
+        lgelu_net_backward(&g.net, 1);
+        float s = g.net.s[0];
+        lgelu_net_step(&g.net, &plan);
+        check(!g.net.status && fabsf(g.net.w[0] - (all ? 0.995f : 1)) < 1e-6f && same(&s, g.net.s, sizeof s), all ? "decay on all that is learned, but not on s" : "no decay on gains and biases",
+              "%.9g, s %g from %g", (double)g.net.w[0], (double)g.net.s[0], (double)s);
+        end(&g);
+    }
+}
+
+/* ---- a loss from outside: the squared error's own gradient, brought by hand, moves the same weights ---- */
+static int build_outer(graph *g, int outer, int *x)
+{
+    int a, b;
+    begin(g);
+    a = lgelu_gate(&g->net, "gate", lgelu_linear(&g->net, "fc", lgelu_input(&g->net, "x", 1, 2, 4), 6), LGELU_GATE_LAMBDA, 2);
+    *x = lgelu_linear(&g->net, "out", a, 3);
+    b = lgelu_input(&g->net, "t", 1, 2, 3);
+    return outer ? lgelu_outer_loss(&g->net, "loss", *x, b) : lgelu_mean_squared_error(&g->net, "loss", *x, b);
+}
+static void outer_loss(void)
+{
+    enum { N = 5 * 2 * 3 };
+    graph g, h;
+    int x, kept = 0;
+    float dx[N], target[N];
+    build_outer(&g, 0, &x);
+    build_outer(&h, 1, &x);
+    make_at(&g, 7, LGELU_TRAIN, 0);
+    make_at(&h, 7, LGELU_TRAIN, 0);
+    bind_all(&g, 5);
+    bind_all(&h, 5);
+    for (int i = 0; i < N; i++) target[i] = noise(60, (uint64_t)i);
+    lgelu_net_bind(&g.net, 4, target);
+    lgelu_net_forward(&g.net, 5);
+    lgelu_net_backward(&g.net, 0.5f);
+    lgelu_net_forward(&h.net, 5);
+    lgelu_net_bind(&h.net, 4, dx);                      /* the gradient alone may be bound after the forward */
+    for (int i = 0; i < N; i++) dx[i] = (lgelu_net_value(&h.net, x)[i] - target[i]) * (float)(2.0 / N);
+    lgelu_net_backward(&h.net, 0.5f);
+    double off = 0, most = 0;
+    for (size_t i = 0; i < g.net.parameters; i++) { off = fmax(off, fabs((double)g.net.g[i] - (double)h.net.g[i])); most = fmax(most, fabs((double)g.net.g[i])); }
+    check(!h.net.status && off <= 1e-6 * most && most > 0 && fabs(g.net.dlambda[0] - h.net.dlambda[0]) <= 1e-6 * fabs(g.net.dlambda[0]), "a gradient from outside goes the way of the loss's own",
+          "off by %g of %g %s", off, most, h.net.message);
+    check(!(h.net.loss > 0), "the loss itself stays outside", "%g", h.net.loss);
+    lgelu_net_forward(&h.net, 5);
+    dx[7] = NAN;
+    fails("a gradient that is not finite", &h, lgelu_net_backward(&h.net, 1), LGELU_E_NONFINITE, "'loss': number 7");
+    h.net.status = LGELU_OK;
+    lgelu_net_bind(&h.net, 4, NULL);
+    lgelu_net_forward(&h.net, 5);
+    lgelu_net_backward(&h.net, 1);
+    h.net.fresh = 0;
+    check(!h.net.status && !kept, "unbound, it is left out", "%s", h.net.message);
+    end(&g);
+    end(&h);
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 4), 6);
+    fails("a gradient of another shape", &g, lgelu_outer_loss(&g.net, "odd", x, lgelu_input(&g.net, "t", 1, 1, 5)) < 0, LGELU_E_SHAPE, "'odd'");
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 4), 4);
+    fails("a layer as the gradient", &g, lgelu_outer_loss(&g.net, "odd", x, lgelu_linear(&g.net, "f2", x, 4)) < 0, LGELU_E_ARGUMENT, "'odd'");
+}
+
 int main(void)
 {
     isa_from_environment();
@@ -1184,5 +1531,10 @@ int main(void)
     hardening_a_net();
     certificate();
     threads_hook();
+    between_forward_and_backward();
+    names_and_shapes();
+    copies();
+    plans();
+    outer_loss();
     return check_end();
 }

@@ -439,6 +439,28 @@ static void file(void)
     end(&h);
 }
 
+/* embeddings of their own first deviation: they alone */
+static void embeddings(void)
+{
+    for (int own = 0; own < 2; own++) {
+        graph g;
+        lgelu_transformer t = small(LGELU_GATE_RELU);
+        int good = 1;
+        t.embedding = own ? 1 : 0;
+        build_gpt(&g, &t, 64, 99);
+        make_at(&g, 1, LGELU_INFER, 0);
+        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].weights) {
+            const float *w = lgelu_net_weights(&g.net, l);
+            double square = 0, expected = own && (g.nodes[l].op == LGELU_OP_EMBEDDING || g.nodes[l].op == LGELU_OP_POSITION) ? 1
+                                        : strstr(g.nodes[l].name, "c_proj") ? 0.02 / sqrt(2 * (double)t.layers) : 0.02;
+            for (size_t i = 0; i < g.nodes[l].weights; i++) square += (double)w[i] * (double)w[i] / (double)g.nodes[l].weights;
+            good &= fabs(sqrt(square) / expected - 1) < 0.1;
+        }
+        check(!g.net.status && good && !(g.net.deviation > 0.03f), own ? "embeddings start as N(0, 1), the rest does not" : "embeddings start like the rest", "%s", g.net.message);
+        end(&g);
+    }
+}
+
 int main(void)
 {
     isa_from_environment();
@@ -452,6 +474,7 @@ int main(void)
     same_bits();
     generation();
     dropout();
+    embeddings();
     normal();
     file();
     printf("# worst value error %.2g, worst gradient error %.2g\n", worst_value, worst_gradient);
