@@ -126,7 +126,7 @@ static void refusals(void)
 /* GPT-2's matrices turned, its head under two names */
 static void gpt2(void)
 {
-    static const lgelu_transformer shape = { 1, 2, 8, 0, LGELU_GATE_GELU, 1, 0, 0 };
+    static const lgelu_transformer shape = { 1, 2, 8, 0, LGELU_GATE_GELU, 1, 0, 0, 0 };
     static lgelu_node nodes[32];
     lgelu_net net;
     memory_file f = { NULL, 0, 0 };

@@ -21,7 +21,7 @@ static inline int net_mixed(lgelu_net *n, int x, lgelu_gate_kind kind, float lam
     a = lgelu_add(n, "add", lgelu_gate(n, "gate2", b, kind, lambda), a);
     a = lgelu_conv(n, "groups", lgelu_add(n, "twice", a, a), 12, 4, 3, 2, 2, 0);
     a = lgelu_batch_norm(n, "norm2", lgelu_dropout(n, "drop", a, 0.25f), 0.1f, 1e-5f);
-    a = lgelu_gate(n, "gate3", lgelu_linear(n, "*/ mix \\", a, 10), kind, lambda);
+    a = lgelu_gate(n, "gate3", lgelu_linear(n, "*/ mix", a, 10), kind, lambda);
     b = lgelu_max_pool(n, "most", a, 3, 2, 1);
     a = lgelu_average_pool(n, "mean", a, 3, 2, 1);
     a = lgelu_flatten(n, "flat", lgelu_add(n, "pools", a, b));

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 {
     static lgelu_node nodes[LGELU_TRANSFORMER_NODES(LAYERS)];
     static int32_t token[BATCH * CONTEXT];
-    const lgelu_transformer shape = { LAYERS, 4, 128, 0, LGELU_GATE_TANH, 1, 0, 0 };
+    const lgelu_transformer shape = { LAYERS, 4, 128, 0, LGELU_GATE_TANH, 1, 0, 0, 0 };
     lgelu_net net;
     void *memory;
     size_t bytes, i;

@@ -168,7 +168,7 @@ static void pictures(void)
 }
 static void transformers(void)
 {
-    lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0 };
+    lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0, 0 };
     start(28, 28, 1); net.deviation = 0.3f; keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1,
         "LayerNormalization Softmax Expand");
     shape.gate = LGELU_GATE_LAMBDA; shape.lambda = 3;
