@@ -466,8 +466,26 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU_ASSERT(condition) assert(condition)
 #endif
 
+/* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without optimisation it would take 197 KB of stack,
+   under sanitizers minutes to compile */
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LGELU__PLAIN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#define LGELU__PLAIN 1
+#endif
+#endif
+#ifndef LGELU__PLAIN
+#define LGELU__PLAIN 0
+#endif
+
 #if defined(__GNUC__)
+#if LGELU__PLAIN
+#define LGELU__INLINE static __attribute__((unused))
+#else
 #define LGELU__INLINE static inline __attribute__((always_inline, unused))
+#endif
+#define LGELU__APART static __attribute__((noinline, unused))         /* rare, or long and called from several places */
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
 #define LGELU__TARGET_AVX2   __attribute__((target("avx2,fma,f16c,popcnt")))
@@ -477,6 +495,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)   /* the old value */
 #else                                       /* MSVC: no target attribute is needed, and an aligned int is atomic */
 #define LGELU__INLINE static __forceinline
+#define LGELU__APART  static __declspec(noinline)
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
 #define LGELU__TARGET_AVX2
@@ -511,7 +530,10 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__ARM 0
 #endif
 
-#if defined(__clang__)                       /* loops of constant length over arrays that must end up in registers */
+#if LGELU__PLAIN
+#define LGELU__UNROLL
+#define LGELU__TWICE
+#elif defined(__clang__)                     /* loops of constant length over arrays that must end up in registers */
 #define LGELU__UNROLL _Pragma("clang loop unroll(full)")
 #define LGELU__TWICE  _Pragma("clang loop unroll_count(2)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
@@ -555,21 +577,27 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 LGELU__INLINE uint32_t lgelu__bits (float x)    { uint32_t u; memcpy(&u, &x, 4); return u; }
 LGELU__INLINE float    lgelu__float(uint32_t u) { float x;    memcpy(&x, &u, 4); return x; }
 
-/* a*b + c rounded once. Without the instruction: the product is exact in double, the sum is rounded to odd (Boldo &
-   Melquiond 2008), so that the last rounding to float is the only one that counts. */
-LGELU__INLINE float lgelu__fmaf(float a, float b, float c)
-{
+/* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum, rounded twice, is right unless it
+   comes to lie between two floats; then it is rounded to odd before (Boldo & Melquiond 2008). A call, not inlined: half of what the
+   scalar kernels take to compile */
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
-    return fmaf(a, b, c);
+LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
 #else
-    double p = (double)a * (double)b, d = (double)c, s = p + d, t = s - p, e = (p - (s - t)) + (d - t);
-    int64_t i;
+LGELU__APART float lgelu__fmaf(float a, float b, float c)
+{
+    const uint64_t normal = (uint64_t)(1023 - 126) << 53;              /* 2^-126 as a double, shifted up by one */
+    const double p = (double)a * (double)b, d = (double)c;
+    double s = p + d;
+    uint64_t i;
     memcpy(&i, &s, 8);
-    if (!(i & 1) && (e < 0 || e > 0)) i += ((e > 0) == (s > 0)) ? 1 : -1;
-    memcpy(&s, &i, 8);
+    if (((i & 0x1FFFFFFF) == 0x10000000) | ((i << 1) - 1 < normal - 1)) {
+        const double t = s - p, e = (p - (s - t)) + (d - t);
+        if (!(i & 1) && (e < 0 || e > 0)) i = ((e > 0) == (s > 0)) ? i + 1 : i - 1;
+        memcpy(&s, &i, 8);
+    }
     return (float)s;
-#endif
 }
+#endif
 
 /* ==== [3] YARDSTICK ================================================================================================ */
 /* Φ and φ at the unrounded product z = h + l = λx, abs(z) < 40. erfc and exp come from libm; what the rounding of λx and of
@@ -729,6 +757,12 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
+/* of the next sliver of a block of which `rest` rows are left: an even share, of at most 8 or even, so that fewer tiles must be compiled */
+static size_t lgelu__height(size_t rest, size_t most)
+{
+    const size_t slivers = (rest - 1) / most + 1, share = (rest - 1) / slivers + 1, even = (share + 1) / 2 * 2;
+    return share <= 8 ? share : even <= rest ? even : share - share / 2;
+}
 enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,        /* a block of B: its most columns, most rows and most numbers */
        LGELU__ACROSS = 384, LGELU__GROUP = 8,                         /* where A is read along its columns: most rows of B; slivers copied together */
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
@@ -5021,7 +5055,7 @@ LGELU__WORD v_gate LGELU__FN(various)(const lgelu__gate *p)
 
 LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
 {
-    return w == 4 ? m_some(m_or(k[0], k[1]), m_or(k[2], k[3])) : w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
+    return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
 }
 
 /* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
@@ -5048,8 +5082,8 @@ LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const v_t big = v_set(1.490116119384765625e-8f);
-    n_t s[4];
-    m_t low[4];
+    n_t s[2];
+    m_t low[2];
     v_many(s[u] = n_add(v_bits(r[u]), e[u]);)
     v_many(low[u] = n_gt(n_set(0x00800000), s[u]);)
     v_many(r[u] = v_float(s[u]);)
@@ -5072,7 +5106,7 @@ LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_
 {
     const v_t big = v_set(1.490116119384765625e-8f);
     const n_t sign = n_set(INT32_MIN);
-    v_t t[4], f[4];
+    v_t t[2], f[2];
     v_many(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]);)
     v_many(t[u] = v_add(c[u], big);)
     v_many(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big))));)
@@ -5084,7 +5118,7 @@ LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_
 LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_gate *g, const int w)
 {
     const v_t magic = v_set(12582912.0f);
-    v_t f[4], r[4];
+    v_t f[2], r[2];
     v_many(s[u] = v_mul(x[u], x[u]);)
     v_many(t[u] = v_fma(s[u], g->k1, magic);)
     v_many(r[u] = v_fms(x[u], x[u], s[u]);)
@@ -5100,8 +5134,8 @@ LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_
 LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
 {
     const v_t one = v_set(1);
-    v_t s[4], l[4], t[4], v[4], p[4], r[4];
-    m_t deep[4];
+    v_t s[2], l[2], t[2], v[2], p[2], r[2];
+    m_t deep[2];
     LGELU__FN(gauss)(l, t, s, x, g, w);
     v_many(v[u] = v_div(g->w, s[u]);)
     LGELU__FN(tail)(p, v, w);
@@ -5137,29 +5171,13 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
     v_many(x[u] = v_mul(a[u], q[u]);)
 }
 
-/* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed */
-enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 4032, LGELU__FN(side) = v_lanes == 8 ? 2 : 4 };   /* vectors side by side beyond: AVX2 has registers for two */
+/* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed, then fillers */
+enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 4032 };
 typedef struct {
     float x[LGELU__FN(stretch) + 64];
     uint16_t at[LGELU__FN(stretch) / v_lanes / 2];
     m_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
-
-/* n > (w - 1)·v_lanes numbers; in place of what is missing stand fillers, not in memory, where a load would wait for them */
-LGELU__WORD void LGELU__FN(later_load)(v_t *x, const float *p, const v_gate *g, size_t n, const int w)
-{
-    const int last = w - 1;
-    v_many(x[u] = u < last ? v_load(p + u * v_lanes) : v_load_n(p + u * v_lanes, n - (size_t)u * v_lanes);)
-    x[last] = v_select(v_lt(g->last, v_abs(x[last])), x[last], g->last);
-}
-
-LGELU__WORD void LGELU__FN(later_some)(float *x, const v_gate *g, size_t n, const int w)
-{
-    v_t a[4];
-    LGELU__FN(later_load)(a, x, g, n, w);
-    LGELU__FN(beyond)(a, g, w);
-    v_many(v_store(x + u * v_lanes, a[u]);)
-}
 
 /* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far, or tiny, which become far; near: to do beyond */
 LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *near, const v_gate *g, const int w)
@@ -5186,6 +5204,7 @@ LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far,
     if (!all) LGELU__FN(middle)(x, g, w);
     v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]);)
 }
+LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g) { LGELU__FN(beyond)(&x, g, 1); return x; }
 
 /* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made when a number wants them */
 LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail, lgelu__gate *gate, const int each, const int w)
@@ -5205,7 +5224,7 @@ LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *ta
         *tail = each ? LGELU__FN(various)(gate) : LGELU__FN(same)(gate);
     }
     v_many(if (m_any(near[u])) {
-        LGELU__FN(beyond)(z + u, tail, 1);
+        if (each) z[u] = LGELU__FN(beyond_one)(z[u], tail); else LGELU__FN(beyond)(z + u, tail, 1);
         x[u] = v_select(near[u], z[u], x[u]);
     })
 }
@@ -5249,9 +5268,12 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     if (!count) return;
     lgelu__prepare_forward_tail(gate);
     g = LGELU__FN(same)(gate);
-    for (j = 0; j < count; j += LGELU__FN(side) * v_lanes)
-        if (j + (LGELU__FN(side) - 1) * v_lanes < count) LGELU__FN(later_some)(todo.x + j, &g, count - j, LGELU__FN(side));
-        else for (i = j; i < count; i += v_lanes) LGELU__FN(later_some)(todo.x + i, &g, count - i, 1);
+    v_each(v_store(todo.x + count + u * v_lanes, g.last);)
+    for (j = 0; j < count; j += 2 * v_lanes) {
+        v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
+        LGELU__FN(beyond)(a, &g, 2);
+        v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
+    }
     for (i = j = 0; i < pairs; i++) {
         v_each(v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);
                j += m_count(todo.lanes[i][u]);)
@@ -5348,57 +5370,57 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 /* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot overflow. That of a faint E = exp(-z²/2),
    below 2^-60, or of a thin dy, below 2^-30, goes to small instead, as 2^100·dy·x²E·scale.
    f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
-LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g, const int w)
+LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
     const v_t one = v_set(1), zero = v_set(0), c = v_mul(g->c, v_set(0.0625f));
     const n_t sign = n_set(INT32_MIN), faintest = n_set(0x4B400000 - 60);
-    v_t s[4], l[4], t[4], f[4], v[4], p[4], r[4];
-    n_t n[4], e[4], y[4];
-    m_t faint[4], odd[4], whole[4];
-    LGELU__FN(gauss)(l, t, s, x, g, w);                                       /* E = (1 + l)·2^n */
-    v_many(v[u] = v_div(g->w, s[u]);)
-    v_many(n[u] = n_up(v_bits(t[u]), 23);)
-    v_many(faint[u] = n_gt(faintest, v_bits(t[u]));)
-    v_many(s[u] = v_mul(s[u], g->scale);)
-    v_many(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_many(s[u] = v_float(n_add(v_bits(s[u]), n_add(n[u], n_select(faint[u], n_set(100 << 23), n_set(-20 * (1 << 23))))));)
-    v_many(s[u] = v_mul(dy[u], s[u]);)
-    v_many(small[u] = v_select(faint[u], s[u], zero);)
-    v_many(s[u] = v_select(faint[u], zero, s[u]);)
-    LGELU__FN(tail)(p, v, w);
-    v_many(p[u] = v_fnma(v[u], p[u], one);)
-    v_many(p[u] = v_fms(v[u], p[u], g->cl);)
-    v_many(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
-    v_many(r[u] = v_mul(v_abs(x[u]), c);)
-    v_many(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
-    v_many(e[u] = n_add(n[u], n_set(4 << 23));)
-    v_many(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_max(e[u], n_set(-56 * (1 << 23))))));)               /* f'(z) */
-    v_many(p[u] = v_mul(dy[u], r[u]);)
-    v_many(y[u] = v_bits(v_abs(dy[u]));)
-    v_many(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
-    v_many(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)    /* thin, inf, NaN: below 0x30800000 or beyond */
-    if (LGELU__FN(any)(odd, w)) {
-        v_t h[4];
-        m_t thin[4];
-        v_many(thin[u] = n_gt(n_set(0x30800000), y[u]);)
-        v_many(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
-        v_many(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f))));)
-        v_many(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
-        v_many(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)), 23);)
-        v_many(e[u] = n_select(thin[u], y[u], e[u]);)
-        v_many(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
-        v_many(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
-        v_many(v[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
-        v_many(v[u] = v_mul(h[u], v_float(n_add(v_bits(v_fma(l[u], v[u], v[u])), n_up(n_max(n[u], n_set(-100)), 23))));)
-        v_many(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u], zero);)       /* below 2^-126: 0 */
-        v_many(small[u] = v_select(thin[u], v[u], small[u]);)
-        v_many(s[u] = v_select(thin[u], zero, s[u]);)
+    v_t s[2], l[2], t[2], f[2], v[2], p[2], r[2];
+    n_t n[2], e[2], y[2];
+    m_t faint[2], odd[2], whole[2];
+    LGELU__FN(gauss)(l, t, s, x, g, 2);                                       /* E = (1 + l)·2^n */
+    v_each(v[u] = v_div(g->w, s[u]);)
+    v_each(n[u] = n_up(v_bits(t[u]), 23);)
+    v_each(faint[u] = n_gt(faintest, v_bits(t[u]));)
+    v_each(s[u] = v_mul(s[u], g->scale);)
+    v_each(s[u] = v_fma(l[u], s[u], s[u]);)
+    v_each(s[u] = v_float(n_add(v_bits(s[u]), n_add(n[u], n_select(faint[u], n_set(100 << 23), n_set(-20 * (1 << 23))))));)
+    v_each(s[u] = v_mul(dy[u], s[u]);)
+    v_each(small[u] = v_select(faint[u], s[u], zero);)
+    v_each(s[u] = v_select(faint[u], zero, s[u]);)
+    LGELU__FN(tail)(p, v, 2);
+    v_each(p[u] = v_fnma(v[u], p[u], one);)
+    v_each(p[u] = v_fms(v[u], p[u], g->cl);)
+    v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
+    v_each(r[u] = v_mul(v_abs(x[u]), c);)
+    v_each(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
+    v_each(e[u] = n_add(n[u], n_set(4 << 23));)
+    v_each(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_max(e[u], n_set(-56 * (1 << 23))))));)               /* f'(z) */
+    v_each(p[u] = v_mul(dy[u], r[u]);)
+    v_each(y[u] = v_bits(v_abs(dy[u]));)
+    v_each(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
+    v_each(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)    /* thin, inf, NaN: below 0x30800000 or beyond */
+    if (m_some(odd[0], odd[1])) {
+        v_t h[2];
+        m_t thin[2];
+        v_each(thin[u] = n_gt(n_set(0x30800000), y[u]);)
+        v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
+        v_each(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f))));)
+        v_each(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
+        v_each(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)), 23);)
+        v_each(e[u] = n_select(thin[u], y[u], e[u]);)
+        v_each(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
+        v_each(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
+        v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
+        v_each(v[u] = v_mul(h[u], v_float(n_add(v_bits(v_fma(l[u], v[u], v[u])), n_up(n_max(n[u], n_set(-100)), 23))));)
+        v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u], zero);)       /* below 2^-126: 0 */
+        v_each(small[u] = v_select(thin[u], v[u], small[u]);)
+        v_each(s[u] = v_select(thin[u], zero, s[u]);)
     }
-    v_many(r[u] = v_abs(p[u]);)
-    LGELU__FN(assemble)(r, e, w);
-    v_many(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), sign)));)
-    v_many(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
-    v_many(x[u] = s[u];)
+    v_each(r[u] = v_abs(p[u]);)
+    LGELU__FN(assemble)(r, e, 2);
+    v_each(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), sign)));)
+    v_each(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
+    v_each(x[u] = s[u];)
 }
 
 /* of the pairs `at`, the lanes beyond the tables but short of 16.5/λ, packed */
@@ -5407,17 +5429,6 @@ typedef struct {
     uint16_t at[1024 / v_lanes];
     m_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
-
-LGELU__WORD void LGELU__FN(slope_some)(float *dy, const float *x, float *part, float *small, size_t i, const v_gate *g, size_t n, const int w)
-{
-    v_t a[4], b[4], c[4];
-    LGELU__FN(later_load)(a, x, g, n, w);
-    v_many(b[u] = u < w - 1 ? v_load(dy + u * v_lanes) : v_load_n(dy + u * v_lanes, n - (size_t)u * v_lanes);)       /* 0: adds 0 */
-    LGELU__FN(slope_beyond)(b, a, c, g, w);
-    v_many(v_store(dy + u * v_lanes, b[u]);)
-    v_many(float *p = part + ((i + (size_t)u * v_lanes) & 15); v_store(p, v_add(v_load(p), a[u]));)
-    v_many(float *p = small + ((i + (size_t)u * v_lanes) & 15); v_store(p, v_add(v_load(p), c[u]));)
-}
 
 /* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes 2^100·scale·dy·x²E of tiny x and thin dy */
 LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count, size_t *pairs,
@@ -5538,10 +5549,17 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     if (count) {
         if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
         g = LGELU__FN(same)(gate);
-        for (j = 0; j < count; j += 4 * v_lanes) {
-            if (j + 3 * v_lanes < count) LGELU__FN(slope_some)(todo.dy + j, todo.x + j, part, small, j, &g, count - j, 4);
-            else for (i = j; i < count; i += v_lanes) LGELU__FN(slope_some)(todo.dy + i, todo.x + i, part, small, i, &g, count - i, 1);
-            if (((j + 4 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit * 1048576);
+        v_each(v_store(todo.x + count + u * v_lanes, g.last);
+               v_store(todo.dy + count + u * v_lanes, v_set(0));)            /* fillers, which add 0 */
+        for (j = 0; j < count; j += 2 * v_lanes) {
+            v_t c[2];
+            v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
+            v_each(b[u] = v_load(todo.dy + j + u * v_lanes);)
+            LGELU__FN(slope_beyond)(b, a, c, &g);
+            v_each(v_store(todo.dy + j + u * v_lanes, b[u]);)
+            v_each(float *p = part + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), a[u]));)
+            v_each(float *p = small + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), c[u]));)
+            if (((j + 2 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit * 1048576);
         }
         LGELU__FN(flush)(total, part, unit * 1048576);
         for (i = j = 0; dx && i < pairs; i++) {
@@ -6194,9 +6212,14 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
         }
     }
 }
+LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_t rows, size_t vectors)
+{
+    size_t v;
+    for (; rows; rows--, p += row) LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(p + v * v_lanes);
+}
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
-    const size_t wide = (vectors + 1) / 2 * 2 * v_lanes, c_row = p->c_row, part = p->k / 16 + 1;
+    const size_t wide = (vectors + 1) / 2 * 2 * v_lanes, c_row = p->c_row, part = p->next_row ? p->k / 16 + 1 : p->k;
     const float *a = p->a, *start = p->start;
     float *into = p->c;
     size_t slivers, run, i, v, l, n;
@@ -6207,14 +6230,11 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
             const float *g[3], *h = b, *ask = next;   /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
             v_t sum[v_rows][4];
             LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * p->a_row : 0);
-            LGELU__UNROLL for (i = 0; i < rows; i++)
-                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = s ? v_load(s + i * p->start_row + v * v_lanes) : v_set(0);
-            if (run > 1 && p->k > 64) LGELU__UNROLL for (i = 0; i < rows; i++)       /* of C, for the next panel */
-                LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(c + i * c_row + wide + v * v_lanes);
-            if (p->y) LGELU__UNROLL for (i = 0; i < rows; i++)                       /* of y, for the gate */
-                LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(p->y + (c - p->c) + i * p->y_row + v * v_lanes);
-            if (!p->next_row) LGELU__FN(steps)(rows, vectors, sum, g, &h, p, p->k);
-            else for (l = p->k; l; l -= n, ask += p->next_row) {
+            if (run > 1 && p->k > 64) LGELU__FN(ask)(c + wide, c_row, rows, vectors);              /* of C, for the next panel */
+            if (p->y) LGELU__FN(ask)(p->y + (c - p->c), p->y_row, rows, vectors);                  /* of y, for the gate */
+            LGELU__UNROLL for (i = 0; i < rows; i++) LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_set(0);
+            if (s) LGELU__UNROLL for (i = 0; i < rows; i++) LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(s + i * p->start_row + v * v_lanes);
+            for (l = p->k; l; l -= n, ask += p->next_row) {
                 n = l < part ? l : part;
                 LGELU__FETCH(ask);
                 LGELU__FETCH(ask + 16);
@@ -6225,15 +6245,16 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
         }
     }
 }
+/* lgelu__height says which heights occur */
 static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
 #define LGELU__CASE(r) \
     case 4 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, p); break; \
     case 4 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, p); break; \
-    case 4 * r + 3: if (v_flat > 1 && r <= v_flat) LGELU__FN(tile)(r, 4, p); break;
+    case 4 * r + 3: if (v_flat > 1 && 4 <= r && r <= v_flat) LGELU__FN(tile)(r, 4, p); break;
     switch (4 * rows + vectors - 1) {
-    LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4)  LGELU__CASE(5)  LGELU__CASE(6)  LGELU__CASE(7)
-    LGELU__CASE(8) LGELU__CASE(9) LGELU__CASE(10) LGELU__CASE(11) LGELU__CASE(12) LGELU__CASE(13) LGELU__CASE(14)
+    LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(5) LGELU__CASE(6) LGELU__CASE(7) LGELU__CASE(8)
+    LGELU__CASE(10) LGELU__CASE(12) LGELU__CASE(14)
     default: break;
     }
 #undef LGELU__CASE
@@ -6273,7 +6294,10 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             v_turn(t, in + i, x->col);
             for (l = 0; l < 4; l++, o += out_row) v_store(o, t[l]);
         }
-        for (; i < rows; i++, o += out_row) for (l = 0; l < v_lanes; l++) o[l] = l < w ? in[i * x->row + l * x->col] : 0;
+        for (; i < rows; i++, o += out_row) {
+            v_store(o, v_set(0));
+            for (l = 0; l < w; l++) o[l] = in[i * x->row + l * x->col];
+        }
     }
 }
 
@@ -6282,40 +6306,43 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
-    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && job->k * n <= 8192 && n % (4 * v_lanes) == 0;    /* B in the first-level cache */
-    const size_t width = flat ? 4 : 2, slivers = flat ? (m + v_flat - 1) / v_flat : (m + v_rows - 1) / v_rows, each = m / slivers, more = m % slivers;
-    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, at = 0, k0, s, q, i, high;
+    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && job->k * n <= 8192 && n % (4 * v_lanes) == 0       /* B in the first-level cache */
+                     && m > 3 && m != 7;                                          /* heights of 4 to 6 */
+    const size_t width = flat ? 4 : 2, most = flat ? v_flat : v_rows, end = i0 + m;
+    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, at = 0, k0, q, i, high;
     lgelu__sliver t;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
-        size_t b_panel, row = i0, rows;
+        size_t b_panel, row, rows, in = 0;
         t.k = lgelu__least(job->k - k0, p->depth);
         b_panel = (t.k + 1) * 2 * v_lanes;
         if (packed_from < panels)             /* a last, narrow panel is copied in any case */
             LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
-        for (s = 0; s < slivers; s += t.slivers, row += rows) {
-            const size_t in = s % LGELU__GROUP, tall = each + (s < more);      /* its place among those copied together; its height */
+        for (row = i0; row < end; row += rows, in = (in + 1) % LGELU__GROUP) {       /* in: a sliver's place among those copied together */
+            const size_t tall = lgelu__height(end - row, most);
             const int brief = t.k <= 128;     /* too short for asking to pay */
-            t.slivers = brief && !p->pack_a && m * n <= 65536 && whole == panels ? (s < more ? more : slivers) - s : 1;          /* at once */
-            rows = t.slivers * tall;
+            rows = tall;
+            if (brief && !p->pack_a && m * n <= 65536 && whole == panels)            /* all of one height at once */
+                while (row + rows < end && lgelu__height(end - row - rows, most) == tall) rows += tall;
+            t.slivers = rows / tall;
             t.a = t.next = a_pack; t.a_row = job->a.row; t.a_col = job->a.col; t.next_row = t.next_step = 0;
             if (!p->pack_a) t.a = job->a.x + row * t.a_row + k0 * t.a_col;
             else if (p->across) {
                 lgelu_matrix turned = job->a;
                 turned.row = t.a_col; turned.col = t.a_row = 1; t.a_col = 16;
                 t.a = a_pack + in * t.k * 16;
-                if (!in) for (i = 0; i < t.k; i += 16) for (q = s, at = row; q < slivers && q < s + LGELU__GROUP; q++, at += high) {
-                    high = each + (q < more);
-                    LGELU__FN(copy)(a_pack + ((q - s) * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, lgelu__least(t.k - i, 16), at, high);
+                if (!in) for (i = 0; i < t.k; i += 16) for (q = 0, at = row; q < LGELU__GROUP && at < end; q++, at += high) {
+                    high = lgelu__height(end - at, most);
+                    LGELU__FN(copy)(a_pack + (q * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, lgelu__least(t.k - i, 16), at, high);
                 }
             } else {
                 t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
                 LGELU__FN(copy)(a_pack, t.a_row, 2 * v_lanes, &job->a, row, rows, k0, t.k);
             }
             if (brief) {}
-            else if (!job->a.read && job->a.col == 1 && s + 1 < slivers) {                     /* ask for the next sliver's rows */
+            else if (!job->a.read && job->a.col == 1 && row + rows < end) {                     /* ask for the next sliver's rows */
                 t.next = job->a.x + (row + rows) * job->a.row + k0;
                 t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
-            } else if (p->across && s - in + LGELU__GROUP < slivers) {                         /* for the next group: two lines and half of the rows each */
+            } else if (p->across && at < end) {                                                /* for the next group: two lines and half of the rows each */
                 t.next = job->a.x + at + in % (LGELU__GROUP / 2) * 32 + (k0 + in / (LGELU__GROUP / 2) * (t.k / 2)) * job->a.col;
                 t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
             }
@@ -6382,46 +6409,50 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
 
 /* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
    memory sets the pace; each number is the same chain of fma as in a tile */
-LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, size_t j, size_t end)
+LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums, size_t n)
 {
     const size_t k = job->k, a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
-    for (; j < end; j += v_lanes) {
-        const size_t n = end - j < v_lanes ? end - j : v_lanes;
-        const float *b = job->b.x + j * b_col, *a = job->a.x;
-        v_t sum[8], t[4];
-        float column[4 * v_lanes];
-        size_t i, l, q, depth;
-        LGELU__UNROLL for (i = 0; i < m; i++)
-            sum[i] = job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0);
-        for (l = 0; l < k; l += 4, a += 4 * a_col) {
-            depth = k - l < 4 ? k - l : 4;
-            LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));    /* as much of the next columns */
-            if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
-            else {                                                    /* an edge: zeros, which fma leaves the sums as they are */
-                for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
-                for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
-            }
-            for (q = 0; q < depth; q++)
-                LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_fma(v_set(a[i * a_row + q * a_col]), t[q], sum[i]);
+    v_t sum[8], t[4];
+    float column[4 * v_lanes];
+    size_t i, l, q, depth;
+    LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_load(sums + i * v_lanes);
+    for (l = 0; l < k; l += 4, a += 4 * a_col) {
+        depth = k - l < 4 ? k - l : 4;
+        LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));    /* as much of the next columns */
+        if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
+        else {                                                        /* an edge: zeros, which fma leaves the sums as they are */
+            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
+            LGELU__UNROLL for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
         }
-        LGELU__UNROLL for (i = 0; i < m; i++) v_store_n(job->c + i * job->c_row + j, sum[i], n);
+        for (q = 0; q < depth; q++)
+            LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_fma(v_set(a[i * a_row + q * a_col]), t[q], sum[i]);
     }
+    LGELU__UNROLL for (i = 0; i < m; i++) v_store(sums + i * v_lanes, sum[i]);
 }
-static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t j, size_t end)
+static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t first, size_t end)
 {
-    size_t i;
-    switch (job->m) {
-    case 1:  LGELU__FN(few)(1, job, j, end); break;
-    case 2:  LGELU__FN(few)(2, job, j, end); break;
-    case 3:  LGELU__FN(few)(3, job, j, end); break;
-    case 4:  LGELU__FN(few)(4, job, j, end); break;
-    case 5:  LGELU__FN(few)(5, job, j, end); break;
-    case 6:  LGELU__FN(few)(6, job, j, end); break;
-    case 7:  LGELU__FN(few)(7, job, j, end); break;
-    default: LGELU__FN(few)(8, job, j, end); break;
+    float sums[8 * v_lanes];
+    size_t i, j, n;
+    for (j = first; j < end; j += v_lanes) {
+        const float *a = job->a.x, *b = job->b.x + j * job->b.col;
+        n = end - j < v_lanes ? end - j : v_lanes;
+        for (i = 0; i < job->m; i++)
+            v_store(sums + i * v_lanes, job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0));
+        switch (job->m) {
+        case 1:  LGELU__FN(few)(1, job, a, b, sums, n); break;
+        case 2:  LGELU__FN(few)(2, job, a, b, sums, n); break;
+        case 3:  LGELU__FN(few)(3, job, a, b, sums, n); break;
+        case 4:  LGELU__FN(few)(4, job, a, b, sums, n); break;
+        case 5:  LGELU__FN(few)(5, job, a, b, sums, n); break;
+        case 6:  LGELU__FN(few)(6, job, a, b, sums, n); break;
+        case 7:  LGELU__FN(few)(7, job, a, b, sums, n); break;
+        default: LGELU__FN(few)(8, job, a, b, sums, n); break;
+        }
+        for (i = 0; i < job->m; i++) v_store_n(job->c + i * job->c_row + j, v_load(sums + i * v_lanes), n);
     }
-    for (i = 0; job->y && i < job->m; i++) LGELU__FN(forward)(job->y + i * job->y_row + j, job->c + i * job->c_row + j, job->lambda, end - j);
-    if (job->finish) job->finish(job->with, 0, job->m, j, end - j);
+    for (i = 0; job->y && i < job->m; i++)
+        LGELU__FN(forward)(job->y + i * job->y_row + first, job->c + i * job->c_row + first, job->lambda, end - first);
+    if (job->finish) job->finish(job->with, 0, job->m, first, end - first);
 }
 /* ---- pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
    a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
