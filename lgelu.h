@@ -469,18 +469,18 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 /* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without optimisation it would take 197 KB of stack,
    under sanitizers minutes to compile */
 #if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LGELU__PLAIN 1
+#define LGELU__CALLS 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-#define LGELU__PLAIN 1
+#define LGELU__CALLS 1
 #endif
 #endif
-#ifndef LGELU__PLAIN
-#define LGELU__PLAIN 0
+#ifndef LGELU__CALLS
+#define LGELU__CALLS 0
 #endif
 
 #if defined(__GNUC__)
-#if LGELU__PLAIN
+#if LGELU__CALLS
 #define LGELU__INLINE static __attribute__((unused))
 #else
 #define LGELU__INLINE static inline __attribute__((always_inline, unused))
@@ -530,7 +530,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__ARM 0
 #endif
 
-#if LGELU__PLAIN
+#if LGELU__CALLS
 #define LGELU__UNROLL
 #define LGELU__TWICE
 #elif defined(__clang__)                     /* loops of constant length over arrays that must end up in registers */
