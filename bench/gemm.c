@@ -6,6 +6,7 @@
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
+#include "../tests/tools/isa.h"
 #include "clock.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -123,11 +124,10 @@ int main(int argc, char **argv)
                                     { 128, 128, 10 }, { 1024, 384, 384 }, { 8, 384, 1536 }, { 1, 1024, 1024 } };
     static const char mode[3][3] = { "NN", "NT", "TN" };
     double seconds = argc > 1 ? atof(argv[1]) : 0.2, limit;
-    const char *cap = getenv("LGELU_ISA");
     void *library;
     size_t s, i, size = (size_t)1 << 21;
-    int most = 1, threads, isa, q;
-    for (isa = 0; cap && isa < 4; isa++) if (!strcmp(cap, lgelu_isa_name(isa))) lgelu_isa_limit(isa);
+    int most = 1, threads, q;
+    isa_from_environment();
     setenv("OPENBLAS_CORETYPE", lgelu_isa() == LGELU_AVX512 ? "SkylakeX" : "Haswell", 0);
     library = dlopen("libopenblas.so.0", RTLD_NOW);
     *(void **)&blas = symbol(library, "cblas_sgemm");

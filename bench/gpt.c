@@ -42,6 +42,7 @@ int main(int argc, char **argv)
     void *memory;
     size_t i;
 
+    isa_from_environment();
     if (vocabulary < 2) { fprintf(stderr, "gpt: the vocabulary must be at least 2\n"); return 2; }
     plan.clip = 1;
     for (i = 0; i < BATCH * CONTEXT; i++) token[i] = (int32_t)(lgelu_random(1, 2, i) % (uint32_t)vocabulary);

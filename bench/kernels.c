@@ -4,11 +4,13 @@
 
        kernels [--json FILE] [--quick]                                                      SPDX-License-Identifier: MIT-0 */
 #define _POSIX_C_SOURCE 200112L
-#define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
+#include "../tests/tools/isa.h"
 #include "peers.h"
 #include "clock.h"
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #ifdef __linux__
@@ -19,6 +21,7 @@ enum { L1 = 3 << 10, L2 = 48 << 10, MEMORY = 64 << 20, LARGE = 4 << 20, ROUNDS =
 
 static float *x, *y, *dy, *w;                /* MEMORY numbers each; the kernels read x and dy and write y (and w, m, v) */
 static double sink;                          /* keeps sums alive */
+static int most;                             /* the best instruction set, or $LGELU_ISA */
 
 /* ---- contenders: run(λ, n) on the buffers above ---- */
 typedef void run(float lambda, size_t n);
@@ -104,7 +107,7 @@ static void measure(const char *group, const contender *c, int count, const char
     for (i = 0; i < count; i++) best[i] = 1e30;
     for (r = -1; r < rounds; r++) for (i = 0; i < count; i++) {
         double start, t, g;
-        if (c[i].isa >= 0 && lgelu_isa_limit(c[i].isa) != c[i].isa) continue;
+        if (c[i].isa >= 0 && (c[i].isa > most || lgelu_isa_limit(c[i].isa) != c[i].isa)) continue;
         if (r < 0) {                                                      /* warm up, and see how often fills `each` seconds */
             times[i] = 1;
             start = now();
@@ -141,7 +144,7 @@ static void measure(const char *group, const contender *c, int count, const char
         o->memcpy_ns = copy >= 0 ? best[copy] / (double)n * 1e9 : 0;
         o->eigen = eigen >= 0 ? best[i] / best[eigen] : 0;
     }
-    lgelu_isa_limit(LGELU_AVX512);
+    lgelu_isa_limit(most);
 }
 
 static void show(const double *short_ns)
@@ -222,6 +225,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--quick")) quick = 1;
         else { fprintf(stderr, "usage: kernels [--json FILE] [--quick]\n"); return 1; }
     }
+    most = isa_from_environment();
     x = room(MEMORY); y = room(MEMORY); dy = room(MEMORY); w = room(3 * (size_t)LARGE);
     for (d = 0; d < 2; d++) {
         fill(kinds[d], L2);

@@ -1,8 +1,8 @@
 /* net.h: what step, resnet and gpt share: the library, a clock, a network in its block, the fastest of some calls.   SPDX-License-Identifier: MIT-0 */
 #define _POSIX_C_SOURCE 200112L
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
+#include "../tests/tools/isa.h"
 #include "clock.h"
 #include <stdio.h>
 #include <stdlib.h>

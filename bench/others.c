@@ -1,8 +1,9 @@
 /* What 0.5x(1 + erf(x/√2)) in float returns where the exact gate is small, beside ours: a Markdown table.
    others [lambda]                                                                   SPDX-License-Identifier: MIT-0 */
-#define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
+#include "../tests/tools/isa.h"
 #include "peers.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
     size_t n = sizeof at / sizeof *at, i;
     if (!(lambda >= 1)) { fprintf(stderr, "others: lambda must be at least 1\n"); return 1; }
     for (i = 0; i < n; i++) x[i] = at[i] / lambda;
+    isa_from_environment();
     lgelu_forward(ours, x, lambda, n);
     peer_libm(libm, x, lambda, n);
     peer_libmvec(fast, x, lambda, n);

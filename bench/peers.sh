@@ -1,7 +1,8 @@
 #!/bin/sh
 # The training steps of lgelu.h beside PyTorch's (Debian: python3-torch), interleaved, the fastest round of each.
 # Debian's OpenBLAS may pick slow kernels on a CPU it does not know: the core types below are tried first and the best one is
-# kept. OMP_WAIT_POLICY=passive keeps PyTorch's waiting threads off the few cores.            SPDX-License-Identifier: MIT-0
+# kept. OMP_WAIT_POLICY=passive keeps PyTorch's waiting threads off the few cores. The reference BLAS is refused; what else runs on the
+# machine is measured before each round and told.                                            SPDX-License-Identifier: MIT-0
 set -eu
 cd "$(dirname "$0")"
 build=${BUILD:-build}
@@ -11,11 +12,19 @@ cores=$(nproc 2>/dev/null || echo 1)
 [ "$cores" -gt 2 ] && cores=2
 export OMP_WAIT_POLICY=passive
 lines=$(mktemp)
-trap 'rm -f "$lines"' EXIT INT TERM
+busy=$(mktemp)
+trap 'rm -f "$lines" "$busy"' EXIT INT TERM
 
 torch=0
 if "$python" -c 'import torch' 2>/dev/null; then
     torch=1
+    status=0
+    blas=$("$python" blas.py) || status=$?
+    echo "PyTorch's matrix products: $blas"
+    if [ $status != 0 ]; then
+        echo "peers: refused. On Debian: apt-get install libopenblas0 (where it is there: update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu)" >&2
+        exit 1
+    fi
     best=
     for core in SkylakeX Haswell Zen; do
         ms=$(OPENBLAS_CORETYPE=$core "$python" step.py 1 2 | sed 's/.*"step_ms": \([0-9.]*\).*/\1/')
@@ -32,7 +41,9 @@ fi
 # measure PROGRAM TITLE ROUNDS [ARGUMENT]: both peers in turn, PROGRAM and PROGRAM.py, then the table
 measure() {
     : > "$lines"
+    : > "$busy"
     for round in $(seq "$rounds"); do
+        [ "$cores" = 1 ] || "$build/busy" >> "$busy"
         for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
             OMP_NUM_THREADS=$threads "$build/$1" ${4-} "$3" >> "$lines"
             [ $torch = 0 ] || OMP_NUM_THREADS=$threads "$python" "$1.py" "$threads" ${4-} "$3" >> "$lines"
@@ -41,6 +52,10 @@ measure() {
     echo
     echo "$2; fastest of $rounds interleaved rounds"
     table
+    awk '{ if ($2 > worst) worst = $2; if ($3 > stolen) stolen = $3 }
+    worst > 1.25 || stolen > 5 { busy = 1 }
+    END { if (NR) printf "two threads at once: a fixed loop takes %.2f times as long as alone, %.1f %% of the time was stolen%s\n", worst, stolen,
+          busy ? ": A BUSY MACHINE, don'"'"'t trust the figures of two threads" : "" }' "$busy"
 }
 table() {
 awk -v RS='\n' '

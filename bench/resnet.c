@@ -28,6 +28,7 @@ int main(int argc, char **argv)
     size_t i;
     void *memory[2];
 
+    isa_from_environment();
     for (i = 0; i < sizeof x / sizeof *x; i++) x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
     for (i = 0; i < BATCH; i++) label[i] = (int32_t)(lgelu_random(1, 3, i) % CLASSES);
     memory[0] = build(&net, nodes[0], LGELU_TRAIN, gate);
