@@ -81,6 +81,21 @@ refused "data of another shape" 1 'the network takes 1 x 1 x 20' $model --data .
 refused "a network of tokens" 1 'it reads tokens' $out/nets/gpt_tanh.onnx --data $out/table.csv -o $out/no.onnx
 refused "a network without GELU" 1 'there is no GELU in it' $out/nets/mlp_relu.onnx --data $out/table.csv -o $out/no.onnx
 refused "nowhere to write" 1 'No such file' $model --data $out/table.csv -o $out/none/no.onnx
+if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms; then
+    count=0
+    while IFS='	' read -r name words; do
+        said=$($r $out/forms/bad_$name.onnx --data $out/table.csv -o $out/no.onnx 2>&1 > $out/stdout)
+        case "$said" in *"$words"*) [ $(echo "$said" | wc -l) = 1 ] && count=$((count + 1)) || verdict 1 "refused: $name" "more than one line" ;;
+        *) verdict 1 "refused: $name" "$said" ;;
+        esac
+    done < $out/forms/bad
+    [ $count = $(wc -l < $out/forms/bad) ]
+    verdict $? "$count files are refused, each in the one line that says why"
+    if [ -n "$runtime" ]; then
+        node tools/onnx_run.js $out/forms/list $out/forms write && $out/onnx_back $out/forms/list $out/forms 1e-5 > $out/log
+        verdict $? "forms up to opset 20 are read, the outputs those of ONNX Runtime" "$(cat $out/log)"
+    else echo "skip forms up to opset 20: $no_runtime"; fi
+else echo "skip forms up to opset 20, files to refuse: not installed (Debian: python3-onnx)"; fi
 [ ! -e $out/no.onnx ]
 verdict $? "reluize: what fails writes nothing"
 echo old > $out/old.onnx

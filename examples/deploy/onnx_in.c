@@ -444,11 +444,12 @@ static value *pass(onnx_model *m, const node *n, int k)
     y->name = head.name; y->chain = head.chain;
     return y;
 }
-static value *make_uniform(onnx_model *m, const node *n, double x)         /* a scalar */
+static value *make_uniform(onnx_model *m, const node *n, double x, int rank)      /* a scalar, or dimensions of 1 */
 {
     value *y = make(m, n, 0);
     if (!y) return NULL;
     y->kind = TENSOR; y->tensor = UNIFORM; y->b = x; y->v = nothing(0);
+    while (y->v.rank < rank) new_dim(&y->v);
     return y;
 }
 static int is_integer(int type) { return type == INT64 || type == INT32 || type == BOOL || type == UINT8 || type == INT8
@@ -1220,9 +1221,9 @@ static int two_constants(onnx_model *m, const node *n, int op)
     value *y;
     const int one_a = single(m, a, &s), one_b = single(m, b, &t);
     if (m->failed) return 0;
-    if (one_a && one_b && a->v.rank + b->v.rank == 0) {
+    if (one_a && one_b && !a->v.atoms && !b->v.atoms) {
         const double r = op == ADD ? s + t : op == SUBTRACT ? s - t : op == MULTIPLY ? s * t : op == DIVIDE ? s / t : pow(s, t);
-        return make_uniform(m, n, r) != NULL;
+        return make_uniform(m, n, r, a->v.rank > b->v.rank ? a->v.rank : b->v.rank) != NULL;
     }
     if (one_b && a->kind == TENSOR && !a->test && b->v.rank <= a->v.rank && op != POWER) {
         if (!(y = pass(m, n, 0))) return 0;
@@ -1307,8 +1308,8 @@ static int root(onnx_model *m, const node *n)                              /* Sq
     double s;
     value *y;
     if (x && x->kind == VARIANCE && is(n->op, "Sqrt")) { if (!(y = pass(m, n, 0))) return 0; y->kind = DEVIATION; return 1; }
-    if (x && !x->v.rank && single(m, x, &s))
-        return make_uniform(m, n, is(n->op, "Sqrt") ? sqrt(s) : is(n->op, "Neg") ? -s : 1 / s) != NULL;
+    if (x && !x->v.atoms && single(m, x, &s))
+        return make_uniform(m, n, is(n->op, "Sqrt") ? sqrt(s) : is(n->op, "Neg") ? -s : 1 / s, x->v.rank) != NULL;
     return m->failed ? 0 : refuse(m, n, "it is read inside a layer normalisation, or of one constant number, only");
 }
 
@@ -2028,9 +2029,7 @@ static int cast(onnx_model *m, const node *n)
     if (!x) return refuse(m, n, "an input is missing");
     if (x->kind == NUMBERS && !whole_numbers) {
         if (!single(m, x, &s)) return refuse(m, n, "several numbers of a shape as floats");
-        y = make_uniform(m, n, s);
-        if (y && x->count == 1) new_dim(&y->v);
-        return y != NULL;
+        return make_uniform(m, n, s, x->count == 1) != NULL;
     }
     if (x->kind == TENSOR && whole_numbers && !x->integer && !(to == BOOL)) return refuse(m, n, "floats as integers");
     if (x->kind >= DATA && whole_numbers && !(x->kind == DATA && m->layer[x->layer].op == LGELU_OP_TOKENS))

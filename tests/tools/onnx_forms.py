@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT-0
+# onnx_forms.py FOLDER: forms that PyTorch's exporter of today or other tools write, up to opset 20, made by hand: FOLDER/NAME.onnx
+# and NAME.in, listed in FOLDER/list; and files that must be refused: FOLDER/bad_NAME.onnx, with the words that must be said, in
+# FOLDER/bad.
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
+
+folder = sys.argv[1]
+random = np.random.default_rng(1)
+good, bad = open(f"{folder}/list", "w"), open(f"{folder}/bad", "w")
+def w(*shape): return (random.standard_normal(shape) / 2).astype(np.float32)
+def n(op, ins, outs, **a): return h.make_node(op, ins.split(), outs.split(), **a)
+def arrays(d): return [nh.from_array(np.asarray(v), k) if not isinstance(v, onnx.TensorProto) else v for k, v in d.items()]
+
+def graph(nodes, shape, result, init, kind=T.FLOAT):
+    return h.make_graph(nodes, "g", [h.make_tensor_value_info("x", kind, ["N", *shape])],
+                        [h.make_tensor_value_info("y", T.FLOAT, ["N", *result])], arrays(init))
+def model(g, opset, ir=8): return h.make_model(g, opset_imports=[h.make_opsetid("", opset)], ir_version=ir)
+def case(name, nodes, shape, result, opset=20, ir=9, **init):
+    onnx.save(model(graph(nodes, shape, result, init), opset, ir), f"{folder}/{name}.onnx")
+    (random.standard_normal((3, *shape))).astype("<f4").tofile(f"{folder}/{name}.in")
+    print(name, "float32", ",".join(map(str, (3, *shape))), ",".join(map(str, (3, *result))), sep="\t", file=good)
+def refuse(name, words, nodes, shape=(4,), result=(3,), opset=17, change=None, **init):
+    m = model(graph(nodes, shape, result, init), opset)
+    if change: change(m)
+    data = m.SerializeToString()
+    open(f"{folder}/bad_{name}.onnx", "wb").write(data)
+    print(name, words, sep="\t", file=bad)
+ints = lambda *a: np.array(a, np.int64)
+
+# ---- read ----
+mlp = lambda act: [n("Gemm", "x a b", "h", transB=1), *act, n("Gemm", "g c d", "y", transB=1)]
+p = dict(a=w(6, 4), b=w(6), c=w(3, 6), d=w(3))
+case("gelu", mlp([n("Gelu", "h", "g")]), (4,), (3,), **p)
+case("gelu_tanh", mlp([n("Gelu", "h", "g", approximate="tanh")]), (4,), (3,), **p)
+case("half", [n("Cast", "a16", "a", to=T.FLOAT), n("Cast", "b16", "b", to=T.FLOAT), n("Cast", "c64", "c", to=T.FLOAT),
+     *mlp([n("Gelu", "h", "g")])], (4,), (3,), a16=p["a"].astype(np.float16), b16=p["b"].astype(np.float16), c64=p["c"].astype(np.float64), d=p["d"])
+case("bfloat16", [n("Cast", "a16", "a", to=T.FLOAT), *mlp([n("Gelu", "h", "g")])], (4,), (3,),
+     a16=h.make_tensor("a16", T.BFLOAT16, (6, 4), (p["a"].view(np.uint32) >> 16).astype(np.uint16).tobytes(),
+         raw=True), b=p["b"], c=p["c"], d=p["d"])
+case("lists", mlp([n("Gelu", "h", "g")]), (4,), (3,), **{k: h.make_tensor(k, T.FLOAT, v.shape, v.ravel().tolist()) for k,
+    v in p.items()})
+case("gemm", [n("Gemm", "x a b", "h", alpha=0.5, beta=2.0), n("Gelu", "h", "g"), n("Gemm", "g c d", "y")], (4,), (3,), a=w(4, 6),
+    b=w(1, 6), c=w(6, 3), d=w(1))
+case("left", [n("MatMul", "x a", "h"), n("Add", "b h", "i"), n("Div", "i r", "e0"), n("Erf", "e0", "e1"),
+    n("Add", "one e1", "e2"), n("Mul", "half e2", "e3"),
+     n("Mul", "e3 i", "g"), n("MatMul", "g c", "y")], (4,), (3,), a=w(4, 6), b=w(6), c=w(6, 3), r=np.float32(2 ** 0.5), one=np.float32(1), half=np.float32([0.5]))
+case("constants", [n("Constant", "", "r", value_float=2 ** -0.5), n("Constant", "", "one", value_float=1.0),
+    n("Constant", "", "half", value=nh.from_array(np.float32(0.5))),
+     n("Constant", "", "s", value_ints=[-1, 2, 3]), n("Gemm", "x a b", "h", transB=1), n("Reshape", "h s", "i"), n("Mul", "i r",
+         "e0"), n("Erf", "e0", "e1"),
+     n("Add", "e1 one", "e2"), n("Mul", "i e2", "e3"), n("Mul", "e3 half", "g3"), n("Flatten", "g3", "g"), n("Gemm", "g c d",
+         "y", transB=1)], (4,), (3,), **p)
+conv = dict(k=w(6, 3, 3, 3), b=w(6), c=w(5, 6), d=w(5))
+for keep, opset in (0, 18), (1, 20), (1, 17):
+    axes = dict(axes=[2, 3]) if opset < 18 else {}
+    case(f"space_{opset}", [n("Conv", "x k b", "h", pads=[1] * 4), n("Relu", "h", "g"),
+        n("ReduceMean", "g" if axes else "g ax", "m", keepdims=keep, **axes),
+         *([n("Squeeze", "m ax", "v")] if keep else [n("Identity", "m", "v")]), n("Gemm", "v c d", "y",
+             transB=1)], (3, 6, 5), (5,), opset, ax=ints(2, 3), **conv)
+case("same", [n("Conv", "x k b", "h", auto_pad="SAME_UPPER", kernel_shape=[3, 3]), n("Relu", "h", "g"),
+    n("AveragePool", "g", "p", kernel_shape=[2, 2], strides=[2, 2],
+     auto_pad="VALID"), n("GlobalAveragePool", "p", "m"), n("Flatten", "m", "v", axis=-3), n("Gemm", "v c d", "y", transB=1)], (3, 6, 5), (5,), **conv)
+case("pad", [n("Pad", "x p", "q"), n("Conv", "q k b", "h"), n("Relu", "h", "g"), n("Pad", "g p2", "g2"),
+    n("AveragePool", "g2", "m", kernel_shape=[3, 3], count_include_pad=1),
+     n("Flatten", "m", "v"), n("Gemm", "v f d", "y", transB=1)], (3, 6, 5), (5,), p=ints(0, 0, 1, 1, 0, 0, 1, 1), p2=ints(0, 0, 1, 1, 0, 0, 1, 1), f=w(5, 180), **conv)
+case("same_row", [n("Conv", "x k b", "h", dilations=[1, 1], strides=[2, 2], pads=[1] * 4),
+    n("BatchNormalization", "h s b m v", "i", epsilon=1e-3), n("Relu", "i", "g"),
+     n("Transpose", "g", "t", perm=[0, 2, 3, 1]), n("Reshape", "t r", "q"), n("MatMul", "q f",
+         "y")], (3, 6, 5), (5,), s=w(6), m=w(6), v=np.abs(w(6)), r=ints(0, -1), f=w(54, 5), **conv)
+
+def attention(name, body, opset=18, heads=2, width=8, T_=5, qkv=True, **init):
+    nodes = [n("LayerNormalization", "x ln", "z", axis=-1), *([n("MatMul", "z wqkv", "q0"),
+        n("Add", "q0 bqkv", "qkv")] if qkv else []), *body,
+             n("MatMul", "p v", "o0"), n("Transpose", "o0", "o1", perm=[0, 2, 1, 3]), n("Reshape", "o1 back", "o2"), n("MatMul",
+                 "o2 wo", "y")]
+    case(name, nodes, (T_, width), (T_, width), opset, ln=w(width), wqkv=w(width, 3 * width), bqkv=w(3 * width),
+        wo=w(width, width), back=ints(0, T_, width), **init)
+split = [n("Split", "qkv", "q1 k1 v1", axis=-1, num_outputs=3), *[n("Reshape", f"{c}1 hd", f"{c}2") for c in "qkv"],
+    n("Transpose", "q2", "q", perm=[0, 2, 1, 3]),
+         n("Transpose", "v2", "v", perm=[0, 2, 1, 3]), n("Transpose", "k2", "k", perm=[0, 2, 3, 1])]
+hd = dict(hd=ints(0, 0, 2, 4))
+tail = [n("MatMul", "q k", "s0"), n("Mul", "s0 sc", "s"), n("Softmax", "s", "p", axis=-1)]
+attention("attention_split", [*split, *tail], **hd, sc=np.float32(0.5))
+# scaled_dot_product_attention: the root of the scale on both sides, from the shape of q
+attention("attention_scaled", [*split, n("Shape", "q", "sh"), n("Slice", "sh i3 i4", "d"), n("Cast", "d", "df", to=T.FLOAT),
+    n("Sqrt", "df", "r0"), n("Div", "one r0", "r1"),
+     n("Sqrt", "r1", "r2"), n("Mul", "q r2", "qs"), n("Mul", "k r2", "ks"), n("MatMul", "qs ks", "s"), n("Softmax", "s", "p",
+         axis=-1)], **hd, one=np.float32([1]), i3=ints(3), i4=ints(4))
+causal = np.tril(np.ones((5, 5), bool))
+attention("attention_mask", [*split, n("MatMul", "q k", "s0"), n("Div", "s0 sc", "s1"), n("Add", "s1 mask", "s"),
+    n("Softmax", "s", "p")], **hd, sc=np.float32(2),
+     mask=np.where(causal, 0, -np.inf).astype(np.float32)[None, None])
+attention("attention_where", [*split, n("MatMul", "q k", "s0"), n("Mul", "s0 sc", "s1"), n("Where", "keep s1 low", "s"),
+    n("Softmax", "s", "p")], **hd, sc=np.float32(0.7), keep=causal,
+     low=np.float32(-1e30))
+attention("attention_not", [*split, n("MatMul", "q k", "s0"), n("Mul", "s0 sc", "s1"), n("Not", "keep", "shut"),
+    n("Where", "shut low s1", "s"), n("Softmax", "s", "p")], **hd, sc=np.float32(0.5),
+     keep=causal, low=np.float32(-3e38))
+var = [n("ReduceMean", "x ax", "m"), n("Sub", "x m", "c"), n("Mul", "c c", "q"), n("ReduceMean", "q ax", "v"),
+    n("Add", "v eps", "ve"), n("Pow", "ve half", "sd"),
+       n("Div", "c sd", "z"), n("Mul", "z g", "zg"), n("Add", "zg b", "i"), n("MatMul", "i f", "y")]
+case("norm", var, (5, 8), (5, 3), 18, ax=ints(-1), eps=np.float32(1e-3), half=np.float32(0.5), g=w(8), b=w(8), f=w(8, 3))
+
+# ---- refused ----
+lin = [n("Gemm", "x a b", "h", transB=1)]
+q = dict(a=w(3, 4), b=w(3))
+gemm = [n("Gemm", "x a b", "y", transB=1)]
+def tensor(i): return lambda f: (lambda m: f(m.graph.initializer[i]))
+def external(t): t.data_location = 1; e = t.external_data.add(); e.key, e.value = "location", "weights.bin"; t.ClearField("raw_data")
+refuse("external", "tensor 'a': its data lies in another file", gemm, change=tensor(0)(external), **q)
+refuse("not_a_number", "tensor 'a': element 5 is not a finite number", gemm,
+    a=np.where(np.arange(12).reshape(3, 4) == 5, np.nan, 1).astype(np.float32), b=w(3))
+refuse("short", "tensor 'a': 44 bytes for 12 elements", gemm, change=tensor(0)(lambda t: setattr(t, "raw_data",
+    t.raw_data[:44])), **q)
+def huge(t): del t.dims[:]; t.dims.extend([1 << 62, 4])
+refuse("huge", "tensor 'a': dimension 0 is 4611686018427387904", gemm, change=tensor(0)(huge), **q)
+def negative(t): del t.dims[:]; t.dims.extend([-3, 4])
+refuse("negative", "tensor 'a': dimension 0 is -3", gemm, change=tensor(0)(negative), **q)
+refuse("text", "data type 8 is not read", [n("Identity", "t", "a"), *gemm], t=h.make_tensor("t", T.STRING, (1,), [b"x"]), b=w(3))
+refuse("loop", "nothing before it makes 'g': the graph has a loop",
+    [n("Add", "x g", "h"), n("Relu", "h", "g"), n("Gemm", "g a b", "y", transB=1)], **q)
+refuse("itself", "nothing before it makes 'y': the graph has a loop", [n("Add", "x y", "y")], result=(4,))
+refuse("twice", "the value 'h' is made twice", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
+refuse("operator", "(LSTM): this operator is not read", [n("LSTM", "x a b", "y")], **q)
+refuse("domain", "domain 'com.acme' is not read", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
+refuse("opset_10", "opset 10: 11 to 20 are read", gemm, opset=10, **q)
+refuse("opset_21", "opset 21: 11 to 20 are read", gemm, opset=21, **q)
+refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
+refuse("half_gelu", "not halved", [*lin, n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "y")], one=np.float32(1),
+    **q)
+refuse("soft", "lambda below 1", [*lin, n("Mul", "h c", "z"), n("Erf", "z", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g"),
+    n("Mul", "g half", "y")], one=np.float32(1),
+       half=np.float32(0.5), c=np.float32(0.5), **q)
+refuse("sigmoid", "(Sigmoid): this operator is not read", [*lin, n("Sigmoid", "h", "s"), n("Mul", "h s", "y")], **q)
+refuse("two_outputs", "the graph has more than one output", gemm,
+    change=lambda m: m.graph.output.append(h.make_tensor_value_info("x", T.FLOAT, ["N", 4])), **q)
+refuse("free", "dimension 1 must be fixed", gemm, shape=("C",), **q)
+refuse("rank", "two to four dimensions", gemm, shape=(1, 2, 3, 4), **q)
+refuse("fit", "its matrix does not fit its input", gemm, shape=(5,), **q)
+refuse("bias", "its bias does not fit", gemm, a=w(3, 4), b=w(2))
+c = dict(k=w(4, 2, 3, 3))
+def window(name, words, op="Conv", ins="x k", shape=(2, 6, 6), init=c, **a):
+    refuse(name, words, [n(op, ins, "h", **a), n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], shape, (4,), **init)
+window("dilation", "(Conv): dilations other than 1", dilations=[2, 2])
+window("strides", "(Conv): strides must be equal", strides=[1, 2])
+window("pads", "(Conv): pads must be four equal numbers", pads=[0, 1, 0, 1])
+window("rectangle", "(Conv): the window must be a square", init=dict(k=w(4, 2, 3, 1)))
+window("groups", "do not fit the channels and groups", init=dict(k=w(4, 3, 3, 3)))
+window("line", "only convolutions of pictures are read", shape=(2, 6), init=dict(k=w(4, 2, 3)))
+window("large", "the window does not fit the picture", shape=(2, 2, 2))
+window("ceiling", "(MaxPool): ceil_mode", "MaxPool", "x", kernel_shape=[2, 2], ceil_mode=1)
+window("leaves_out", "leaves the padding out", "AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)
+refuse("training", "training_mode", [n("BatchNormalization", "x s b m v", "h", training_mode=1), n("Identity", "h", "y")],
+    result=(4,), s=w(4), b=w(4), m=w(4), v=np.abs(w(4)))
+refuse("variance", "tensor 'v': a variance below 0", [n("BatchNormalization", "x s b m v", "y")], result=(4,), s=w(4), b=w(4),
+    m=w(4), v=-np.abs(w(4)))
+refuse("reshape", "the new shape does not fit", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(-1, 3), **q)
+refuse("batch", "the new shape does not fit", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(2, -1, 4),
+    **q)
+refuse("order", "lie neither as pictures nor as tokens", [n("Conv", "x k", "h"), n("Flatten", "h", "y")], shape=(2, 6, 6),
+    result=(64,), **c)
+refuse("lone_mean", "the mean of a row stands alone", [n("ReduceMean", "x", "m", axes=[1]), n("Gemm", "m a b", "y", transB=1)],
+    a=w(3, 1), b=w(3))
+refuse("index", "an index out of bounds", [n("Gather", "x i", "h", axis=1), n("Gemm", "h a b", "y", transB=1)], shape=(3, 4),
+    i=np.int64(7), **q)
+refuse("sum", "a sum of two layers of different shape", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
+    **q)
+refuse("quotient", "arithmetic of two layers other than a sum", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
+    c=w(3, 4), **q)
+open(f"{folder}/bad_empty.onnx", "wb").close()
+print("empty", "there is no graph in it", sep="\t", file=bad)
+open(f"{folder}/bad_words.onnx", "w").write("This is a text, not a network.\n" * 9)
+print("words", "this is no ONNX file", sep="\t", file=bad)
