@@ -52,6 +52,9 @@ measure() {
     echo
     echo "$2; fastest of $rounds interleaved rounds"
     table
+    told_busy
+}
+told_busy() {
     awk '{ if ($2 > worst) worst = $2; if ($3 > stolen) stolen = $3 }
     worst > 1.25 || stolen > 5 { busy = 1 }
     END { if (NR) printf "two threads at once: a fixed loop takes %.2f times as long as alone, %.1f %% of the time was stolen%s\n", worst, stolen,
@@ -83,11 +86,55 @@ END {
 }' "$lines"
 }
 
-for peer in ${ONLY:-step resnet gpt}; do case $peer in
+# inference beside ONNX Runtime on the same exported files: the library of npm's onnxruntime-node, or what ONNXRUNTIME names
+onnx() {
+    case $(uname -m) in x86_64) arch=x64 ;; aarch64) arch=arm64 ;; *) arch=none ;; esac
+    for folder in ${NODE_PATH:-../tests/build/onnxruntime/node_modules}; do
+        for library in "$folder"/onnxruntime-node/bin/napi-v*/linux/$arch/libonnxruntime.so.1; do
+            [ -n "${ONNXRUNTIME-}" ] || [ ! -e "$library" ] || ONNXRUNTIME=$library
+        done
+    done
+    echo
+    if [ -z "${ONNXRUNTIME-}" ]; then
+        echo "ONNX Runtime: skipped (npm install --ignore-scripts --prefix tests/build/onnxruntime onnxruntime-node)"
+        return
+    fi
+    export ONNXRUNTIME
+    : > "$lines"
+    : > "$busy"
+    for round in $(seq "$rounds"); do
+        [ "$cores" = 1 ] || "$build/busy" >> "$busy"
+        for model in mlp resnet gpt; do for batch in 1 32; do for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
+            for which in ours runtime; do OMP_NUM_THREADS=$threads "$build/onnx" $which $model $batch >> "$lines"; done
+        done; done; done
+    done
+    echo "inference, the MLP, ResNet-18 (batch norm folded) and the GPT (vocabulary 65), exact GELU; fastest of $rounds interleaved rounds"
+    awk '
+    function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
+    {
+        key = field("model") " " field("batch") " " field("threads")
+        ms = field("forward_ms") + 0
+        if (!(key in ours)) { order[++n] = key; ours[key] = theirs[key] = 1e9 }
+        if (field("peer") == "lgelu.h") { if (ms < ours[key]) ours[key] = ms } else { name = field("peer"); if (ms < theirs[key]) theirs[key] = ms }
+        if (field("difference") + 0 > worst) worst = field("difference") + 0
+    }
+    END {
+        printf "%-8s %6s %8s %12s %22s %14s\n", "", "batch", "threads", "lgelu.h ms", name " ms", "ours / theirs"
+        for (i = 1; i <= n; i++) {
+            split(order[i], part, " ")
+            printf "%-8s %6s %8s %12.3f %22.3f %14.2f\n", part[1], part[2], part[3], ours[order[i]], theirs[order[i]], ours[order[i]] / theirs[order[i]]
+        }
+        printf "outputs differ by at most %.1e of the largest\n", worst
+    }' "$lines"
+    told_busy
+}
+
+for peer in ${ONLY:-step resnet gpt onnx}; do case $peer in
+onnx)   onnx ;;
 step)   measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5 ;;
 resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3 ;;
 gpt)    for vocabulary in 65 50304; do
             measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
         done ;;
-*)      echo "peers: '$peer' is none of step, resnet, gpt"; exit 1 ;;
+*)      echo "peers: '$peer' is none of step, resnet, gpt, onnx"; exit 1 ;;
 esac; done
