@@ -228,11 +228,11 @@ typedef struct {                             /* made by the builders, yours to r
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
     /* private */
     int    keep, folded;                     /* the value stays readable; a batch norm that became a view */
-    int    learns, written, begun;           /* has a gradient; it holds something; the matrix's gradient does */
+    int    row;                              /* of the table of layers: how it runs, as the memory plan has it */
+    int    learns, holds;                    /* has a gradient; which of its gradients hold something, while a backward runs */
     int    ahead;                            /* a loss: the last forward has made gradients already */
     const void *bound;                       /* an input's data */
     int    host, lent;                       /* the nodes in whose buffers the value and the gradient lie */
-    int    absorbed;                         /* never written: its only reader computes it on the fly */
     lgelu_buffer buffer[4];                  /* value, gradient, what the forward leaves for the backward, scratch */
 } lgelu_node;
 
@@ -1239,23 +1239,42 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
-/* One row per kind of layer. forward writes the node's value (a loss adds to net->loss); backward reads the node's gradient,
-   adds to its parameters' gradients and writes its inputs' gradients to dx[0], dx[1], ... (NULL: nobody asks). Where there is no such
-   function, tasks do it, each for one piece of the rows. aux says how many bytes forward leaves for backward. What the memory plan must
-   know of it stands in `traits`. */
-enum { LGELU__KEEPS = 1,                     /* backward reads the inputs' values */
-       LGELU__IN_PLACE = 2,                  /* the value may be written over that of input 0 */
-       LGELU__PASSES = 4,                    /* each input's gradient is the node's own */
-       LGELU__ADDS = 8,                      /* backward adds to dx[0] where input 0 was written before */
-       LGELU__ABSORBS = 16 };                /* reads a batch normalisation as x·scale + shift: it need not be written */
+/* What a layer is told. A piece is so many whole rows, the work of one task; a loss has its input's rows. What goes in is
+   x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what is left to it of that. The backward has dy
+   and says which gradients hold something already and are added to: the only place that knows is the walk, lgelu__run_backward. */
+typedef struct {
+    lgelu_net *net; lgelu_node *node; const lgelu_node *from;         /* from: its input 0 */
+    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
+    float *y, *aux, *w, *dw, *bias, *dbias, *dx[2], share;            /* dx NULL: nobody asks; bias NULL: none */
+    int add, add_dw, add_dbias;                                       /* to dx[0], dw, dbias */
+    double *sum;                                                      /* aux, or what of it is double */
+    const int32_t *label;
+    size_t rows, channels, piece, pieces;
+} lgelu__job;
+
+/* One row for each way in which a layer runs: one to each kind, then those that the memory plan chooses where two layers run as one.
+   forward, then tasks, one for each piece, write the node's value (a loss adds to net->loss); backward, or the same tasks, reads dy and
+   writes or adds to the gradients. aux: bytes that the forward leaves for the backward; work: bytes wanted of net->pack. */
+enum { LGELU__SOURCE = 1, LGELU__LOSS = 2,   /* it has no input; no reader */
+       LGELU__KEEPS = 4,                     /* backward reads the inputs' values */
+       LGELU__IN_PLACE = 8,                  /* the value may be written over that of input 0 */
+       LGELU__PASSES = 16,                   /* each input's gradient is the node's own */
+       LGELU__ADDS = 32,                     /* backward can add to dx[0] */
+       LGELU__AFFINE = 64,                   /* reads a batch normalisation as x·scale + shift: it need not be written */
+       LGELU__LEFT = 128,                    /* never written: left to its only reader */
+       LGELU__SAMPLES = 256, LGELU__64ROWS = 512, LGELU__FOURS = 1024 };   /* a piece: a sample; 64 rows; rows in fours */
+enum { LGELU__NORM_LEFT = LGELU_OP_OUTER_LOSS + 1, LGELU__ADD_LEFT, LGELU__LINEAR_LEFT, LGELU__LINEAR_LOSS };
 typedef struct {
     const char *name;
-    lgelu_status (*forward) (lgelu_net *net, lgelu_node *node);
-    void         (*backward)(lgelu_net *net, lgelu_node *node, float **dx);
+    lgelu_status (*forward) (lgelu__job *p);
+    void         (*backward)(lgelu__job *p);
     lgelu_task    *piece;
-    size_t       (*aux)     (const lgelu_net *net, const lgelu_node *node, size_t batch);
+    size_t       (*aux) (const lgelu_net *net, const lgelu_node *node, size_t batch);
+    size_t       (*work)(const lgelu_net *net, const lgelu_node *node, size_t batch, int train);
     unsigned traits;
 } lgelu__layer;
+static const lgelu__layer *lgelu__row(const lgelu_node *node);
+static int lgelu__is_a(const lgelu_node *node, unsigned traits) { return (lgelu__row(node)->traits & traits) != 0; }
 
 /* ---- texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end, which becomes the
    closing 0 at the latest ---- */
@@ -1351,13 +1370,13 @@ static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
-    return x->op == LGELU_OP_INPUT || (x->op <= LGELU_OP_LABELS && !x->bound) ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU__SOURCE) && !x->bound) ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
 }
-/* an absorbed normalisation's value is its input's: scale, then shift (channels each) are left to the reader; NULL: plain values */
+/* the value of a normalisation left to its reader is its input's: scale, then shift (channels each); NULL: plain values */
 static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
-    return x->op == LGELU_OP_BATCH_NORM && x->absorbed ? lgelu__at(net, x, LGELU__AUX) : NULL;
+    return x->row == LGELU__NORM_LEFT ? lgelu__at(net, x, LGELU__AUX) : NULL;
 }
 
 /* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL: this
@@ -1532,16 +1551,6 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
 }
 
-/* whether the gradient of its matrix, which another layer may share, holds something already; from now on it does */
-static int lgelu__holds(lgelu_net *net, lgelu_node *node)
-{
-    int holds;
-    if (node->shares) node = net->nodes + node->shares - 1;
-    holds = !net->fresh || node->begun;
-    node->begun = 1;
-    return holds;
-}
-
 /* ---- linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
 static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, const float *a, const float *b)
 {
@@ -1553,76 +1562,58 @@ static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, 
     p.b.x = b; p.b.row = n; p.b.col = 1;
     return p;
 }
-static void lgelu__linear_rows(lgelu_net *net, const lgelu_node *node, float *y, const float *x, size_t rows)
+static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
-    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
-    lgelu_product p = lgelu__linear_make(rows, out, in, y, x, net->w + node->weight);
+    const size_t in = j->from->shape[2];
+    lgelu_product p = lgelu__linear_make(j->rows, j->channels, in, j->y, j->x, j->w);
     p.b.row = 1; p.b.col = in;
-    if (node->biases) p.bias = net->w + node->bias;
-    lgelu_multiply(&p, net->pack, &net->threads);
-}
-/* dW = dyᵀ x, db = Σ dy, dx = dy W; added to what the first two hold, where they do */
-static void lgelu__linear_rows_backward(lgelu_net *net, const lgelu_node *node, float *dx, const float *dy, const float *x, size_t rows, int holds, int holds_bias)
-{
-    size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
-    lgelu_product p = lgelu__linear_make(out, in, rows, net->g + node->weight, dy, x);
-    p.a.row = 1; p.a.col = out;
-    p.accumulate = holds;
-    lgelu_multiply(&p, net->pack, &net->threads);
-    if (node->biases) lgelu_column_sums(net->g + node->bias, dy, out, rows, out, holds_bias, &net->threads);
-    if (!dx) return;
-    p = lgelu__linear_make(rows, in, out, dx, dy, net->w + node->weight);
-    lgelu_multiply(&p, net->pack, &net->threads);
-}
-static size_t lgelu__linear_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
-{
-    return node->absorbed ? lgelu__times(batch * node->shape[0] * node->shape[1], net->nodes[node->input[0]].shape[2] * sizeof(float)) : 0;
-}
-static lgelu_status lgelu__linear_forward(lgelu_net *net, lgelu_node *node)
-{
-    if (!node->absorbed) lgelu__linear_rows(net, node, lgelu__at(net, node, LGELU__VALUE), lgelu__in(net, node, 0), lgelu__rows(net, node));
+    p.bias = j->bias;
+    lgelu_multiply(&p, j->net->pack, &j->net->threads);
     return LGELU_OK;
 }
-static void lgelu__linear_backward(lgelu_net *net, lgelu_node *node, float **dx)
+/* dW = dyᵀ x, db = Σ dy, dx = dy W */
+static void lgelu__linear_backward(lgelu__job *j)
 {
-    size_t rows = lgelu__rows(net, node);
-    if (!node->absorbed) lgelu__linear_rows_backward(net, node, dx[0], lgelu__at(net, node, LGELU__GRADIENT), lgelu__in(net, node, 0), rows, lgelu__holds(net, node), !net->fresh);
-    else if (dx[0]) memcpy(dx[0], lgelu__at(net, node, LGELU__AUX), rows * net->nodes[node->input[0]].shape[2] * sizeof(float));
+    const size_t out = j->channels, in = j->from->shape[2];
+    lgelu_product p = lgelu__linear_make(out, in, j->rows, j->dw, j->dy, j->x);
+    p.a.row = 1; p.a.col = out;
+    p.accumulate = j->add_dw;
+    lgelu_multiply(&p, j->net->pack, &j->net->threads);
+    if (j->bias) lgelu_column_sums(j->dbias, j->dy, out, j->rows, out, j->add_dbias, &j->net->threads);
+    if (!j->dx[0]) return;
+    p = lgelu__linear_make(j->rows, in, out, j->dx[0], j->dy, j->w);
+    lgelu_multiply(&p, j->net->pack, &j->net->threads);
+}
+static size_t lgelu__linear_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)
+{
+    const size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    const size_t y = lgelu_multiply_bytes(rows, out, in);
+    return train ? lgelu__most(y, lgelu__most(lgelu_multiply_bytes(out, in, rows), lgelu_multiply_bytes(rows, in, out))) : y;
 }
 
-/* ---- a layer's work: what its tasks are told. Each takes a piece of whole rows; a loss has its input's rows. What goes in is
-   x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what it absorbed ---- */
-typedef struct {
-    lgelu_net *net; const lgelu_node *node, *from;                    /* from: its input 0 */
-    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
-    float *y, *dx, *aux, share;                                       /* dx NULL: nobody asks */
-    double *sum;                                                      /* aux, or what of it is double */
-    const int32_t *label;
-    size_t rows, channels, piece, pieces;
-} lgelu__job;
-
+/* ---- jobs ---- */
 static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a sample's, or about 16 Ki numbers */
 {
     const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
-    switch (node->op) {
-    case LGELU_OP_MAX_POOL: case LGELU_OP_AVERAGE_POOL: case LGELU_OP_POSITION: case LGELU_OP_PATCHES: case LGELU_OP_CLASS_TOKEN: case LGELU_OP_TAKE:
-        return node->shape[0] * node->shape[1];
-    case LGELU_OP_LAYER_NORM: return 64;
-    case LGELU_OP_DROPOUT:    return (rows + 3) / 4 * 4;                /* its random numbers come in fours */
-    default:                return rows;
-    }
+    if (lgelu__is_a(node, LGELU__SAMPLES)) return node->shape[0] * node->shape[1];
+    return lgelu__is_a(node, LGELU__64ROWS) ? 64 : lgelu__is_a(node, LGELU__FOURS) ? (rows + 3) / 4 * 4 : rows;
 }
 static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
-static lgelu__job lgelu__job_make(lgelu_net *net, const lgelu_node *node, float **dx)        /* dx NULL: forward */
+static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the forward */
 {
-    const lgelu_node *from = net->nodes + node->input[0], *whole = node->op < LGELU_OP_CROSS_ENTROPY ? node : from;
-    const lgelu_node *reader = from->op == LGELU_OP_ADD && from->absorbed ? from : node;
+    const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node, *whole = lgelu__is_a(node, LGELU__LOSS) ? from : node;
+    const lgelu_node *reader = from->row == LGELU__ADD_LEFT ? from : node;
     lgelu__job p;
     memset(&p, 0, sizeof p);
     p.net = net; p.node = node; p.from = from;
     p.rows = lgelu__rows(net, whole); p.channels = whole->shape[2]; p.piece = lgelu__piece(whole); p.pieces = lgelu__pieces(whole, p.rows);
     p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
-    if (dx) { p.dx = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT); }
+    p.w = net->w + node->weight;
+    if (node->biases) p.bias = net->w + node->bias;
+    if (net->g) { p.dw = net->g + node->weight; p.dbias = net->g + node->bias; }
+    if (!node->inputs) return p;
+    if (node->op == LGELU_OP_CROSS_ENTROPY) p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
+    p.share = (float)(1 / (double)p.rows) * net->share;               /* of a row in the loss */
     p.x = lgelu__in(net, reader, 0); p.scale = lgelu__scale(net, reader, 0);
     if (p.scale) p.shift = p.scale + p.channels;
     if (reader->op != LGELU_OP_ADD) return p;
@@ -1662,7 +1653,7 @@ static void lgelu__gate_piece(void *user, size_t index)
     if (p->dy) memset(dlambda, 0, (size_t)p->node->hardnesses * sizeof *dlambda);
     for (; row < end; row += rows) {
         const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
-        float *y = p->y + row * c, *dx = p->dx ? p->dx + row * c : NULL;
+        float *y = p->y + row * c, *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
         rows = lgelu__least(end - row, step);
         if (made) lgelu__affine(p, room, row, rows);
         if (p->node->gate == LGELU_GATE_TANH) {
@@ -1675,22 +1666,20 @@ static void lgelu__gate_piece(void *user, size_t index)
         else *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
     }
 }
-static void lgelu__gate_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__gate_backward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    size_t i, n = (size_t)node->hardnesses;
-    double *sum = net->dlambda + node->hardness;
-    lgelu__each(&p, lgelu__gate_piece, p.pieces);
-    if (net->fresh) memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < p.pieces * n; i++) sum[i % n] += p.sum[i];
+    size_t i, n = (size_t)p->node->hardnesses;
+    double *sum = p->net->dlambda + p->node->hardness;
+    lgelu__each(p, lgelu__gate_piece, p->pieces);
+    if (!p->add_dbias) memset(sum, 0, n * sizeof *sum);
+    for (i = 0; i < p->pieces * n; i++) sum[i % n] += p->sum[i];
 }
 
-/* ---- residual sum, where no gate absorbs it, and views; the gradients of its inputs are its own, lent to them by the memory plan ---- */
-static void lgelu__pass_backward(lgelu_net *net, lgelu_node *node, float **dx)
+/* ---- residual sum and views; the gradients of its inputs are its own, lent to them by the memory plan ---- */
+static void lgelu__pass_backward(lgelu__job *p)
 {
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
     int k;
-    for (k = 0; k < node->inputs; k++) if (dx[k] && dx[k] != dy) memcpy(dx[k], dy, net->samples * lgelu__size(node) * sizeof(float));
+    for (k = 0; k < 2; k++) if (p->dx[k] && p->dx[k] != p->dy) memcpy(p->dx[k], p->dy, p->rows * p->channels * sizeof(float));
 }
 
 /* ---- convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read in runs
@@ -1832,7 +1821,7 @@ static void lgelu__winograd_dtaps(void *user, size_t o)
 /* the value, dx or dW */
 static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
 {
-    lgelu_net *net = job->net;
+    const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     const lgelu_threads *threads = &net->threads;
     size_t parts;
@@ -1842,12 +1831,12 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     lgelu__winograd_size(&p, p.from[2], p.to[2]);
     p.x = dx ? job->dy : job->x; p.dy = job->dy;
     p.y = dx ? dx : job->y; p.dw = dw;
-    p.w = net->w + node->weight; p.bias = node->biases && !dx ? net->w + node->bias : NULL;
+    p.w = job->w; p.bias = dx ? NULL : job->bias;
     p.padding = dx ? 2 - node->padding : node->padding;
     p.across = (p.to[1] + 1) / 2; p.down = (p.to[0] + 1) / 2; p.tiles = net->samples * p.across * p.down;
     parts = p.big || !dw ? 1 : LGELU__PARTS;
     p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
-    p.flip = dx != NULL; p.add = dw ? !net->fresh : dx && job->from->written; p.next = &next;
+    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.next = &next;
     p.kernel = net->pack;
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
     p.m = p.u + 16 * p.most * p.in;
@@ -1901,17 +1890,19 @@ static void lgelu__depthwise_row(void *user, size_t index)
     const size_t *to = back ? p->from->shape : node->shape, *from = back ? node->shape : p->from->shape;
     size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
     const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
-    const float *bias = node->biases && !back ? p->net->w + node->bias : NULL;
     for (column = 0; column < to[1]; column++) {
-        float *y = (back ? p->dx : p->y) + (index * to[1] + column) * c;
+        float *y = (back ? p->dx[0] : p->y) + (index * to[1] + column) * c;
         for (i = 0; i < kernel; i++) for (j = 0; j < kernel; j++) {
             size_t u = row + node->padding - i, v = column + node->padding - j;       /* wraps where there is no such pixel */
             int there = 1;
             if (!back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
-            else { there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2; u /= node->stride; v /= node->stride; }
+            else {
+                there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
+                u /= node->stride; v /= node->stride;
+            }
             tap[i * kernel + j] = there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
         }
-        lgelu__k()->depthwise(y, c, p->net->pack, c, back && p->from->written ? y : bias, tap, kernel * kernel);
+        lgelu__k()->depthwise(y, c, p->net->pack, c, !back ? p->bias : p->add ? y : NULL, tap, kernel * kernel);
     }
 }
 static void lgelu__depthwise_weight(void *user, size_t index)         /* dW of one tap and 64 channels: one chain over all pixels */
@@ -1937,22 +1928,23 @@ static void lgelu__depthwise_weights(const lgelu_net *net, const lgelu_node *nod
     size_t c = node->shape[2], taps = node->weights / c, i;
     for (i = 0; i < node->weights; i++) net->pack[i % taps * c + i / taps] = net->w[node->weight + i];
 }
-static lgelu_status lgelu__conv_forward(lgelu_net *net, lgelu_node *node)
+static lgelu_status lgelu__conv_forward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, NULL);
+    lgelu_net *net = p->net;
+    const lgelu_node *node = p->node;
     size_t out = node->shape[2] / node->groups, k = node->weights / node->shape[2], g;
     if (lgelu__depthwise(net, node)) {
         lgelu__depthwise_weights(net, node);
-        lgelu__each(&p, lgelu__depthwise_row, net->samples * node->shape[0]);
-    } else if (lgelu__fast(net, node)) lgelu__winograd_run(&p, NULL, NULL);
+        lgelu__each(p, lgelu__depthwise_row, net->samples * node->shape[0]);
+    } else if (lgelu__fast(net, node)) lgelu__winograd_run(p, NULL, NULL);
     else for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(&p, g);
-        lgelu_product y = lgelu__linear_make(p.rows, out, k, p.y + g * out, patches.x, net->w + node->weight + g * out * k);
+        lgelu__patches patches = lgelu__conv_patches(p, g);
+        lgelu_product y = lgelu__linear_make(p->rows, out, k, p->y + g * out, patches.x, p->w + g * out * k);
         y.c_row = node->shape[2];
         y.b.row = 1; y.b.col = k;
         y.a.row = patches.pixel;
         if (!lgelu__pointwise(node)) { y.a.read = lgelu__k()->patches; y.a.from = &patches; }
-        if (node->biases) y.bias = net->w + node->bias + g * out;
+        if (p->bias) y.bias = p->bias + g * out;
         lgelu_multiply(&y, net->pack, &net->threads);
     }
     return LGELU_OK;
@@ -1987,7 +1979,7 @@ static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t 
         size_t v = i % l->dy.grid[1] * node->stride + l->first[1], u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
         float *d = l->dx + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v) * x->shape[2] + j;
         const float *c = l->c + i * (x->shape[2] / node->groups) + j;
-        if (x->written) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
+        if (l->job->add) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
     }
 }
 static void lgelu__conv_dx(const lgelu__job *job)
@@ -2000,9 +1992,9 @@ static void lgelu__conv_dx(const lgelu__job *job)
         lgelu__lattice l;
         lgelu_product p;
         size_t taps[2];
-        l.job = job; l.c = net->pack; l.dx = job->dx + g * in;
+        l.job = job; l.c = net->pack; l.dx = job->dx[0] + g * in;
         l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
-        l.w = net->w + node->weight + g * l.dy.channels * k;
+        l.w = job->w + g * l.dy.channels * k;
         l.first[0] = n / s; l.first[1] = n % s;
         for (d = 0; d < 2; d++) {             /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
             size_t r = (l.first[d] + node->padding) % s;
@@ -2015,7 +2007,7 @@ static void lgelu__conv_dx(const lgelu__job *job)
         p = lgelu__linear_make(net->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, l.dy.x, l.w);
         p.a.row = node->shape[2];
         p.c_row = x[2];
-        p.accumulate = job->from->written;
+        p.accumulate = job->add;
         if (!lgelu__pointwise(node)) {
             p.a.read = lgelu__k()->patches; p.a.from = &l.dy;
             p.b.read = lgelu__read_flipped; p.b.from = &l;
@@ -2028,34 +2020,34 @@ static void lgelu__conv_dx(const lgelu__job *job)
         lgelu_multiply(&p, net->pack + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0), &net->threads);
     }
 }
-static void lgelu__conv_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__conv_backward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, dx);
+    lgelu_net *net = p->net;
+    const lgelu_node *node = p->node;
     size_t c = node->shape[2], out = c / node->groups, k = node->weights / c, g, i;
-    float *dw = net->g + node->weight;
-    if (node->biases) lgelu_column_sums(net->g + node->bias, p.dy, c, p.rows, c, !net->fresh, &net->threads);
+    if (p->bias) lgelu_column_sums(p->dbias, p->dy, c, p->rows, c, p->add_dbias, &net->threads);
     if (lgelu__depthwise(net, node)) {
-        lgelu__each(&p, lgelu__depthwise_weight, k * ((c + 63) / 64));
-        for (i = 0; i < node->weights; i++) dw[i] = (net->fresh ? 0 : dw[i]) + net->pack[i % k * c + i / k];
+        lgelu__each(p, lgelu__depthwise_weight, k * ((c + 63) / 64));
+        for (i = 0; i < node->weights; i++) p->dw[i] = (p->add_dw ? p->dw[i] : 0) + net->pack[i % k * c + i / k];
         lgelu__depthwise_weights(net, node);
-        if (p.dx) lgelu__each(&p, lgelu__depthwise_row, net->samples * p.from->shape[0]);
+        if (p->dx[0]) lgelu__each(p, lgelu__depthwise_row, net->samples * p->from->shape[0]);
         return;
     }
     if (lgelu__fast(net, node)) {
-        lgelu__winograd_run(&p, NULL, dw);
-        if (p.dx) lgelu__winograd_run(&p, p.dx, NULL);
+        lgelu__winograd_run(p, NULL, p->dw);
+        if (p->dx[0]) lgelu__winograd_run(p, p->dx[0], NULL);
         return;
     }
     for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(&p, g);
-        lgelu_product w = lgelu__linear_make(out, k, p.rows, dw + g * out * k, p.dy + g * out, patches.x);
+        lgelu__patches patches = lgelu__conv_patches(p, g);
+        lgelu_product w = lgelu__linear_make(out, k, p->rows, p->dw + g * out * k, p->dy + g * out, patches.x);
         w.a.row = 1; w.a.col = c;
         w.b.row = patches.pixel;
         if (!lgelu__pointwise(node)) { w.b.read = lgelu__k()->patches; w.b.from = &patches; }
-        w.accumulate = !net->fresh;
+        w.accumulate = p->add_dw;
         lgelu_multiply(&w, net->pack, &net->threads);
     }
-    if (p.dx) lgelu__conv_dx(&p);
+    if (p->dx[0]) lgelu__conv_dx(p);
 }
 
 /* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
@@ -2079,23 +2071,24 @@ static void lgelu__norm_sums(lgelu__job *p)                           /* the tot
     lgelu__each(p, lgelu__norm_sums_piece, p->pieces);
     for (i = n; i < p->pieces * n; i++) p->sum[i % n] += p->sum[i];
 }
-static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
+static lgelu_status lgelu__norm_forward(lgelu__job *p)                /* scale and shift; y by pieces, if not by the reader */
 {
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    size_t c = p.channels, i;
-    const float *gamma = net->w + node->bias, *beta = gamma + c;
-    float *scale = p.aux, *shift = scale + c, *running = net->state + node->state;
-    double *mean = lgelu__norm_mean(&p), *inverse = mean + c, n = (double)p.rows;
+    lgelu_net *net = p->net;
+    const lgelu_node *node = p->node;
+    size_t c = p->channels, i;
+    const float *gamma = p->bias, *beta = gamma + c;
+    float *scale = p->aux, *shift = scale + c, *running = net->state + node->state;
+    double *mean = lgelu__norm_mean(p), *inverse = mean + c, n = (double)p->rows;
     const int learn = net->learning || net->estimate;
-    if (learn && p.rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
-    p.sum = mean + 2 * c; p.b = p.x;
-    if (learn) lgelu__norm_sums(&p);
+    if (learn && p->rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
+    p->sum = mean + 2 * c; p->b = p->x;
+    if (learn) lgelu__norm_sums(p);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
         if (learn) {
-            double k = net->estimate ? 1 / (double)net->estimate : (double)node->momentum;
-            m = p.sum[i] / n;
-            variance = fma(-m, m, p.sum[c + i] / n);
+            const double k = net->estimate ? 1 / (double)net->estimate : (double)node->momentum;
+            m = p->sum[i] / n;
+            variance = fma(-m, m, p->sum[c + i] / n);
             if (variance < 0) variance = 0;
             running[i] = (float)fma(k, m - (double)running[i], (double)running[i]);
             running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i], (double)running[c + i]);
@@ -2105,33 +2098,34 @@ static lgelu_status lgelu__norm_forward(lgelu_net *net, lgelu_node *node)
         scale[i] = (float)(inverse[i] * (double)gamma[i]);
         shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
     }
-    p.scale = scale; p.shift = shift; p.b = NULL;
-    if (!node->absorbed) lgelu__each(&p, lgelu__affine_piece, p.pieces);
+    p->scale = scale; p->shift = shift; p->b = NULL;
     return LGELU_OK;
 }
-/* with x̂ = (x - mean)·inverse: db = Σ dy, dg = Σ dy·x̂, dx = scale·(dy - db/n - x̂·dg/n), as three factors: of dy, of x, and 1 */
-static void lgelu__norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
+/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy - dbeta/n - x̂·dgamma/n), as three
+   factors: of dy, of x, and 1; with running statistics, n = ∞, dx = scale·dy */
+static void lgelu__norm_backward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    size_t c = p.channels, i;
-    const float *gamma = net->w + node->bias;
-    float *g = net->g + node->bias, *factor = p.aux + 2 * c;
-    double *mean = lgelu__norm_mean(&p), *inverse = mean + c;
-    p.sum = mean + 2 * c; p.b = p.x; p.x = p.dy; p.y = p.dx;
-    lgelu__norm_sums(&p);
+    size_t c = p->channels, i;
+    const float *gamma = p->bias;
+    float *g = p->dbias, *factor = p->aux + 2 * c;
+    double *mean = lgelu__norm_mean(p), *inverse = mean + c;
+    p->sum = mean + 2 * c; p->b = p->x; p->x = p->dy; p->y = p->dx[0];
+    lgelu__norm_sums(p);
     for (i = 0; i < c; i++) {
-        double n = !net->learning ? HUGE_VAL : (double)p.rows, db = p.sum[i], dg = fma(-mean[i], db, p.sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
-        g[i]     = (float)((net->fresh ? 0 : (double)g[i]) + dg);
-        g[c + i] = (float)((net->fresh ? 0 : (double)g[c + i]) + db);
+        const double n = p->net->learning ? (double)p->rows : HUGE_VAL, dbeta = p->sum[i];
+        const double dgamma = fma(-mean[i], dbeta, p->sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
+        g[i]     = (float)((p->add_dbias ? (double)g[i] : 0) + dgamma);
+        g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbeta);
         factor[i] = (float)k;
-        factor[c + i] = (float)(-k * inverse[i] * (dg / n));
-        factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dg / n, -(db / n)));
+        factor[c + i] = (float)(-k * inverse[i] * (dgamma / n));
+        factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dgamma / n, -(dbeta / n)));
     }
-    p.scale = factor; p.b_scale = factor + c; p.b_shift = factor + 2 * c;
-    if (p.dx) lgelu__each(&p, lgelu__affine_piece, p.pieces);
+    p->scale = factor; p->b_scale = factor + c; p->b_shift = factor + 2 * c;
+    if (p->dx[0]) lgelu__each(p, lgelu__affine_piece, p->pieces);
 }
 
-/* ---- pooling; aux keeps which tap was the largest, the first of equals ---- */
+/* ---- pooling: y = max x or Σ x·share over the taps; aux keeps which tap was the largest, the first of equals. dx = dy there, or
+   dy·share at each tap ---- */
 static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
@@ -2145,7 +2139,7 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
     const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
     const float share = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t row, column, i, j, k;
-    if (back) memset(p->dx + picture, 0, lgelu__size(p->from) * sizeof *p->dx);
+    if (back) memset(p->dx[0] + picture, 0, lgelu__size(p->from) * sizeof *p->dx[0]);
     for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
         size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
         unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
@@ -2153,11 +2147,12 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
         if (!back && most) memset(which, 255, c);
         for (k = 0; !back && k < c; k++) y[k] = most ? -HUGE_VALF : 0;
         for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
-            const size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding, tap = i * node->window[1] + j;
+            const size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
+            const size_t tap = i * node->window[1] + j;
             if (u >= x[0] || v >= x[1]) continue;
             if (back) {
                 const float *dy = p->dy + at;
-                float *dx = p->dx + picture + (u * x[1] + v) * c;
+                float *dx = p->dx[0] + picture + (u * x[1] + v) * c;
                 if (most) { for (k = 0; k < c; k++) if (which[k] == tap) dx[k] += dy[k]; }
                 else for (k = 0; k < c; k++) { float d = dy[k] * share; dx[k] += d; }
             } else {
@@ -2173,30 +2168,30 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
 }
 
 /* ---- whole numbers, tokens and labels: taken over by the forward, so that what it has checked is what the backward reads ---- */
-static lgelu_status lgelu__numbers_forward(lgelu_net *net, lgelu_node *node)
+static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
-    const int32_t *x = (const int32_t *)node->bound + (node->bound ? net->from : 0);
-    int32_t *y = (int32_t *)(void *)lgelu__at(net, node, LGELU__VALUE);
-    size_t i, n = lgelu__rows(net, node), most = node->shape[2];
+    const lgelu_node *node = p->node;
+    const int32_t *x = (const int32_t *)node->bound + (node->bound ? p->net->from : 0);
+    int32_t *y = (int32_t *)(void *)p->y;
     const int label = node->op == LGELU_OP_LABELS;
-    if (!x || (label && net->tokens)) return LGELU_OK;
-    for (i = 0; i < n; i++) {
+    size_t i;
+    if (!x || (label && p->net->tokens)) return LGELU_OK;
+    for (i = 0; i < p->rows; i++) {
         y[i] = x[i];
-        if (y[i] < 0 || (size_t)y[i] >= most)
-            return lgelu__fail(net, LGELU_E_LABEL, "%s '%s': %s %z is %d, expected 0 to %z", lgelu_op_name((int)node->op), node->name,
-                               label ? "label" : "token", net->from + i, (long)y[i], most - 1);
+        if (y[i] < 0 || (size_t)y[i] >= node->shape[2])
+            return lgelu__fail(p->net, LGELU_E_LABEL, "%s '%s': %s %z is %d, expected 0 to %z", lgelu__row(node)->name, node->name,
+                               label ? "label" : "token", p->net->from + i, (long)y[i], node->shape[2] - 1);
     }
     return LGELU_OK;
 }
 
 /* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
    pieces of 64 ---- */
-static lgelu_status lgelu__embedding_forward(lgelu_net *net, lgelu_node *node)
+static lgelu_status lgelu__embedding_forward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, NULL);
-    const int32_t *token = (const int32_t *)(const void *)p.x;
-    size_t i, c = p.channels;
-    for (i = 0; i < p.rows; i++) memcpy(p.y + i * c, net->w + node->weight + (size_t)token[i] * c, c * sizeof *p.y);
+    const int32_t *token = (const int32_t *)(const void *)p->x;
+    size_t i, c = p->channels;
+    for (i = 0; i < p->rows; i++) memcpy(p->y + i * c, p->w + (size_t)token[i] * c, c * sizeof *p->y);
     return LGELU_OK;
 }
 static void lgelu__embedding_piece(void *user, size_t task)
@@ -2205,32 +2200,31 @@ static void lgelu__embedding_piece(void *user, size_t task)
     const int32_t *token = (const int32_t *)(const void *)p->x;
     size_t i, first = task * 64, n = lgelu__least(p->channels - first, 64);
     for (i = 0; i < p->rows; i++) {
-        float *sum = p->net->g + p->node->weight + (size_t)token[i] * p->channels + first;
+        float *sum = p->dw + (size_t)token[i] * p->channels + first;
         lgelu__k()->add(sum, sum, p->dy + i * p->channels + first, n);
     }
 }
-static void lgelu__embedding_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__embedding_backward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    if (!lgelu__holds(net, node)) memset(net->g + node->weight, 0, node->weights * sizeof *net->g);
-    lgelu__each(&p, lgelu__embedding_piece, (p.channels + 63) / 64);
+    if (!p->add_dw) memset(p->dw, 0, p->node->weights * sizeof *p->dw);
+    lgelu__each(p, lgelu__embedding_piece, (p->channels + 63) / 64);
 }
 static void lgelu__position_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     size_t row = index * p->piece, at = row * p->channels;
-    const float *place = p->net->w + p->node->weight + p->net->from * p->channels;
+    const float *place = p->w + p->net->from * p->channels;
     lgelu__k()->add(p->y + at, p->x + at, place, lgelu__least(p->rows - row, p->piece) * p->channels);
 }
-static void lgelu__position_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__position_backward(lgelu__job *p)
 {
-    const float *dy = lgelu__at(net, node, LGELU__GRADIENT);
-    size_t n = lgelu__size(node);
-    lgelu_column_sums(net->g + node->weight, dy, n, net->samples, n, lgelu__holds(net, node), &net->threads);
-    lgelu__pass_backward(net, node, dx);
+    const size_t n = lgelu__size(p->node);
+    lgelu_column_sums(p->dw, p->dy, n, p->net->samples, n, p->add_dw, &p->net->threads);
+    lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: pieces of 64 rows; aux keeps mean and 1/deviation of each row, then each piece's gradients ---- */
+/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean and 1/deviation of each row, then each
+   piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d = dy·gain, dx = (d - mean(d) - x̂·mean(d·x̂))/deviation ---- */
 static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
@@ -2240,23 +2234,22 @@ static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node
 static void lgelu__layer_norm_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
-    const float *gain = p->net->w + p->node->bias;                    /* then the shifts */
     size_t i = index * p->piece, end = lgelu__least(p->rows, i + p->piece), c = p->channels;
     float *part = p->aux + 2 * (p->rows + index * c);
     if (p->dy) memset(part, 0, 2 * c * sizeof *part);
     for (; i < end; i++)
-        if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, gain, p->node->eps, c);
-        else lgelu__k()->normalise_backward(p->dx ? p->dx + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->aux + 2 * i, gain, p->from->written, c);
+        if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, p->bias, p->node->eps, c);
+        else lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->aux + 2 * i,
+                                            p->bias, p->add, c);
 }
-static void lgelu__layer_norm_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__layer_norm_backward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    size_t n = 2 * p.channels;
-    lgelu__each(&p, lgelu__layer_norm_piece, p.pieces);
-    lgelu_column_sums(net->g + node->bias, p.aux + 2 * p.rows, n, p.pieces, n, !net->fresh, &net->threads);
+    const size_t n = 2 * p->channels;
+    lgelu__each(p, lgelu__layer_norm_piece, p->pieces);
+    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, p->pieces, n, p->add_dbias, &p->net->threads);
 }
 
-/* ---- attention: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
+/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
    leaves each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks, each with its own place in
    net->pack: scores, their gradients, room for products. ---- */
 enum { LGELU__QUERIES = 64 };
@@ -2273,14 +2266,20 @@ static size_t lgelu__attention_strand(const lgelu_node *node)
                                     lgelu__most(lgelu_multiply_bytes(n, width, t), lgelu_multiply_bytes(t, width, n)));
     return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63) & ~(size_t)63;
 }
-static size_t lgelu__attention_work(const lgelu_node *node) { return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node)); }
+static size_t lgelu__attention_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)
+{
+    (void)net; (void)batch; (void)train;
+    return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node));
+}
 static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
     return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), 2 * sizeof(float));
 }
-static lgelu__attention_job lgelu__attention_make(lgelu_net *net, lgelu_node *node)
+static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
 {
+    const lgelu_net *net = job->net;
+    const lgelu_node *node = job->node;
     lgelu__attention_job p;
     p.node = node;
     p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
@@ -2288,14 +2287,15 @@ static lgelu__attention_job lgelu__attention_make(lgelu_net *net, lgelu_node *no
     p.causal = node->option[1] != 0;
     p.row = lgelu__attention_row(node); p.strand = lgelu__attention_strand(node);
     p.from = net->from; p.count = net->tokens ? net->tokens : p.tokens;
-    p.x = lgelu__in(net, node, 0) - p.from * 3 * p.channels; p.y = lgelu__at(net, node, LGELU__VALUE) - p.from * p.channels;
-    p.dx = NULL; p.dy = NULL; p.stat = lgelu__at(net, node, LGELU__AUX); p.work = (unsigned char *)net->pack;
+    p.x = job->x - p.from * 3 * p.channels; p.y = job->y - p.from * p.channels;
+    p.dx = job->dx[0]; p.dy = job->dy; p.stat = job->aux; p.work = (unsigned char *)net->pack;
     p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
     p.tasks = net->samples * p.heads;
     return p;
 }
 /* C (m, n) = A Bᵀ over the channels of one head: scores, or the gradient of what they weigh */
-static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b, void *pack, size_t m, size_t n)
+static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b, void *pack,
+                                    size_t m, size_t n)
 {
     lgelu_product job = lgelu__linear_make(m, n, p->width, c, a, b);
     job.a.row = a_row; job.b.row = 1; job.b.col = 3 * p->channels; job.c_row = p->row;
@@ -2316,7 +2316,8 @@ static void lgelu__attention_forward_strand(void *user, size_t strand)
         float *y = p->y + (sample * p->tokens + first) * c + at, *stat = p->stat + 2 * (head * p->tokens + first);
         lgelu_product job = lgelu__linear_make(m, p->width, n, y, score, q + 2 * c);
         lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
-        for (i = 0; i < m; i++) isa->exp_row(score + i * p->row, stat + 2 * i, score + i * p->row, p->scale, p->causal ? first + i + 1 : n, n);
+        for (i = 0; i < m; i++)
+            isa->exp_row(score + i * p->row, stat + 2 * i, score + i * p->row, p->scale, p->causal ? first + i + 1 : n, n);
         job.a.row = p->row; job.b.row = 3 * c; job.c_row = c;
         lgelu_multiply(&job, pack, NULL);
         for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
@@ -2338,7 +2339,8 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
         lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
         lgelu__attention_scores(p, d, dy, c, q + 2 * c, pack, m, n);  /* dP = dO Vᵀ */
         for (i = 0; i < m; i++)
-            isa->softmax_backward(score + i * p->row, d + i * p->row, p->stat + 2 * (head * p->tokens + first + i), p->scale, p->causal ? first + i + 1 : n, n);
+            isa->softmax_backward(score + i * p->row, d + i * p->row, p->stat + 2 * (head * p->tokens + first + i), p->scale,
+                                  p->causal ? first + i + 1 : n, n);  /* P again, and dS = P·(dP - Σ P·dP)·scale */
         job = lgelu__linear_make(n, p->width, m, dq + 2 * c, score, dy);
         job.a.row = 1; job.a.col = p->row; job.b.row = c; job.c_row = 3 * c;
         job.accumulate = block + 1 < p->blocks;
@@ -2350,18 +2352,17 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
         lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
     }
 }
-static lgelu_status lgelu__attention_forward(lgelu_net *net, lgelu_node *node)
+static lgelu_status lgelu__attention_forward(lgelu__job *job)
 {
-    lgelu__attention_job p = lgelu__attention_make(net, node);
-    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &net->threads, lgelu__attention_forward_strand, &p,
+    lgelu__attention_job p = lgelu__attention_make(job);
+    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &job->net->threads, lgelu__attention_forward_strand, &p,
                     lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
     return LGELU_OK;
 }
-static void lgelu__attention_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__attention_backward(lgelu__job *job)
 {
-    lgelu__attention_job p = lgelu__attention_make(net, node);
-    p.dx = dx[0]; p.dy = lgelu__at(net, node, LGELU__GRADIENT);
-    if (dx[0]) lgelu__parallel(&net->threads, lgelu__attention_backward_strand, &p, lgelu__least(LGELU__STRANDS, p.tasks));
+    lgelu__attention_job p = lgelu__attention_make(job);
+    if (p.dx) lgelu__parallel(&job->net->threads, lgelu__attention_backward_strand, &p, lgelu__least(LGELU__STRANDS, p.tasks));
 }
 
 /* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
@@ -2369,10 +2370,11 @@ static void lgelu__dropout_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_net *net = p->net;
-    const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
+    const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31
+                          | ((uint64_t)net->step & 0x7FFFFFFF);
     size_t row = index * p->piece, first = row * p->channels, n = lgelu__least(p->rows - row, p->piece) * p->channels;
     const float *x = (p->dy ? p->dy : p->x) + first;
-    float *y = (p->dy ? p->dx : p->y) + first;
+    float *y = (p->dy ? p->dx[0] : p->y) + first;
     if (net->learning) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
     else if (y != x) memcpy(y, x, n * sizeof *y);
 }
@@ -2384,8 +2386,8 @@ static void lgelu__patches_piece(void *user, size_t sample)
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side;
     size_t i, k;
     for (i = 0; i < x[0]; i++) for (k = 0; k < across; k++) {         /* a line of patch k in row i of the picture */
-        size_t at = ((sample * x[0] + i) * across + k) * line, to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
-        if (p->dy) memcpy(p->dx + at, p->dy + to, line * sizeof *p->dx);
+        const size_t at = ((sample * x[0] + i) * across + k) * line, to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
+        if (p->dy) memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
         else memcpy(p->y + to, p->x + at, line * sizeof *p->y);
     }
 }
@@ -2393,17 +2395,16 @@ static void lgelu__class_token_piece(void *user, size_t sample)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     size_t c = p->channels, n = lgelu__size(p->node), at = sample * n, from = sample * (n - c);
-    if (p->dy) memcpy(p->dx + from, p->dy + at + c, (n - c) * sizeof *p->dx);
+    if (p->dy) memcpy(p->dx[0] + from, p->dy + at + c, (n - c) * sizeof *p->y);
     else {
-        memcpy(p->y + at, p->net->w + p->node->bias, c * sizeof *p->y);
+        memcpy(p->y + at, p->bias, c * sizeof *p->y);
         memcpy(p->y + at + c, p->x + from, (n - c) * sizeof *p->y);
     }
 }
-static void lgelu__class_token_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__class_token_backward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    lgelu_column_sums(net->g + node->bias, p.dy, lgelu__size(node), net->samples, p.channels, !net->fresh, &net->threads);
-    if (p.dx) lgelu__each(&p, lgelu__class_token_piece, p.pieces);
+    lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->net->samples, p->channels, p->add_dbias, &p->net->threads);
+    if (p->dx[0]) lgelu__each(p, lgelu__class_token_piece, p->pieces);
 }
 static void lgelu__take_piece(void *user, size_t sample)
 {
@@ -2413,8 +2414,8 @@ static void lgelu__take_piece(void *user, size_t sample)
     float *y = p->y + sample * c;
     size_t k;
     if (p->dy) {
-        memset(p->dx + sample * n, 0, n * sizeof *p->dx);
-        for (k = 0; k < count; k++) lgelu__k()->scale(p->dx + sample * n + first + k * c, p->dy + sample * c, share, c);
+        memset(p->dx[0] + sample * n, 0, n * sizeof *p->y);
+        for (k = 0; k < count; k++) lgelu__k()->scale(p->dx[0] + sample * n + first + k * c, p->dy + sample * c, share, c);
     } else {
         lgelu__k()->column_sums(y, p->x + sample * n + first, c, count, c, 0);
         if (count > 1) lgelu__k()->scale(y, y, share, c);
@@ -2423,20 +2424,13 @@ static void lgelu__take_piece(void *user, size_t sample)
 
 /* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-static lgelu__job lgelu__loss_make(lgelu_net *net, lgelu_node *node, float **dx)
-{
-    lgelu__job p = lgelu__job_make(net, node, dx);
-    p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
-    p.share = (float)(1 / (double)p.rows) * net->share;
-    return p;
-}
 static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; dx: (softmax - 1[label])·share, may be x */
 {
     const lgelu__job *p = (const lgelu__job *)user;
     size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->channels;
     for (i = task * p->piece; i < end; i++) {
         const float *x = p->x + i * c;
-        float *d = p->dx ? p->dx + i * c : NULL, stat[2], of_label;
+        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], of_label;
         if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
         of_label = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
@@ -2446,122 +2440,171 @@ static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log so
         d[(size_t)p->label[i]] -= p->share;
     }
 }
-/* Large logits that a loss alone reads are made in pieces of LGELU__PART rows, all in one place: a piece's loss, its gradient where it
-   stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its aux. So the
-   forward does half of the backward, unless g holds something or nothing is learned: then the backward makes the pieces again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
-static void lgelu__large_logits(lgelu_net *net, lgelu_node *node, int gradients, int holds)
+static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
 {
-    const lgelu_node *linear = net->nodes + node->input[0];
-    lgelu__job p = lgelu__loss_make(net, node, NULL);
-    size_t in = net->nodes[linear->input[0]].shape[2], left = p.rows;
-    const float *x = lgelu__in(net, linear, 0);
-    float *room = lgelu__at(net, node, LGELU__SCRATCH), *dx = lgelu__at(net, linear, LGELU__AUX);
-    p.x = room; p.dx = gradients ? room : NULL;
-    for (; left; left -= p.rows, x += p.rows * in, dx += p.rows * in, p.label += p.label ? p.rows : 0, p.sum += p.rows, holds = 3) {
-        p.rows = lgelu__least(left, LGELU__PART);
-        lgelu__linear_rows(net, linear, room, x, p.rows);
-        lgelu__each(&p, lgelu__cross_entropy_piece, (p.rows - 1) / p.piece + 1);
-        if (gradients) lgelu__linear_rows_backward(net, linear, dx, room, x, p.rows, holds & 1, holds >> 1);
-    }
-}
-static lgelu_status lgelu__cross_entropy_forward(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p = lgelu__loss_make(net, node, NULL);
     double sum = 0;
     size_t i;
-    node->ahead = p.label && net->learning && net->fresh;
-    if (!p.label) return LGELU_OK;
-    if (p.from->absorbed) lgelu__large_logits(net, node, node->ahead, 0);
-    else lgelu__each(&p, lgelu__cross_entropy_piece, p.pieces);
-    for (i = 0; i < p.rows; i++) sum += p.sum[i];
-    net->loss += sum / (double)p.rows;
+    for (i = 0; i < p->rows; i++) sum += p->sum[i];
+    p->net->loss += sum / (double)p->rows;
     return LGELU_OK;
 }
-static void lgelu__cross_entropy_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static lgelu_status lgelu__cross_entropy_forward(lgelu__job *p)
 {
-    lgelu__job p = lgelu__loss_make(net, node, dx);
-    lgelu_node *linear = net->nodes + node->input[0];
-    if (!p.dx) return;
-    if (!linear->absorbed) lgelu__each(&p, lgelu__cross_entropy_piece, p.pieces);
-    else {
-        int holds = lgelu__holds(net, linear) + 2 * !net->fresh;
-        float *dw = net->g + linear->weight, *db = net->g + linear->bias, *aux = lgelu__at(net, linear, LGELU__AUX);
-        size_t in = net->nodes[linear->input[0]].shape[2];
-        if (!node->ahead) lgelu__large_logits(net, node, 1, holds);
-        else if (net->share < 1 || net->share > 1) {
-            lgelu__k()->scale(dw, dw, net->share, p.channels * in);
-            lgelu__k()->scale(db, db, net->share, linear->biases);
-            lgelu__k()->scale(aux, aux, net->share, p.rows * in);
-        }
+    if (!p->label) return LGELU_OK;
+    lgelu__each(p, lgelu__cross_entropy_piece, p->pieces);
+    return lgelu__cross_entropy_end(p);
+}
+static void lgelu__cross_entropy_backward(lgelu__job *p)
+{
+    if (p->dx[0]) lgelu__each(p, lgelu__cross_entropy_piece, p->pieces);
+}
+/* Linear + loss: large logits that a loss alone reads are made in parts of LGELU__PART rows, all in one place: a part's loss, its
+   gradient where it stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in
+   its aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes the
+   parts again. */
+enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
+static void lgelu__logits_parts(const lgelu__job *p, int gradients)
+{
+    lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
+    size_t left;
+    linear.y = lgelu__at(p->net, p->node, LGELU__SCRATCH);
+    linear.dx[0] = linear.aux;
+    linear.dy = loss.x = linear.y;
+    linear.add_dw = p->add_dw; linear.add_dbias = p->add_dbias;
+    loss.dx[0] = gradients ? linear.y : NULL;
+    for (left = p->rows; left; left -= loss.rows) {
+        loss.rows = linear.rows = lgelu__least(left, LGELU__PART);
+        lgelu__linear_forward(&linear);
+        lgelu__each(&loss, lgelu__cross_entropy_piece, (loss.rows - 1) / loss.piece + 1);
+        if (gradients) lgelu__linear_backward(&linear);
+        linear.x += linear.rows * linear.from->shape[2]; linear.dx[0] += linear.rows * linear.from->shape[2];
+        linear.add_dw = linear.add_dbias = 1;
+        if (loss.label) loss.label += loss.rows;
+        loss.sum += loss.rows;
     }
+}
+static lgelu_status lgelu__linear_loss_forward(lgelu__job *p)
+{
+    p->node->ahead = p->label && p->net->learning && p->net->fresh;
+    if (!p->label) return LGELU_OK;
+    lgelu__logits_parts(p, p->node->ahead);
+    return lgelu__cross_entropy_end(p);
+}
+static void lgelu__linear_loss_backward(lgelu__job *p)
+{
+    const lgelu__job linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
+    const size_t in = linear.from->shape[2];
+    const float share = p->net->share;
+    if (!p->dx[0]) return;
+    if (!p->node->ahead) lgelu__logits_parts(p, 1);
+    else if (share < 1 || share > 1) {
+        lgelu__k()->scale(linear.dw, linear.dw, share, p->channels * in);
+        lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->biases);
+        lgelu__k()->scale(linear.aux, linear.aux, share, p->rows * in);
+    }
+}
+static void lgelu__linear_left_backward(lgelu__job *p)                /* its gradient is there already */
+{
+    if (p->dx[0]) memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
+}
+static size_t lgelu__linear_left_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+{
+    return lgelu__times(batch * node->shape[0] * node->shape[1], net->nodes[node->input[0]].shape[2] * sizeof(float));
 }
 static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     const lgelu_node *logits = net->nodes + node->input[0];
     return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double));
 }
-static lgelu_status lgelu__squared_error_forward(lgelu_net *net, lgelu_node *node)
+static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
-    const float *x = lgelu__in(net, node, 0), *t = lgelu__in(net, node, 1);
-    size_t i, n = net->samples * lgelu__size(net->nodes + node->input[0]);
+    const float *t = lgelu__in(p->net, p->node, 1);
+    size_t i, n = p->rows * p->channels;
     double sum = 0;
-    if (!t) return LGELU_OK;
-    for (i = 0; i < n; i++) {
-        double d = (double)x[i] - (double)t[i];
+    for (i = 0; t && i < n; i++) {
+        double d = (double)p->x[i] - (double)t[i];
         sum = fma(d, d, sum);
     }
-    net->loss += sum / (double)n;
+    p->net->loss += sum / (double)n;
     return LGELU_OK;
 }
-static void lgelu__squared_error_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__squared_error_backward(lgelu__job *p)
 {
-    const float *x = lgelu__in(net, node, 0), *t = lgelu__in(net, node, 1);
-    size_t i, n = net->samples * lgelu__size(net->nodes + node->input[0]);
-    float share = (float)(2 / (double)n) * net->share;
+    const float *x = p->x, *t = lgelu__in(p->net, p->node, 1);
+    size_t i, n = p->rows * p->channels;
+    float share = (float)(2 / (double)n) * p->net->share;
     int k;
-    for (k = 0; k < 2; k++) for (i = 0; dx[k] && i < n; i++) dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * share : 0;
+    for (k = 0; k < 2; k++) for (i = 0; p->dx[k] && i < n; i++) p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * share : 0;
 }
-
-static void lgelu__outer_loss_backward(lgelu_net *net, lgelu_node *node, float **dx)
+static void lgelu__outer_loss_backward(lgelu__job *p)
 {
-    const float *given = lgelu__in(net, node, 1);
-    size_t i, n = net->samples * lgelu__size(net->nodes + node->input[0]);
-    for (i = 0; dx[0] && i < n; i++) {
-        dx[0][i] = given ? given[i] * net->share : 0;
-        if (!(dx[0][i] - dx[0][i] <= 0)) {
-            lgelu__fail(net, LGELU_E_NONFINITE, "%s '%s': number %z of its gradient is not finite", lgelu_op_name((int)node->op), node->name, i);
+    const float *given = lgelu__in(p->net, p->node, 1);
+    size_t i;
+    for (i = 0; p->dx[0] && i < p->rows * p->channels; i++) {
+        p->dx[0][i] = given ? given[i] * p->net->share : 0;
+        if (!(p->dx[0][i] - p->dx[0][i] <= 0)) {
+            lgelu__fail(p->net, LGELU_E_NONFINITE, "outer loss '%s': number %z of its gradient is not finite", p->node->name, i);
             return;
         }
     }
 }
 
+/* in the order of lgelu_op, then of LGELU__NORM_LEFT */
 static const lgelu__layer lgelu__layers[] = {
-    { "input",              NULL,                         NULL,                          NULL,                      NULL,                     0 },
-    { "tokens",             lgelu__numbers_forward,       NULL,                          NULL,                      NULL,                     0 },
-    { "labels",             lgelu__numbers_forward,       NULL,                          NULL,                      NULL,                     0 },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                      lgelu__linear_aux,        LGELU__KEEPS },
-    { "gate",               NULL,                         lgelu__gate_backward,          lgelu__gate_piece,         lgelu__gate_aux,
-      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__ABSORBS },
-    { "add",                NULL,                         lgelu__pass_backward,          lgelu__affine_piece,       NULL,
-      LGELU__IN_PLACE | LGELU__PASSES | LGELU__ABSORBS },
-    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                      NULL,                     LGELU__KEEPS | LGELU__ADDS },
-    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          NULL,                      lgelu__norm_aux,          LGELU__KEEPS | LGELU__IN_PLACE },
-    { "max pool",           NULL,                         NULL,                          lgelu__pool_piece,         lgelu__pool_aux,          0 },
-    { "average pool",       NULL,                         NULL,                          lgelu__pool_piece,         NULL,                     0 },
-    { "view",               NULL,                         lgelu__pass_backward,          NULL,                      NULL,                     LGELU__PASSES },
-    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                      NULL,                     LGELU__KEEPS },
-    { "position",           NULL,                         lgelu__position_backward,      lgelu__position_piece,     NULL,                     LGELU__IN_PLACE },
-    { "layer norm",         NULL,                         lgelu__layer_norm_backward,    lgelu__layer_norm_piece,   lgelu__layer_norm_aux,    LGELU__KEEPS | LGELU__ADDS },
-    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     NULL,                      lgelu__attention_aux,     LGELU__KEEPS },
-    { "dropout",            NULL,                         NULL,                          lgelu__dropout_piece,      NULL,                     LGELU__IN_PLACE },
-    { "patches",            NULL,                         NULL,                          lgelu__patches_piece,      NULL,                     0 },
-    { "class token",        NULL,                         lgelu__class_token_backward,   lgelu__class_token_piece,  NULL,                     0 },
-    { "take",               NULL,                         NULL,                          lgelu__take_piece,         NULL,                     0 },
-    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,                      lgelu__cross_entropy_aux, LGELU__KEEPS },
-    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                      NULL,                     LGELU__KEEPS },
-    { "outer loss",         NULL,                         lgelu__outer_loss_backward,    NULL,                      NULL,                     0 }
+    { "input",              NULL,                         NULL,                          NULL,                     NULL, NULL,
+      LGELU__SOURCE },
+    { "tokens",             lgelu__numbers_forward,       NULL,                          NULL,                     NULL, NULL,
+      LGELU__SOURCE },
+    { "labels",             lgelu__numbers_forward,       NULL,                          NULL,                     NULL, NULL,
+      LGELU__SOURCE },
+    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     NULL, lgelu__linear_work,
+      LGELU__KEEPS },
+    { "gate",               NULL,                         lgelu__gate_backward,          lgelu__gate_piece,        lgelu__gate_aux, NULL,
+      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__AFFINE },
+    { "add",                NULL,                         lgelu__pass_backward,          lgelu__affine_piece,      NULL, NULL,
+      LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE },
+    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     NULL, lgelu__conv_work,
+      LGELU__KEEPS | LGELU__ADDS },
+    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          lgelu__affine_piece,      lgelu__norm_aux, NULL,
+      LGELU__KEEPS | LGELU__IN_PLACE },
+    { "max pool",           NULL,                         NULL,                          lgelu__pool_piece,        lgelu__pool_aux, NULL,
+      LGELU__SAMPLES },
+    { "average pool",       NULL,                         NULL,                          lgelu__pool_piece,        NULL, NULL,
+      LGELU__SAMPLES },
+    { "view",               NULL,                         lgelu__pass_backward,          NULL,                     NULL, NULL,
+      LGELU__PASSES },
+    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     NULL, NULL,
+      LGELU__KEEPS },
+    { "position",           NULL,                         lgelu__position_backward,      lgelu__position_piece,    NULL, NULL,
+      LGELU__IN_PLACE | LGELU__SAMPLES },
+    { "layer norm",         NULL,                         lgelu__layer_norm_backward,    lgelu__layer_norm_piece,  lgelu__layer_norm_aux, NULL,
+      LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS },
+    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     NULL,                     lgelu__attention_aux,
+      lgelu__attention_work, LGELU__KEEPS },
+    { "dropout",            NULL,                         NULL,                          lgelu__dropout_piece,     NULL, NULL,
+      LGELU__IN_PLACE | LGELU__FOURS },
+    { "patches",            NULL,                         NULL,                          lgelu__patches_piece,     NULL, NULL,
+      LGELU__SAMPLES },
+    { "class token",        NULL,                         lgelu__class_token_backward,   lgelu__class_token_piece, NULL, NULL,
+      LGELU__SAMPLES },
+    { "take",               NULL,                         NULL,                          lgelu__take_piece,        NULL, NULL,
+      LGELU__SAMPLES },
+    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,                     lgelu__cross_entropy_aux, NULL,
+      LGELU__KEEPS | LGELU__LOSS },
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     NULL, NULL,
+      LGELU__KEEPS | LGELU__LOSS },
+    { "outer loss",         NULL,                         lgelu__outer_loss_backward,    NULL,                     NULL, NULL,
+      LGELU__LOSS },
+    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          NULL,                     lgelu__norm_aux, NULL,
+      LGELU__KEEPS | LGELU__LEFT },
+    { "add",                NULL,                         lgelu__pass_backward,          NULL,                     NULL, NULL,
+      LGELU__PASSES | LGELU__LEFT },
+    { "linear",             NULL,                         lgelu__linear_left_backward,   NULL,                     lgelu__linear_left_aux,
+      lgelu__linear_work, LGELU__KEEPS | LGELU__LEFT },
+    { "cross-entropy",      lgelu__linear_loss_forward,   lgelu__linear_loss_backward,   NULL,                     lgelu__cross_entropy_aux, NULL,
+      LGELU__KEEPS | LGELU__LOSS }
 };
+static const lgelu__layer *lgelu__row(const lgelu_node *node) { return lgelu__layers + node->row; }
 LGELU_DEF const char *lgelu_op_name(int op) { return op < 0 || op > LGELU_OP_OUTER_LOSS ? "?" : lgelu__layers[op].name; }
 
 /* ---- builders ---- */
@@ -2579,7 +2622,7 @@ static void lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status s
     if (net->status) return;
     net->status = status;
     va_start(list, format);
-    lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__layers[node->op].name, node->name), end, format, list);
+    lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__row(node)->name, node->name), end, format, list);
     va_end(list);
 }
 /* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error: zeros) */
@@ -2594,16 +2637,17 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     if (!lgelu__plain(net->prefix) || !lgelu__plain(name))
         lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu__layers[op].name, (size_t)net->count, LGELU__PLAIN);
     node.op = op;
+    node.row = (int)op;
     node.init = net->init;
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node.input[0] = a; node.input[1] = b;
-    node.inputs = op <= LGELU_OP_LABELS ? 0 : b < 0 ? 1 : 2;
+    node.inputs = lgelu__is_a(&node, LGELU__SOURCE) ? 0 : b < 0 ? 1 : 2;
     if (net->memory) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the network is already made");
     if (net->count >= net->capacity) lgelu__refuse(net, &node, LGELU_E_MEMORY, "no room for more than %z nodes", (size_t)net->capacity);
     for (k = 0; k < node.inputs && !net->status; k++) {
         const lgelu_node *from = net->nodes + node.input[k];
         if (node.input[k] < 0 || node.input[k] >= net->count) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
-        else if (from->op >= LGELU_OP_CROSS_ENTROPY || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
+        else if (lgelu__is_a(from, LGELU__LOSS) || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
                  || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1))
             lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
         else node.learns |= from->learns;
@@ -2987,16 +3031,15 @@ static lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode 
     memset(&r, 0, sizeof r);
     r.first = r.last = r.until = i; r.below = -1;
     for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
-        const lgelu_op op = net->nodes[j].op;
-        const int end = 2 * net->count;
-        const int kept = mode == LGELU_TRAIN && (lgelu__layers[op].traits & LGELU__KEEPS);
-        const int use = mode == LGELU_GENERATE && op == LGELU_OP_ATTENTION ? end : kept ? end - 1 - j : j;
+        const lgelu_node *reader = net->nodes + j;
+        const int end = 2 * net->count, kept = mode == LGELU_TRAIN && lgelu__is_a(reader, LGELU__KEEPS);
+        const int use = mode == LGELU_GENERATE && reader->op == LGELU_OP_ATTENTION ? end : kept ? end - 1 - j : j;
         if (use > r.until) r.until = use;
-        if (r.inputs) { r.below = r.last; r.scratch |= r.last == j || !(lgelu__layers[net->nodes[r.last].op].traits & LGELU__ADDS); }
+        if (r.inputs) { r.below = r.last; r.scratch |= r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS); }
         else r.first = j;
         r.last = j;
         r.inputs++;
-        r.layers += op < LGELU_OP_CROSS_ENTROPY;
+        r.layers += !lgelu__is_a(reader, LGELU__LOSS);
     }
     return r;
 }
@@ -3005,20 +3048,21 @@ static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the va
     const lgelu_node *x = net->nodes + net->nodes[i].host;
     return x->op == LGELU_OP_INPUT || x->buffer[LGELU__VALUE].to >= until;
 }
-/* Never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and again in the backward, of values
-   that stay for that in any case; large logits by their loss, if whoever writes their matrix's gradient first is the last to share it. */
-static int lgelu__absorbed(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
+/* The row it runs by. What is never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and again in
+   the backward, of values that stay for that in any case; large logits by their loss, if whoever writes their matrix's gradient first is
+   the last to share it. */
+static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
 {
-    const lgelu_op reader = net->nodes[r->last].op;
-    const int back = 2 * net->count - 1 - r->last, fits = node->shape[2] <= LGELU__GATE_ROOM;
-    const lgelu_node *other = node + 1;
-    if (r->inputs != 1 || node->keep) return 0;
-    if (node->op == LGELU_OP_BATCH_NORM) return fits && (lgelu__layers[reader].traits & LGELU__ABSORBS);
-    if (node->op == LGELU_OP_ADD)
-        return fits && train && reader == LGELU_OP_GATE && lgelu__stays(net, node->input[0], back) && lgelu__stays(net, node->input[1], back);
-    if (node->op != LGELU_OP_LINEAR || !train || reader != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE) return 0;
+    const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
+    const int back = 2 * net->count - 1 - r->last, plain = (int)node->op, fits = node->shape[2] <= LGELU__GATE_ROOM;
+    if (node->op == LGELU_OP_CROSS_ENTROPY) return net->nodes[node->input[0]].row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS : plain;
+    if (r->inputs != 1 || node->keep) return plain;
+    if (node->op == LGELU_OP_BATCH_NORM) return fits && lgelu__is_a(reader, LGELU__AFFINE) ? LGELU__NORM_LEFT : plain;
+    if (node->op == LGELU_OP_ADD) return fits && train && reader->op == LGELU_OP_GATE && lgelu__stays(net, node->input[0], back)
+                                      && lgelu__stays(net, node->input[1], back) ? LGELU__ADD_LEFT : plain;
+    if (node->op != LGELU_OP_LINEAR || !train || reader->op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE) return plain;
     while (other < net->nodes + net->count && (!node->shares || other->shares != node->shares)) other++;
-    return other == net->nodes + net->count;
+    return other == net->nodes + net->count ? LGELU__LINEAR_LEFT : plain;
 }
 static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
@@ -3027,26 +3071,28 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
     const int end = 2 * net->count, back = end - 1 - i, x = node->inputs ? net->nodes[node->input[0]].host : i;
     const int learns = mode == LGELU_TRAIN && node->learns;
-    const size_t each = node->op == LGELU_OP_INPUT ? 0 : node->op <= LGELU_OP_LABELS ? node->shape[1] : lgelu__size(node);
+    const size_t each = node->op == LGELU_OP_INPUT ? 0 : lgelu__is_a(node, LGELU__SOURCE) ? node->shape[1] : lgelu__size(node);
     const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
-    const lgelu__layer *layer = lgelu__layers + node->op;
-    int hosted, writers;
+    const lgelu__layer *row;
+    int hosted, left;
     node->host = node->lent = i;
-    node->absorbed = lgelu__absorbed(net, node, &r, bytes, mode == LGELU_TRAIN);
-    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, (r.layers || node->op <= LGELU_OP_LABELS) && !node->keep ? r.until : end);   /* results stay readable */
-    hosted = node->op == LGELU_OP_VIEW || (node->op == LGELU_OP_BATCH_NORM && node->absorbed)
-          || (!node->absorbed && (layer->traits & LGELU__IN_PLACE) && net->nodes[x].op > LGELU_OP_LABELS && net->nodes[x].buffer[LGELU__VALUE].to == i);
+    node->row = lgelu__choose(net, node, &r, bytes, mode == LGELU_TRAIN);
+    row = lgelu__row(node);
+    left = lgelu__is_a(node, LGELU__LEFT);
+    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i,                                     /* results stay readable */
+                (r.layers || lgelu__is_a(node, LGELU__SOURCE)) && !node->keep ? r.until : end);
+    hosted = node->op == LGELU_OP_VIEW || node->row == LGELU__NORM_LEFT
+          || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU__SOURCE) && net->nodes[x].buffer[LGELU__VALUE].to == i);
     if (hosted) {
         int *to = &net->nodes[x].buffer[LGELU__VALUE].to;
         node->host = x;
         if (*to < b[LGELU__VALUE].to) *to = b[LGELU__VALUE].to;
     }
-    if (hosted || node->absorbed) lgelu__live(b + LGELU__VALUE, 0, i, i);
-    lgelu__live(b + LGELU__AUX, layer->aux ? layer->aux(net, node, batch) : 0, i, learns ? back : r.until < end ? r.until : i);
-    writers = learns && r.inputs && node->op < LGELU_OP_CROSS_ENTROPY && !(node->op == LGELU_OP_LINEAR && node->absorbed);
-    lgelu__live(b + LGELU__GRADIENT, writers ? bytes : 0, end - 1 - r.last, back);
+    if (hosted || left) lgelu__live(b + LGELU__VALUE, 0, i, i);
+    lgelu__live(b + LGELU__AUX, row->aux ? row->aux(net, node, batch) : 0, i, learns ? back : r.until < end ? r.until : i);
+    lgelu__live(b + LGELU__GRADIENT, learns && r.inputs && node->row != LGELU__LINEAR_LEFT ? bytes : 0, end - 1 - r.last, back);
     lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last, end - 1 - r.first);
-    if (node->op == LGELU_OP_CROSS_ENTROPY && net->nodes[node->input[0]].absorbed)
+    if (node->row == LGELU__LINEAR_LOSS)
         lgelu__live(b + LGELU__SCRATCH, LGELU__PART * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
 }
 /* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on unchanged. Nobody
@@ -3059,7 +3105,7 @@ static void lgelu__lend(lgelu_net *net)
         lgelu_node *to = net->nodes + r.last;
         lgelu_buffer *own = net->nodes[i].buffer + LGELU__GRADIENT, *b = to->buffer + LGELU__GRADIENT;
         const int other = to->input[to->input[0] == i];
-        if (!r.inputs || !own->bytes || !b->bytes || !(lgelu__layers[to->op].traits & LGELU__PASSES) || to->lent != r.last
+        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES) || to->lent != r.last
             || (to->inputs == 2 && (other == i || other <= r.below))) continue;
         net->nodes[i].lent = r.last;
         if (b->to < own->to) b->to = own->to;
@@ -3081,6 +3127,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     lgelu_buffer *b;
     size_t top = 0;
     int i, k, moved;
+    for (i = 0; i < net->count; i++) if (!net->nodes[i].folded) net->nodes[i].row = (int)net->nodes[i].op;
     for (i = 0; i < net->count; i++) lgelu__lives(net, i, batch, mode);
     if (mode == LGELU_TRAIN) lgelu__lend(net);
     while ((b = lgelu__largest(net)) != NULL) {
@@ -3111,16 +3158,6 @@ static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_
 enum { LGELU__PIECE = 65536 };                                        /* parameters to a task */
 enum { LGELU__READING = 1 << 17 };                                    /* bytes in which room [9] sorts tensors, at least */
 
-static size_t lgelu__work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)       /* bytes of net->pack that a layer wants */
-{
-    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2], in, most;
-    if (node->op == LGELU_OP_ATTENTION) return lgelu__attention_work(node);
-    if (node->op == LGELU_OP_CONV) return lgelu__conv_work(net, node, batch, train);
-    if (node->op != LGELU_OP_LINEAR) return 0;
-    in = net->nodes[node->input[0]].shape[2];
-    most = lgelu_multiply_bytes(rows, out, in);
-    return train ? lgelu__most(most, lgelu__most(lgelu_multiply_bytes(out, in, rows), lgelu_multiply_bytes(rows, in, out))) : most;
-}
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
     size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, biases = 0;
@@ -3140,7 +3177,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         net->states += node->states;
         net->hardnesses += node->hardnesses;
         biases = lgelu__plus(biases, node->biases);
-        pack = lgelu__most(pack, lgelu__work(net, node, batch, (int)train));
+        if (lgelu__row(node)->work) pack = lgelu__most(pack, lgelu__row(node)->work(net, node, batch, (int)train));
     }
     for (i = 0; i < net->count; i++) net->nodes[i].bias += net->matrices;
     net->parameters = lgelu__plus(net->matrices, biases);
@@ -3244,7 +3281,7 @@ LGELU_DEF lgelu_status lgelu_net_keep(lgelu_net *net, int node)
 {
     if (lgelu__enter(net)) return net->status;
     if (net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
-    if (node < 0 || node >= net->count || net->nodes[node].op >= LGELU_OP_CROSS_ENTROPY)
+    if (node < 0 || node >= net->count || lgelu__is_a(net->nodes + node, LGELU__LOSS))
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a layer's value can be kept");
     net->nodes[node].keep = 1;
     return LGELU_OK;
@@ -3290,19 +3327,11 @@ static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
     with.net = net; with.run = run;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        if (node->op >= LGELU_OP_LINEAR) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
+        if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
     }
     if (work < 1e6) run(net);
     else lgelu__with_crew(&own, lgelu__net_crew, &with);
     return net->status;
-}
-static void lgelu__run_pieces(lgelu_net *net, const lgelu_node *node, float **dx)
-{
-    lgelu_task *piece = lgelu__layers[node->op].piece;
-    lgelu__job p;
-    if (!piece || (dx ? !dx[0] : node->absorbed)) return;
-    p = lgelu__job_make(net, node, dx);
-    lgelu__each(&p, piece, p.pieces);
 }
 static void lgelu__run_forward(lgelu_net *net)
 {
@@ -3313,15 +3342,17 @@ static void lgelu__run_forward(lgelu_net *net)
     if (net->learning) net->pass++;                                   /* dropout draws on as if nobody had looked between */
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        const lgelu__layer *layer = lgelu__layers + node->op;
-        if (net->tokens && node->op >= LGELU_OP_CROSS_ENTROPY) continue;
+        const lgelu__layer *row = lgelu__row(node);
+        lgelu__job p;
+        if (net->tokens && lgelu__is_a(node, LGELU__LOSS)) continue;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
-            if (x->op <= LGELU_OP_TOKENS && !x->bound && !(k && node->op >= LGELU_OP_CROSS_ENTROPY))
-                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", layer->name, node->name, x->name); return; }
+            if (lgelu__is_a(x, LGELU__SOURCE) && !x->bound && !(k && lgelu__is_a(node, LGELU__LOSS)))
+                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", row->name, node->name, x->name); return; }
         }
-        if (!layer->forward) lgelu__run_pieces(net, node, NULL);
-        else if (layer->forward(net, node)) return;
+        p = lgelu__job_make(net, node);
+        if (row->forward && row->forward(&p)) return;
+        if (row->piece) lgelu__each(&p, row->piece, p.pieces);
     }
     if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
     else net->pending = 1;
@@ -3356,9 +3387,10 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (node->op == LGELU_OP_TOKENS && !context) context = node->shape[1];
-        if (node->op == LGELU_OP_INPUT || (node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && node->shape[1] != context)
-            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_TAKE) || (node->op == LGELU_OP_ATTENTION && !node->option[1]))
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__layers[node->op].name, node->name);
+        if (node->op == LGELU_OP_INPUT || (!lgelu__is_a(node, LGELU__SOURCE | LGELU__LOSS) && node->shape[1] != context)
+            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_TAKE
+            || (node->op == LGELU_OP_ATTENTION && !node->option[1]))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__row(node)->name, node->name);
     }
     if (!count || from > context || count > context - from)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
@@ -3368,27 +3400,38 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     net->known = lgelu__share(net, lgelu__run_forward) ? 0 : from + count;
     return net->status;
 }
+/* From the last node down. Whether a gradient holds something is known here alone: of a value once a reader has written it, of a matrix
+   once a layer that uses it has, of everything learned if the step has had a backward before. Where a layer can't add, scratch does. */
+enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 static void lgelu__run_backward(lgelu_net *net)
 {
     int i, k;
-    for (i = 0; i < net->count; i++) net->nodes[i].written = net->nodes[i].begun = 0;
-    for (i = net->count - 1; i >= 0; i--) {
-        lgelu_node *node = net->nodes + i;
-        float *dx[3] = { NULL, NULL, NULL };
-        if (net->status) return;
-        if (!node->learns || (node->op < LGELU_OP_CROSS_ENTROPY && !node->written)) continue;        /* nothing below depends on it */
+    for (i = 0; i < net->count; i++) net->nodes[i].holds = 0;
+    for (i = net->count - 1; i >= 0 && !net->status; i--) {
+        lgelu_node *node = net->nodes + i, *matrix = node->row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
+        const lgelu__layer *row = lgelu__row(node);
+        lgelu__job p;
+        if (!node->learns || !(lgelu__is_a(node, LGELU__LOSS) || (node->holds & LGELU__HOLDS_DY))) continue;     /* nothing depends on it */
+        if (matrix->shares) matrix = net->nodes + matrix->shares - 1;
+        p = lgelu__job_make(net, node);
+        p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+        p.add_dbias = !net->fresh;
+        p.add_dw = !net->fresh || (matrix->holds & LGELU__HOLDS_DW);
+        matrix->holds |= LGELU__HOLDS_DW;
         for (k = 0; k < node->inputs; k++) {
-            lgelu_node *x = net->nodes + node->input[k];
-            if (x->learns) dx[k] = lgelu__at(net, x, (x->written && !(lgelu__layers[node->op].traits & LGELU__ADDS))
-                                                 || (k && dx[0] && node->input[0] == node->input[k]) ? LGELU__SCRATCH : LGELU__GRADIENT);
+            const lgelu_node *x = net->nodes + node->input[k];
+            const int holds = x->holds & LGELU__HOLDS_DY, twice = k && p.dx[0] && node->input[0] == node->input[k];
+            if (!x->learns) continue;
+            p.dx[k] = lgelu__at(net, x, twice || (holds && !lgelu__is_a(node, LGELU__ADDS)) ? LGELU__SCRATCH : LGELU__GRADIENT);
+            p.add |= holds;
         }
-        if (lgelu__layers[node->op].backward) lgelu__layers[node->op].backward(net, node, dx);
-        else lgelu__run_pieces(net, node, dx);
-        for (k = 0; k < node->inputs; k++) if (dx[k]) {
+        if (row->backward) row->backward(&p);
+        else if (p.dx[0]) lgelu__each(&p, row->piece, p.pieces);
+        for (k = 0; k < node->inputs; k++) if (p.dx[k]) {
             lgelu_node *x = net->nodes + node->input[k];
             float *d = lgelu__at(net, x, LGELU__GRADIENT);
-            if (dx[k] != d) lgelu__k()->add(d, d, dx[k], net->samples * lgelu__size(x));
-            x->written = 1;
+            if (p.dx[k] != d) lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__size(x));
+            x->holds |= LGELU__HOLDS_DY;
         }
     }
     net->fresh = 0;
@@ -3569,13 +3612,13 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node), *y;
     const lgelu_buffer *b;
-    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || x->absorbed) return NULL;
+    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || lgelu__is_a(x, LGELU__LEFT)) return NULL;
     if (net->nodes[x->host].op == LGELU_OP_INPUT) return (const float *)net->nodes[x->host].bound;
     /* the forward ends at time count: what is not kept until then, or until the end once a backward has run, is overwritten */
     b = net->nodes[x->host].buffer + LGELU__VALUE;
     if (!b->bytes || b->to < (net->pending ? net->count : 2 * net->count)) return NULL;
     for (y = x + 1; y < net->nodes + net->count; y++)                 /* by a layer in place */
-        if (y->host == x->host && !y->absorbed && y->op != LGELU_OP_VIEW) return NULL;
+        if (y->host == x->host && !lgelu__is_a(y, LGELU__LEFT) && y->op != LGELU_OP_VIEW) return NULL;
     return lgelu__at(net, x, LGELU__VALUE);
 }
 LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
@@ -3644,7 +3687,7 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
         conv->bias = norm->bias + norm->shape[2];
         conv->biases = norm->shape[2];
         norm->op = LGELU_OP_VIEW;
-        norm->absorbed = 0;
+        norm->row = LGELU_OP_VIEW;
         norm->folded = 1;
         norm->biases = norm->states = 0;
     }
@@ -3732,7 +3775,7 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     for (k = 0; k < to->count; k++) {
         const lgelu_node *a = to->nodes + k, *b = lgelu__named(from, a->name);
         const char *what;
-        if (a->op <= LGELU_OP_LABELS || a->op == LGELU_OP_DROPOUT || a->op >= LGELU_OP_CROSS_ENTROPY) continue;
+        if (lgelu__is_a(a, LGELU__SOURCE | LGELU__LOSS) || a->op == LGELU_OP_DROPOUT) continue;
         if (!b) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is not in the other network", lgelu_op_name((int)a->op), a->name);
         what = lgelu__difference(to, a, from, b);
         if (what) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is of another %s there", lgelu_op_name((int)a->op), a->name, what);

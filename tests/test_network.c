@@ -253,13 +253,13 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     int n = net->count, back = 2 * n - 1 - l, first = 2 * n, last = l, found = 0;
     for (int j = l + 1; j < n; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == l) {
         int needs = mode == LGELU_TRAIN && net->nodes[j].op != LGELU_OP_ADD ? 2 * n - 1 - j : j;
-        if (net->nodes[j].absorbed)                                     /* a sum that its gate computes, twice */
+        if (left(net->nodes + j))                                     /* a sum that its gate computes, twice */
             for (int r = j + 1; r < n; r++) if (net->nodes[r].inputs && net->nodes[r].input[0] == j && 2 * n - 1 - r > needs) needs = 2 * n - 1 - r;
         if (needs > last) last = needs;
         if (2 * n - 1 - j < first) first = 2 * n - 1 - j;
         found = 1;
     }
-    if (which == VALUE) { *from = l; *to = last; return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !node->absorbed; }
+    if (which == VALUE) { *from = l; *to = last; return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !left(node); }
     if (which == GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
     return 0;
 }

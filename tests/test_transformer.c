@@ -311,7 +311,7 @@ static void large_logits(void)
                 loss[whole] = p->net.loss;
                 lgelu_net_backward(&p->net, how == 1 ? 0.5f : 1);
             }
-            check(!p->net.status && guards_hold(p, 0) && p->nodes[logits].absorbed == !whole, "large logits: in pieces or whole as meant", "%s", p->net.message);
+            check(!p->net.status && guards_hold(p, 0) && left(p->nodes + logits) == !whole, "large logits: in pieces or whole as meant", "%s", p->net.message);
         }
         snprintf(name, sizeof name, "large logits in pieces, %s matrix, %s: the bits of whole ones", untied ? "own" : "shared", what[how]);
         check(!memcmp(loss, loss + 1, sizeof *loss) && !memcmp(g[0].net.g, g[1].net.g, g[0].net.parameters * sizeof(float))

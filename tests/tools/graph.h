@@ -12,6 +12,8 @@ static double gradient_tolerance = 1e-5, gradient_share = 1e-4, value_tolerance 
 enum { NODES = 96, GUARD = 256 };
 typedef struct { lgelu_net net; lgelu_node nodes[NODES]; unsigned char *block; size_t bytes; void *data[NODES]; } graph;
 
+/* never written: the memory plan left it to the layer that reads it */
+static inline int left(const lgelu_node *node) { return node->row > LGELU_OP_OUTER_LOSS && node->op < LGELU_OP_CROSS_ENTROPY; }
 static float noise(uint64_t stream, uint64_t i)         /* whole numbers over 2^11 in [-2, 2): the same bits everywhere */
 {
     return (float)((int)(lgelu_random(11, stream, i) >> 19) - 4096) / 2048;
