@@ -6,7 +6,7 @@
 
 enum { NET_NODES = 96, NET_BATCH = 64 };
 typedef struct { lgelu_net net; lgelu_node nodes[NET_NODES]; void *block; int input, output; } deploy_net;
-static int net_keeps;                        /* 1: every value stays readable */
+static int net_keeps;                        /* 1: every value stays readable; 2: but of convolutions that are to be folded */
 enum { NET_SMALL, NET_MLP, NET_LENET, NET_RESNET, NET_MIXED, NETS };
 static const char *const net_name[NETS] = { "small", "mlp", "lenet", "resnet", "mixed" };
 
@@ -43,7 +43,9 @@ static inline void net_make(deploy_net *d, int which, size_t side, lgelu_gate_ki
     case NET_RESNET: d->output = lgelu_resnet(n, d->input, 4, 2, 1, 10, kind, lambda); break;
     default:         d->output = net_mixed(n, d->input, kind, lambda); break;
     }
-    for (i = 0; net_keeps && i < (size_t)n->count; i++) lgelu_net_keep(n, (int)i);
+    for (i = 0; net_keeps && i < (size_t)n->count; i++)
+        if (net_keeps == 1 || d->nodes[i].op != LGELU_OP_CONV || d->nodes[i + 1].op != LGELU_OP_BATCH_NORM) lgelu_net_keep(n,
+                (int)i);
     bytes = lgelu_net_bytes(n, NET_BATCH, LGELU_INFER);
     d->block = malloc(bytes ? bytes : 1);
     if (!d->block || lgelu_net_make(n, d->block, bytes, NET_BATCH, LGELU_INFER, seed)) {
