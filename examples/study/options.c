@@ -59,6 +59,7 @@ const option option_table[] = {
     { "t",           "T",     "temperature of the map from s to λ", REAL(t, OPT_LEARNED, 1e-4, 1e4) },
     { "map",         "MAP",   "softplus: λ = 1 + softplus(s/t), sigmoid: bounded by 256, direct: max(1, s)",
                               CHOICE(map, OPT_LEARNED, "softplus|sigmoid|direct") },
+    { "decay-s",     "HOW",   "weights: s decays like them", CHOICE(decay_s, OPT_LEARNED, "none|weights") },
     { "init",        "MODE",  "first λ: soft 1.05, neutral 1.693147, hard 3, or a number above 1", TEXT(init, OPT_LEARNED) },
     { "harden-from", "SHARE", "of the steps: the switch point, where GELU is switched and λ begins to be driven",
                               PLANNED(harden_from, OPT_TURN, 0, 0.9999) },

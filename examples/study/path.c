@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 const claim path_claims[] = {
-    { "hardened: the swap costs nothing",                "hardened", "after", "hardened", "before", -0.1, 0.1 },
+    { "hardened: the swap costs nothing",                "hardened", "after", "hardened", "before", -1.0 / 3, 1.0 / 3 },
     { "hardened is not below switched",                  "hardened", "after", "switched", "after", -1, HUGE_VAL },
     { "hardened is not below relu",                      "hardened", "after", "relu", "after", -1, HUGE_VAL },
     { "hardened is not below gelu before its swap",      "hardened", "after", "gelu", "before", -1, HUGE_VAL },

@@ -92,7 +92,7 @@ int record_csv(study *s)
 }
 
 /* ==== JSON ========================================================================================================= */
-static void put_text(FILE *f, const char *text)
+void record_text(FILE *f, const char *text)
 {
     fputc('"', f);
     for (; *text; text++) {
@@ -132,7 +132,7 @@ static int kinds(const study *s, long variant, int arm, int q)
 }
 static void put_seeds(FILE *f, const study *s, long variant, int arm, const char *name, int q, int kind)
 {
-    put_text(f, name);
+    record_text(f, name);
     fprintf(f, ": [");
     for (long i = 0; i < s->config.seeds; i++) {
         const run *r = plan_run(s, variant, arm, i);
@@ -191,13 +191,13 @@ static void put_config(FILE *f, const study *s)
     const task *t = &s->task;
     char text[OPTION_TEXT * 4];
     fprintf(f, "{\n  \"study\": \"%s\",\n  \"data\": {\"name\": ", s->experiment->name);
-    put_text(f, t->name);
+    record_text(f, t->name);
     fprintf(f, ", \"samples\": \"%s\", \"train\": %zu, \"holdout\": %zu, \"test\": %zu, \"classes\": %zu},\n",
             t->samples, t->count[PART_TRAIN], t->count[PART_HOLDOUT], t->count[PART_TEST], t->classes);
     fprintf(f, "  \"config\": {\"network\": ");
-    put_text(f, t->network);
+    record_text(f, t->network);
     fprintf(f, ", \"parameters\": %zu, \"gates\": [", s->parameters);
-    for (int g = 0; g < s->gates; g++) { if (g) fprintf(f, ", "); put_text(f, s->gate_name[g]); }
+    for (int g = 0; g < s->gates; g++) { if (g) fprintf(f, ", "); record_text(f, s->gate_name[g]); }
     fprintf(f, "],\n    \"score\": \"%s\", \"margin\": %g, \"epoch_steps\": %ld, \"steps\": %ld, \"lambda_null\": \"infinity: "
         "ReLU\"",
             t->score, t->margin, s->runs->epoch_steps, s->runs->steps);
@@ -210,7 +210,7 @@ static void put_config(FILE *f, const study *s)
         if ((o->kind == KIND_WHOLE || o->kind == KIND_REAL) && !strchr(text, ',')
             && !(o->choices && !strcmp(text, o->choices))) fprintf(f, "%s", text);
         else if (o->kind == KIND_FLAG) fprintf(f, *text == '1' ? "true" : "false");
-        else put_text(f, text);
+        else record_text(f, text);
     }
     fprintf(f, "},\n");
 }
@@ -225,9 +225,9 @@ int record_json(study *s)
     for (int i = 0; i < s->finding_count; i++) {
         const finding *d = s->findings + i;
         fprintf(o->f, "%s\n    {\"claim\": ", i ? "," : "");
-        put_text(o->f, d->text);
+        record_text(o->f, d->text);
         fprintf(o->f, ", \"rule\": ");
-        put_text(o->f, d->rule);
+        record_text(o->f, d->rule);
         fprintf(o->f, ", \"mean\": ");
         put_number(o->f, d->mean, "null");
         fprintf(o->f, ", \"interval\": [");
@@ -244,7 +244,7 @@ int record_json(study *s)
             plan_place(s, v, at);
             for (int a = 0; a < s->arm_total; a++) variant[a] = v;
             fprintf(o->f, "    {");
-            for (int k = 0; k < s->axes; k++) { fprintf(o->f, "\"%s\": ", s->axis[k].option->name); put_text(o->f,
+            for (int k = 0; k < s->axes; k++) { fprintf(o->f, "\"%s\": ", s->axis[k].option->name); record_text(o->f,
                 s->axis[k].value[at[k]]); fprintf(o->f, ", "); }
             fprintf(o->f, "\"arms\": {\n");
             put_arms(o->f, s, variant, "      ");

@@ -56,8 +56,8 @@ const char *stat_verdict(double low, double high, double least, double most)
 
 static void range(char *text, size_t room, double least, double most)
 {
-    if (most < HUGE_VAL && least > -HUGE_VAL) snprintf(text, room, "between %g and %g", least, most);
-    else snprintf(text, room, most < HUGE_VAL ? "below %g" : "above %g", most < HUGE_VAL ? most : least);
+    if (most < HUGE_VAL && least > -HUGE_VAL) snprintf(text, room, "between %.3g and %.3g", least, most);
+    else snprintf(text, room, most < HUGE_VAL ? "below %.3g" : "above %.3g", most < HUGE_VAL ? most : least);
 }
 
 int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least, double most)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    study.c: the table of experiments, and the way through the frame. */
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L              /* popen */
+#endif
 #include "study.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -21,7 +24,31 @@ const experiment experiment_table[] = {
       "resnet8|mlp|lenet|vit|gpt|resnet18", "gelu,lgelu", 0, "--plan paper --t 0.1 --c 1,3,5,7,9 --init soft,neutral,hard",
       "--c 1,9 --seeds 2", "--net resnet18", NULL,
       "per seed and first λ the smallest rise of log Δλ from one c to the next: above 0; the mean ΔBVS: inside of the margin",
-      NULL, NULL, NULL, NULL, sweep_report, sweep_figures, NULL }
+      NULL, NULL, NULL, NULL, sweep_report, sweep_figures, NULL },
+    { "profiles", "figure 3 of the paper: which gates turn hard, and do runs agree on it?",
+      "resnet8|vit|gpt|mlp|lenet|tabular|resnet18", "lgelu",
+          0, "--plan paper --init soft,neutral,hard", "--seeds 2", "--net resnet18", NULL,
+      "the rank correlation of the gates' λ between first values, less that of other seeds of the same: above -0.1; that one: "
+          "above 0.5",
+      NULL, NULL, NULL, NULL, profiles_report, profiles_figures, NULL },
+    { "ablation", "switch point, shape and target of hardening: score, flips and logits beside what is proven",
+      "mlp|tabular|lenet|resnet8|vit|gpt", "hardened", 0,
+      "--plan paper --harden-from 0.25,0.5,0.75 --shape geometric,linear,linear-s,cosine --target 10,40,160,640",
+      "--harden-from 0.25,0.75 --shape geometric,linear --target 10,160", "", NULL,
+      "the slope of log Δlogit over log λ: below -0.9; the change of logits: below the certificate; flips from λ = 160 on: at "
+          "most 1; "
+      "scores of the ends of each axis: inside of the margin",
+      NULL, NULL, NULL, ablation_end, ablation_report, ablation_figures, NULL },
+    { "reparam", "why λ has a map and a rate of its own: drift, stalls, divergence, and steps against the formulas",
+      "mlp|tabular|sine", "lgelu", 0,
+      "--plan paper --init hard --norm batch --map softplus,sigmoid,direct --c 1,9 --decay-s none,weights --optimiser adamw,sgd "
+      "--lr 1e-3,1e-2,1e-1",
+      "--c 1,9 --decay-s none --lr 1e-3,1e-1 --samples 1000 --epochs 3", "", NULL,
+      "a step is within a tenth of the formula; stalled gates: more than none; log10 of the ratio of drifts: above 0; scores: "
+          "inside of the margin",
+      reparam_before, reparam_step, NULL, reparam_end, reparam_report, reparam_figures, NULL },
+    { "report", "all that was run with the same --out as one page, report.html",
+      NULL, NULL, 0, "", "", "", NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, report_main }
 };
 const int experiment_count = (int)(sizeof experiment_table / sizeof *experiment_table);
 
@@ -42,6 +69,26 @@ int study_fail(study *s, const char *format, ...)
 #endif
     s->failed = 1;
     return -1;
+}
+
+/* which command, which commit of the repository that it is run in */
+static void begin_log(study *s)
+{
+    char commit[64] = "";
+#ifndef _WIN32
+    FILE *git = popen("git rev-parse --short HEAD 2> /dev/null", "r");
+    if (git) {
+        if (!fgets(commit, sizeof commit, git)) *commit = 0;
+        pclose(git);
+    }
+    commit[strcspn(commit, "\n")] = 0;
+#endif
+    fprintf(s->log.f, "{\"command\": ");
+    record_text(s->log.f, s->command);
+    fprintf(s->log.f, ", \"commit\": ");
+    record_text(s->log.f, commit);
+    fprintf(s->log.f, "}\n");
+    fflush(s->log.f);                        /* what goes wrong is seen when it is closed */
 }
 
 /* Found out before the training rather than after it: can these be written? */
@@ -70,6 +117,7 @@ static int try_outputs(study *s)
     }
     if (c->log && output_append(&s->log, c->log, !c->resume)) return study_fail(s, "--log: %s: cannot write there: %s", c->log,
         strerror(errno));
+    if (c->log) begin_log(s);
     return 0;
 }
 
@@ -141,7 +189,10 @@ static void free_all(study *s)
 int main(int argc, char **argv)
 {
     static study s;
-    int bad = study_options(&s, argc, argv);
+    int bad;
+    for (int i = 0; i < argc; i++)
+        snprintf(s.command + strlen(s.command), sizeof s.command - strlen(s.command), "%s%s", i ? " " : "", argv[i]);
+    bad = study_options(&s, argc, argv);
     if (!bad) bad = run_all(&s) ? -1 : 0;
     if (s.wide) printf("\n");
     if (bad < 0 && s.stopped && !s.error[0])

@@ -40,7 +40,7 @@ typedef struct {
     long   seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads, save_every;
     long   width, layers, heads, context, warmup, harden_every;
     double lr, hold, weight_decay, b1, b2, clip, dropout, c, t, tau, target, harden_from, harden_until;
-    int    net, plan, map, shape, rate, optimiser, untied, norm, marks, augment, quick, full;
+    int    net, plan, map, shape, rate, optimiser, decay_s, untied, norm, marks, augment, quick, full;
 } config;
 
 enum {                                       /* what hangs on an option */
@@ -144,7 +144,7 @@ typedef struct {
     seat   *seat;                            /* while it is in training */
 } family;
 
-/* ---- what decides: a difference of two arms, seed by seed, and a range: a 95 % interval inside is seen, outside not seen ---- */
+/* ---- what decides: a difference of two arms, seed by seed, and a range: a 95 % interval inside is seen, outside not ---- */
 typedef struct {
     const char *text;
     const char *arm, *quantity, *other, *other_quantity;    /* better is positive */
@@ -202,6 +202,7 @@ struct study {
     int      saved;                          /* --save holds something of this study */
     int      failed, stopped;                /* 1: no further step */
     int      usage;                          /* the error is one of the command line */
+    char     command[2048];                  /* that was given, for the log */
     char     stop_text[160], error[1600];
     void    *locks;                          /* train.c */
 };
@@ -222,6 +223,7 @@ struct seat {
     float  *before, *state, *lambda;         /* logits of a batch; running statistics, twice; λ's */
     double *score[2]; int32_t *truth;        /* per sample of the largest part, where the score needs them all */
     double  loss_sum[2]; long loss_steps[2]; /* since the last epoch's end */
+    double  scratch[2][MOST_GATES];          /* the experiment's own, from before a step to after it */
 };
 
 /* what the swap, or any two ways to wear the same weights, gives on a part */
@@ -266,6 +268,7 @@ double record_get(const study *s, const run *r, const char *quantity, int epoch,
 int    record_curve(const study *s, const run *r, const char *quantity, int gate, double *x, double *y, int room);
 int    record_csv(study *s);
 int    record_json(study *s);
+void   record_text(FILE *f, const char *text);                         /* as JSON has it */
 
 int    checkpoint_options(study *s);                                   /* checkpoint.c: what wasn't given comes from --resume */
 int    checkpoint_load(study *s);
@@ -304,5 +307,12 @@ double clock_now(void);
 extern const claim swap_claims[], path_claims[];
 int    swap_figures(study *s);
 int    path_report(study *s), path_figures(study *s);
+int    profiles_report(study *s), profiles_figures(study *s);
+void   ablation_end(seat *w);
+double logit_certificate(const lgelu_net *net, int logits, double *room);
+int    ablation_report(study *s), ablation_figures(study *s);
+void   reparam_before(seat *w), reparam_step(seat *w), reparam_end(seat *w);
+int    reparam_report(study *s), reparam_figures(study *s);
+int    report_main(study *s);
 int    grid_report(study *s), grid_figures(study *s), sweep_report(study *s), sweep_figures(study *s);
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 const claim swap_claims[] = {
-    { "hardened: the swap costs nothing",                    "hardened", "after", "hardened", "before", -0.1, 0.1 },
+    { "hardened: the swap costs nothing",                    "hardened", "after", "hardened", "before", -1.0 / 3, 1.0 / 3 },
     { "gelu: a cold swap costs score",                       "gelu", "after", "gelu", "before", -HUGE_VAL, -1 },
     { "hardened is level with switched",                     "hardened", "after", "switched", "after", -1, 1 },
     { "hardened is level with relu",                         "hardened", "after", "relu", "after", -1, 1 },

@@ -408,6 +408,20 @@ static int end_epoch(seat *w)
     return flag(&s->failed) ? -1 : 0;
 }
 
+/* what a plain AdamW over all parameters would do to s, too; its pull is towards λ = 1 + ln 2 */
+static void decay_s(lgelu_net *net, const lgelu_training *plan)
+{
+    const float share = 1 - lgelu_training_rate(plan, net->step) * plan->c * plan->adamw.weight_decay;
+    for (int i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        for (int k = node->hardness; node->hardnesses && node->gate == LGELU_GATE_LAMBDA
+            && k < node->hardness + node->hardnesses; k++) {
+            net->s[k] *= share;
+            net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
+        }
+    }
+}
+
 /* steps up to and with `last`. 0, 1: diverged, or -1: stopped or failed */
 static int train(seat *w, long last, int drive)
 {
@@ -425,6 +439,7 @@ static int train(seat *w, long last, int drive)
         lgelu_net_backward(net, 1);
         if (s->experiment->before && !net->status) s->experiment->before(w);
         lgelu_net_step    (net, &plan);                                /* AdamW, the rate, and λ: learned, then driven */
+        if (r->config.decay_s && !net->status && (!drive || net->step <= r->switch_step)) decay_s(net, &plan);
         if (net->status) return network_failed(w, "");
         w->loss_sum[w->which] += net->loss;
         w->loss_steps[w->which]++;

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT-0
+   report.c: everything that lies in --out as one page that needs nothing else: findings on top, then each experiment with its
+   command, its figures and its tables. No script; light and dark, on paper, too. */
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "study.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PARTS = 256, NAME = 128 };
+static const char style[] =
+    ":root{color-scheme:light dark;--ink:#222;--soft:#666;--rule:#ddd;--paper:#fff;--good:#117733;--bad:#b34700}\n"
+    "@media(prefers-color-scheme:dark){:root{--ink:#ddd;--soft:#999;--rule:#444;--paper:#181818;--good:#6fc28a;--bad:#f0a070}}\n"
+    "body{font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu "
+        "Sans',sans-serif;color:var(--ink);background:var(--paper);"
+    "max-width:60rem;margin:2rem auto;padding:0 1rem}\n"
+    "h1{font-size:1.6rem}h2{font-size:1.25rem;margin-top:3rem;border-top:1px solid var(--rule);padding-top:1rem}\n"
+    "p.how{color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}code,pre{font-family:ui-monospace,'DejaVu Sans "
+        "Mono',monospace}\n"
+    "table{border-collapse:collapse;font-size:.85rem;width:100%}th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px "
+        "solid var(--rule);"
+    "vertical-align:top}td.n{white-space:nowrap}td.seen{color:var(--good)}td.not{color:var(--bad)}td.open{color:var(--soft)}\n"
+    "figure{margin:1rem 0;background:#fff;border-radius:6px;padding:.25rem}figure svg{width:100%;height:auto;display:block}\n"
+    "pre{font-size:.62rem;line-height:1.35;overflow-x:auto;border:1px solid var(--rule);border-radius:6px;padding:.5rem}\n"
+    "@media print{:root{--ink:#000;--soft:#444;--rule:#bbb;--paper:#fff}body{max-width:none;margin:0}"
+    "figure,tr{break-inside:avoid}"
+    "h2{break-after:avoid}pre{white-space:pre-wrap;overflow-wrap:anywhere}}\n";
+
+static void put_html(FILE *f, const char *text, size_t n)
+{
+    for (; n--; text++) switch (*text) {
+        case '&': fputs("&amp;", f); break;
+        case '<': fputs("&lt;", f); break;
+        case '>': fputs("&gt;", f); break;
+        default:  fputc(*text, f);
+    }
+}
+
+/* "name": value of a line of our own JSON: a text without its quotes (escapes go), a number or an array as they stand; 0: none */
+static int field(char *value, size_t room, const char *line, const char *end, const char *name)
+{
+    char key[64];
+    const char *p;
+    size_t n = 0;
+    snprintf(key, sizeof key, "\"%s\": ", name);
+    for (p = line; p < end && strncmp(p, key, strlen(key)); p++) {}
+    *value = 0;
+    if (p >= end) return 0;
+    p += strlen(key);
+    if (*p == '"') for (p++; p < end && *p != '"' && n + 1 < room; p++) { if (*p == '\\') p++; value[n++] = *p; }
+    else for (int depth = 0; p < end && n + 1 < room && (depth || (*p != ',' && *p != '}')); p++) {
+        depth += (*p == '[') - (*p == ']');
+        value[n++] = *p;
+    }
+    value[n] = 0;
+    return 1;
+}
+
+static char *read_part(const study *s, const char *stem, const char *end, size_t *bytes)
+{
+    char path[OUTPUT_PATH];
+    if (snprintf(path, sizeof path, "%s/%s%s", s->config.out, stem, end) >= (int)sizeof path) return NULL;
+    return (char *)output_read(path, bytes);
+}
+
+/* ---- which parts there are: "swap_mlp", in the order of the experiments, then of the names ---- */
+typedef struct { char stem[NAME]; int experiment; } piece;
+static int by_place(const void *a, const void *b)
+{
+    const piece *p = (const piece *)a, *q = (const piece *)b;
+    return p->experiment != q->experiment ? p->experiment - q->experiment : strcmp(p->stem, q->stem);
+}
+static int experiment_of(const char *stem)
+{
+    for (int i = 0; i < experiment_count; i++) {
+        const size_t n = strlen(experiment_table[i].name);
+        if (!strncmp(stem, experiment_table[i].name, n) && stem[n] == '_') return i;
+    }
+    return -1;
+}
+/* names in a folder with this end, without it; with a beginning where one is given */
+static int list(const char *folder, const char *begin, const char *end, piece *out)
+{
+    DIR *d = opendir(folder);
+    struct dirent *e;
+    int n = 0;
+    if (!d) return -1;
+    while ((e = readdir(d)) != NULL && n < MOST_PARTS) {
+        const size_t length = strlen(e->d_name), tail = strlen(end);
+        if (length <= tail || length - tail >= NAME || strcmp(e->d_name + length - tail, end)) continue;
+        if (begin && (strncmp(e->d_name, begin, strlen(begin)) || e->d_name[strlen(begin)] != '_')) continue;
+        memcpy(out[n].stem, e->d_name, length - tail);
+        out[n].stem[length - tail] = 0;
+        out[n].experiment = experiment_of(out[n].stem);
+        n += out[n].experiment >= 0;
+    }
+    closedir(d);
+    qsort(out, (size_t)n, sizeof *out, by_place);
+    return n;
+}
+
+/* ---- the parts of a page ---- */
+static void put_finding(FILE *f, const char *stem, const char *line, const char *end)
+{
+    char text[256], rule[160], mean[64], interval[128], seeds[32], verdict[64];
+    if (!field(text, sizeof text, line, end, "claim")) return;
+    field(rule, sizeof rule, line, end, "rule");
+    field(mean, sizeof mean, line, end, "mean");
+    field(interval, sizeof interval, line, end, "interval");
+    field(seeds, sizeof seeds, line, end, "seeds");
+    field(verdict, sizeof verdict, line, end, "verdict");
+    fprintf(f, "<tr><td class=\"n\"><a href=\"#%s\">%s</a></td><td>", stem, stem);
+    put_html(f, text, strlen(text));
+    fprintf(f, "</td><td class=\"n\">%.3g%s", strtod(mean, NULL), strstr(interval, "null") ? "" : " (");
+    if (!strstr(interval, "null")) {
+        char *next;
+        const double low = strtod(interval + 1, &next), high = strtod(next + 1, NULL);
+        fprintf(f, "%.3g to %.3g)", low, high);
+    }
+    fprintf(f, "</td><td>%s</td><td>%s</td><td class=\"%s\">%s</td></tr>\n", rule, seeds,
+            !strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", verdict);
+}
+static void put_findings(FILE *f, const study *s, const piece *p)
+{
+    size_t bytes;
+    char *text = read_part(s, p->stem, ".json", &bytes), *line, *end;
+    for (line = text; line && *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        put_finding(f, p->stem, line, end);
+    }
+    free(text);
+}
+/* ids of one figure must not meet those of another */
+static void put_svg(FILE *f, const char *p, size_t n, int figure)
+{
+    const char *end = p + n;
+    while (p < end) {
+        if (!strncmp(p, "id=\"c", 5)) { fprintf(f, "id=\"f%dc", figure); p += 5; }
+        else if (!strncmp(p, "url(#c", 6)) { fprintf(f, "url(#f%dc", figure); p += 6; }
+        else fputc(*p++, f);
+    }
+}
+static int put_piece(FILE *f, const study *s, const piece *p, piece *figures, int shown)
+{
+    size_t bytes;
+    char value[2048], *text = read_part(s, p->stem, ".jsonl", &bytes);
+    int n;
+    fprintf(f, "<h2 id=\"%s\">%s</h2>\n<p>", p->stem, p->stem);
+    put_html(f, experiment_table[p->experiment].about, strlen(experiment_table[p->experiment].about));
+    fprintf(f, "</p>\n");
+    if (text && field(value, sizeof value, text, text + strcspn(text, "\n"), "command")) {
+        fprintf(f, "<p class=\"how\"><code>");
+        put_html(f, value, strlen(value));
+        fprintf(f, "</code>");
+        if (field(value, sizeof value, text, text + strcspn(text, "\n"), "commit")) { fprintf(f, ", commit ");
+            put_html(f, value, strlen(value)); }
+        fprintf(f, "</p>\n");
+    }
+    free(text);
+    n = list(s->config.out, p->stem, ".svg", figures);
+    for (int i = 0; i < n; i++) if ((text = read_part(s, figures[i].stem, ".svg", &bytes)) != NULL) {
+        fprintf(f, "<figure>");
+        put_svg(f, text, bytes, shown++);
+        fprintf(f, "</figure>\n");
+        free(text);
+    }
+    if ((text = read_part(s, p->stem, ".txt", &bytes)) != NULL) {
+        fprintf(f, "<pre>");
+        put_html(f, text + strspn(text, "\n"), strlen(text + strspn(text, "\n")));
+        fprintf(f, "</pre>\n");
+        free(text);
+    }
+    return shown;
+}
+
+int report_main(study *s)
+{
+    static piece pieces[MOST_PARTS], figures[MOST_PARTS];
+    char path[OUTPUT_PATH];
+    output o;
+    int n, shown = 0;
+    if (!s->config.out) return study_fail(s, "--out: the folder with what is to be reported");
+    n = list(s->config.out, NULL, ".json", pieces);
+    if (n < 0) return study_fail(s, "--out: %s: %s", s->config.out, strerror(errno));
+    if (!n) return study_fail(s, "--out: %s: nothing was run with this as its --out", s->config.out);
+    if (snprintf(path, sizeof path, "%s/report.html", s->config.out) >= (int)sizeof path)
+        return study_fail(s, "--out: the path is too long");
+    if (output_try(&o, path) || output_begin(&o)) return study_fail(s, "--out: %s: %s", path, strerror(errno));
+    fprintf(o.f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+        "content=\"width=device-width,initial-scale=1\">\n"
+            "<title>lgelu.h: experiments</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>lgelu.h: experiments</h1>\n"
+            "<p>A claim is <em>seen</em> where the 95&nbsp;%% interval over at least five seeds lies inside of the range that "
+                "was set before the run, "
+            "<em>not seen</em> where it lies outside, else <em>not decidable at this size</em>.</p>\n"
+            "<table>\n<tr><th>experiment</th><th>claim</th><th>mean (95 %% "
+                "interval)</th><th>range</th><th>seeds</th><th>verdict</th></tr>\n", style);
+    for (int i = 0; i < n; i++) put_findings(o.f, s, pieces + i);
+    fprintf(o.f, "</table>\n");
+    for (int i = 0; i < n; i++) shown = put_piece(o.f, s, pieces + i, figures, shown);
+    fprintf(o.f, "</body>\n</html>\n");
+    if (output_end(&o)) return study_fail(s, "--out: %s: %s", path, strerror(errno));
+    printf("%s: %d experiment%s, %d figures\n", path, n, n > 1 ? "s" : "", shown);
+    return 0;
+}

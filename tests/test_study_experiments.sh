@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT-0
+# test_study_experiments.sh: every experiment of examples/study, quick and on few samples: its table, findings and figures, the same
+# CSV on any number of threads and after a stop; the report over all of them.
+out=build/study_experiments
+. tools/job.sh
+study
+study stopped
+tiny $out/tiny
+few="--data $out/tiny --seeds 2 --epochs 2 --batch 90"
+all=$out/all
+
+# try NAME NET FIGURES OPTIONS
+try()
+{
+    name=$1
+    net=$2
+    figures=$3
+    shift 3
+    what="$name --net $net"
+    $out/study $name --net $net --quick "$@" --out $all > $out/a.out 2> $out/a.err
+    verdict $? "$what" "$(cat $out/a.err)"
+    stem=$all/${name}_$net
+    verdict $(grep -q '^What decides:' $out/a.out && grep -q '^Findings' $stem.txt && grep -q '"verdict": ' $stem.json; echo $?) "$what: rules before, findings after" "$(tail -2 $out/a.out)"
+    [ "$(ls ${stem}_*.svg | wc -l)" = $figures ] && { ! command -v xmllint > /dev/null || xmllint --noout ${stem}_*.svg 2> $out/xml.err; }
+    verdict $? "$what: its figures" "$(ls $all | tr '\n' ' ') $(head -1 $out/xml.err)"
+    STOP_AT=7 $out/stopped $name --net $net --quick "$@" --save $out/b.st > $out/b.out 2> $out/b.err
+    $out/stopped $name --resume $out/b.st --csv $out/b.csv --threads 1 > $out/b.out 2>> $out/b.err
+    verdict $(cmp $stem.csv $out/b.csv > /dev/null 2>&1; echo $?) "$what: the same CSV on one thread and after a stop" "$(cat $out/b.err)"
+}
+
+try path mlp 1 $few --hidden 12,8
+try path sine 1 --seeds 2
+try grid mlp 2 $few --hidden 12,8
+try sweep resnet8 2 --data ../examples/pictures --samples 300 --test-samples 100 --width 1 --epochs 2 --batch 90
+try profiles mlp 2 $few --hidden 12,10,10,10,10,8
+try ablation mlp 2 $few --hidden 12,8
+try reparam mlp 2 $few --hidden 12,8
+$out/study report --out $all > $out/report.out 2> $out/report.err
+verdict $([ $? = 0 ] && [ "$(grep -c '<h2 ' $all/report.html)" = 7 ] && [ "$(grep -c '<figure>' $all/report.html)" = 12 ]; echo $?) "the report holds them all" "$(cat $out/report.err)"
+if command -v xmllint > /dev/null; then
+    xmllint --html --noout $all/report.html 2> $out/xml.err
+    verdict $(! grep -v -e 'Tag .* invalid' -e '^ *^' -e '<' $out/xml.err | grep -q 'error'; echo $?) "and is HTML" "$(head -1 $out/xml.err)"
+else echo "skip the report is HTML: no xmllint here"; fi
+browser=
+for name in chromium chromium-browser google-chrome; do command -v $name > /dev/null && browser=$name && break; done
+if [ "$browser" ] && timeout 60 $browser --headless --no-sandbox --disable-gpu --user-data-dir=$PWD/$out/profile --virtual-time-budget=2000 --dump-dom \
+    file://$PWD/$all/report.html > $out/dom.html 2> $out/browser.err && [ -s $out/dom.html ]; then
+    verdict $([ "$(grep -c '<figure><svg' $out/dom.html)" = 12 ] && ! grep -q '<script' $out/dom.html; echo $?) "a browser shows its figures; it needs no script" "$(head -1 $out/browser.err)"
+else echo "skip a browser shows the report: no headless Chromium here"; fi
+code=1
+refused -- $out/study report
+refused nothing $out/study report --out $out/tiny
+code=2
+refused --net $out/study grid --net gpt
+exit 0
