@@ -1,7 +1,7 @@
-/* Inference beside ONNX Runtime on the same exported file: the MLP of step.c, ResNet-18 and the GPT of resnet.c and gpt.c, exact GELU, batch
-   norm folded. onnx ours|runtime mlp|resnet|gpt BATCH [SECONDS]; the runtime is the library that $ONNXRUNTIME names (libonnxruntime.so.1),
-   with as many threads as OpenMP has, else as it comes. Prints one JSON line with the fastest run, and how far its outputs lie from
-   ours, relative to the largest.                                                                       SPDX-License-Identifier: MIT-0 */
+/* Inference beside ONNX Runtime on the same exported file: the MLP of step.c, ResNet-18 and the GPT of resnet.c and gpt.c, exact GELU,
+   batch norm folded. onnx ours|runtime mlp|resnet|gpt BATCH [SECONDS]; the runtime is the library that $ONNXRUNTIME names
+   (libonnxruntime.so.1), with as many threads as OpenMP has, else as it comes. Prints one JSON line with the fastest run, and how far
+   its outputs lie from ours, relative to the largest.                                                SPDX-License-Identifier: MIT-0 */
 #include "net.h"
 #include "../examples/deploy/onnx_out.h"
 #include <dlfcn.h>
@@ -174,8 +174,8 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ", runtime ? "ONNX Runtime " : "lgelu.h", r.version,
-           argv[2], batch, threads());
+    printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ",
+           runtime ? "ONNX Runtime " : "lgelu.h", r.version, argv[2], batch, threads());
     printf("\"forward_ms\": %.4f, \"difference\": %.2g}\n", 1e3 * best, largest > 0 ? difference / largest : 0);
     free(memory); free(x); free(turned); free(token); free(wide); free(work); free(file.p);
     return 0;

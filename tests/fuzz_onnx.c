@@ -3,11 +3,12 @@
    fuzz_onnx: damaged ONNX files into onnx_open, onnx_build and onnx_fill.
 
        gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_onnx.c lgelu.o -lm -o fuzz_onnx && ./fuzz_onnx [ROUNDS]
-       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_onnx.c lgelu.o -lm -o fuzz_onnx && ./fuzz_onnx [FOLDER]
+       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_onnx.c lgelu.o -lm -o fuzz_onnx
 
-   What is refused must say why; what is accepted must become a network that runs, can be written, and is then read and written again,
-   and again, the last two files being of the same length. Damage starts from sound files: networks of each kind of layer. The library itself is linked as an
-   object without sanitizers, with which it takes minutes to compile; its memory is as long as it asks for, not a byte more. */
+   What is refused must say why; what is accepted must become a network that runs, can be written, and is then read and written
+   again, and again, the last two files being of the same length. Damage starts from sound files: networks of each kind of layer.
+   The library itself is linked as an object without sanitizers, with which it takes minutes to compile; its memory is as long as
+   it asks for, not a byte more. */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "../examples/deploy/onnx_out.c"

@@ -54,8 +54,8 @@ verdict() { if [ $1 = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad
 # the exit status and how many lines were said
 outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
 r=$out/reluize
-awk 'BEGIN { srand(2); for (i = 0; i < 400; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' \
-    > $out/table.csv
+awk 'BEGIN { srand(2)
+    for (i = 0; i < 400; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
 model=$out/nets/mlp_lambda.onnx
 rm -f $out/table.onnx
 [ "$(outcome $r $model --data $out/table.csv -o $out/table.onnx --epochs 20 --rate 0.01 --report $out/table.json)" = "0 20" ] &&
@@ -85,7 +85,8 @@ if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms
     count=0
     while IFS='	' read -r name words; do
         said=$($r $out/forms/bad_$name.onnx --data $out/table.csv -o $out/no.onnx 2>&1 > $out/stdout)
-        case "$said" in *"$words"*) [ $(echo "$said" | wc -l) = 1 ] && count=$((count + 1)) || verdict 1 "refused: $name" "more than one line" ;;
+        case "$said" in
+        *"$words"*) if [ $(echo "$said" | wc -l) = 1 ]; then count=$((count + 1)); else verdict 1 "refused: $name" "more than a line"; fi ;;
         *) verdict 1 "refused: $name" "$said" ;;
         esac
     done < $out/forms/bad

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_in.c: see onnx_in.h. The nodes are gone through once, in their order. A value of the graph is a constant, a few integers (a
-   shape), or a *view* of a layer's channels-last numbers: base and strides per dimension. Reshape, Transpose, Slice and their like
-   make another view and no layer; a layer is made where something is computed, and asks its input's view for the order that it
-   needs. So it does not matter by which shuffling a flattened picture or the heads of an attention came about. What a formula needs
-   to be recognised, a polynomial in x, x·(1 + erf), a centred row, scores, is a kind of value, too. Only layers that the result
-   needs are built. */
+   onnx_in.c: see onnx_in.h. The nodes are gone through once, in their order. A value of the graph is a constant, a few integers
+   (a shape), or a *view* of a layer's channels-last numbers: base and strides per dimension. Reshape, Transpose, Slice and their
+   like make another view and no layer; a layer is made where something is computed, and asks its input's view for the order that
+   it needs. So it does not matter by which shuffling a flattened picture or the heads of an attention came about. What a formula
+   needs to be recognised, a polynomial in x, x·(1 + erf), a centred row, scores, is a kind of value, too. Only layers that the
+   result needs are built. */
 #include "onnx_in.h"
 #include <float.h>
 #include <math.h>
@@ -73,6 +73,7 @@ struct onnx_model {
     value *value; tensor *tensor; layer *layer; int *chain;
     uint64_t budget;                         /* elements of constants that may still be looked at */
     int64_t batch;                           /* 0: free */
+    int renamed, numbered[LGELU_OP_SQUARED_ERROR + 1];                    /* for the names of a network that is built */
     char output[64];
 };
 typedef struct {
@@ -2221,7 +2222,6 @@ static int read_input(onnx_model *m, slice s)
     if (rank == 4 && !m->channels_last) v = first_view(m, l);
     else {
         new_dim(&v); push(&v, batch_of(m));
-        for (last = 1, d = 1; d < rank; d++) last *= 1;
         for (d = 1; d < rank; d++) {
             size_t stride = 1;
             for (last = d + 1; last < rank; last++) stride *= (size_t)dim[last];
@@ -2575,15 +2575,15 @@ onnx_form onnx_input(const onnx_model *m)
     return m->channels_last ? ONNX_CHANNELS_LAST : m->flat ? ONNX_FLAT : ONNX_CHANNELS_FIRST;
 }
 
-/* A name of at most 31 bytes that no node has: the layer's own, or that of its parameters, or its kind; cut in front, at a dot
-   if there is one */
-static void name_of(const onnx_model *m, const layer *l, const lgelu_net *net, const char *kind, char name[32])
+/* A name of at most 31 bytes that no node has: that of its parameters, or its own, or its kind and a number; cut in front, at a
+   dot if there is one */
+static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const char *kind, char name[32])
 {
     static const char suffix[2][8] = { ".weight", ".bias" };
     const int of[2] = { l->weight, l->bias };
     slice s = { NULL, 0 };
     size_t n, i;
-    int k, number_ = 1, again;
+    int k, again, numbered;
     for (k = 0; k < 2 && !s.n && l->table < 0; k++) if (of[k] >= 0) {
         const slice o = m->value[of[k]].origin;
         n = strlen(suffix[k]);
@@ -2596,24 +2596,26 @@ static void name_of(const onnx_model *m, const layer *l, const lgelu_net *net, c
         if (i == s.n) i = s.n - 31;
         s.p += i; s.n -= i;
     }
-    for (i = 0; i < s.n; i++)
-        name[i] = s.p[i] > 32 && s.p[i] < 127 && s.p[i] != '"' && s.p[i] != '\\' && s.p[i] != '/'
-            && s.p[i] != ':' ? (char)s.p[i] : '_';
+    for (i = 0; i < s.n; i++) {
+        const char c = (char)s.p[i];
+        name[i] = c > 32 && c < 127 && c != '"' && c != '\\' && c != '/' && c != ':' ? c : '_';
+    }
     name[s.n] = 0;
-    if (!s.n) { n = strlen(kind); memcpy(name, kind, n + 1); number_ = 0; }
+    numbered = !s.n;
+    if (!s.n) memcpy(name, kind, strlen(kind) + 1);
+    n = strlen(name);
     do {
-        size_t at_ = s.n ? s.n : strlen(kind);
-        char digit[12];
-        int d = 0, x = number_;
-        if (!s.n && !number_) x = number_ = 1;
-        if (!s.n || number_ > 1) {
-            if (s.n) { if (at_ > 24) at_ = 24; name[at_++] = '_'; }
+        if (numbered) {                                                    /* gate3; or x_2, where there is an x */
+            char digit[12];
+            int d = 0, x = s.n ? ++m->renamed : ++m->numbered[l->op];
+            size_t end = s.n ? (n > 24 ? 24 : n) : n;
+            if (s.n) name[end++] = '_';
             do { digit[d++] = (char)('0' + x % 10); x /= 10; } while (x);
-            while (d) name[at_++] = digit[--d];
-            name[at_] = 0;
+            while (d) name[end++] = digit[--d];
+            name[end] = 0;
         }
+        numbered = 1;
         for (again = 0, k = 0; k < net->count; k++) again |= !strcmp(net->nodes[k].name, name);
-        number_++;
     } while (again);
 }
 static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
@@ -2634,6 +2636,7 @@ static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
         if (l->flat && net->nodes[x].shape[0] * net->nodes[x].shape[1] > 1) {
             layer none = *l;
             memset(&none.name, 0, sizeof none.name);
+            none.op = LGELU_OP_VIEW;
             none.weight = none.bias = -1;
             name_of(m, &none, net, "flatten", flat);
             y = lgelu_flatten(net, flat, x);
@@ -2670,6 +2673,8 @@ static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
 int onnx_build(onnx_model *m, lgelu_net *net, int learn, int *input)
 {
     int i;
+    m->renamed = 1;
+    memset(m->numbered, 0, sizeof m->numbered);
     for (i = 0; i < m->layers; i++) m->layer[i].node = m->layer[i].wanted ? build_layer(m, m->layer + i, net, learn) : -1;
     *input = m->layer[m->input].node;
     return net->status ? -1 : m->layer[m->result].node;

@@ -803,7 +803,7 @@ static int clash(const char *a, const char *b)
     return !strncmp(a, b, n) && (!b[n] || !strcmp(b + n, ".weight") || !strcmp(b + n, ".bias") || !strcmp(b + n, ".running_mean")
                                  || !strcmp(b + n, ".running_var") || b[n] == '/' || b[n] == ':');
 }
-static lgelu_status check(const writer *w, char text[160])
+static lgelu_status can_be_written(const writer *w, char text[160])
 {
     const lgelu_net *net = w->net;
     int i, k, inner = 0;
@@ -813,7 +813,6 @@ static lgelu_status check(const writer *w, char text[160])
         if (node->op == LGELU_OP_LABELS || node->op >= LGELU_OP_CROSS_ENTROPY)
             return reject(text, LGELU_E_ARGUMENT, node->name, "labels and losses have no place in an ONNX file");
         if (!node->name[0]) return reject(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
-        if (!utf8(node->name)) return reject(text, LGELU_E_ARGUMENT, node->name, "its name is not UTF-8");
         if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4))
             return reject(text, LGELU_E_ARGUMENT, "gelu", "this name is that of the constants of gates");
         for (k = 0; k < net->count; k++) if (k != i && w->flag[k] & WANTED && clash(node->name, net->nodes[k].name))
@@ -836,8 +835,8 @@ static const char *warning(const writer *w)                                /* of
         lambda |= w->net->nodes[i].gate == LGELU_GATE_LAMBDA || w->net->nodes[i].gate == LGELU_GATE_GELU;
         approximate |= w->net->nodes[i].gate == LGELU_GATE_TANH;
     }
-    return lambda ? "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which 1 + Erf "
-                    "cancels where lambda x is far below 0: small there in absolute terms, but without relative accuracy."
+    return lambda ? "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which "
+                    "1 + Erf cancels where lambda x is far below 0: small there in absolute terms, but without relative accuracy."
          : approximate ? "Its gates are GELU by the tanh formula, not ReLU." : "Its gates are ReLU.";
 }
 
@@ -861,7 +860,7 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
         if (net->nodes[i].op >= LGELU_OP_CROSS_ENTROPY) w.output = net->nodes[i].input[0];
     if (w.output < 0) w.output = net->count - 1;
     plan(&w);
-    if ((status = check(&w, text)) != LGELU_OK) return status;
+    if ((status = can_be_written(&w, text)) != LGELU_OK) return status;
     w.counting = 1;
     emit_graph(&w);
     bytes = w.total;

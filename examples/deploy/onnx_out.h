@@ -7,12 +7,11 @@
        if (onnx_save(&net, &o, work, write, user, message)) puts(message);
 
    Inputs are as PyTorch's users know them: pictures (N, channels, rows, columns), vectors (N, channels), tokens (N, count) as
-   int64; N is free. Layers keep their names: NAME is a layer's value, NAME.weight and NAME.bias are its parameters, NAME/step what
-   lies between. Linear layers of vectors become Gemm with the matrix (outputs, inputs), those of tokens MatMul with (inputs,
-   outputs); convolutions (outputs, channels, rows, columns). Dropout, losses and labels are left out. A gate that is ReLU becomes
-   Relu; any other becomes the formula it stands for, x·0.5·(1 + Erf(x/(√2/λ))), one λ or one a channel, or the tanh form, and the
-   model's doc string says so.
-   Nothing in here allocates, prints or opens files. */
+   int64; N is free. Layers keep their names: NAME is a layer's value, NAME.weight and NAME.bias are its parameters, NAME/step
+   what lies between. Linear layers of vectors become Gemm with the matrix (outputs, inputs), those of tokens MatMul with
+   (inputs, outputs); convolutions (outputs, channels, rows, columns). Dropout, losses and labels are left out. A gate that is
+   ReLU becomes Relu; any other becomes the formula it stands for, x·0.5·(1 + Erf(x/(√2/λ))), one λ or one a channel, or the tanh
+   form, and the model's doc string says so. Nothing in here allocates, prints or opens files. */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
 #ifndef LGELU_TRAINER
@@ -26,7 +25,7 @@ extern "C" {
 typedef enum { ONNX_CHANNELS_FIRST = 0, ONNX_CHANNELS_LAST, ONNX_FLAT } onnx_form;
 typedef struct {
     int         node;                        /* the output; -1: what a loss reads, without one the last node */
-    int         fold;                        /* 1: a batch norm that alone reads a convolution goes into its weights (lgelu_net_fold) */
+    int         fold;                        /* 1: a batch norm that alone reads a convolution goes into it (lgelu_net_fold) */
     const char *output;                      /* the output's name, NULL: the node's */
     onnx_form   input;                       /* how a picture comes in; flat ones have their channels last */
     const char *doc;                         /* goes before the doc string, NULL: nothing */

@@ -4,11 +4,10 @@
 
        reluize MODEL.onnx --data WHERE -o OUT.onnx [--epochs 3] [--report FILE]             `make build/reluize` builds it; --help
 
-   The network is read (onnx_in.h), its GELUs become gates x Φ(λx) with λ = 1, and it is fine-tuned on the data while λ is driven to
-   159.6, where the gate is ReLU but for 0.0011; then ReLU takes its place and the network is written (onnx_out.h), with the inputs
-   and the output that it had. The report compares that with the swap alone, on the test part of the data, which nothing else
-   looks at.
-   Exit status: 0 done, 1 failed, 2 asked for wrongly, 130 interrupted; then nothing was written. */
+   The network is read (onnx_in.h), its GELUs become gates x Φ(λx) with λ = 1, and it is fine-tuned on the data while λ is driven
+   to 159.6, where the gate is ReLU but for 0.0011; then ReLU takes its place and the network is written (onnx_out.h), with the
+   inputs and the output that it had. The report compares that with the swap alone, on the test part of the data, which nothing
+   else looks at. Exit status: 0 done, 1 failed, 2 asked for wrongly, 130 interrupted; then nothing was written. */
 #include "onnx_in.h"
 #include "onnx_out.h"
 #include "bounds.h"
@@ -339,25 +338,20 @@ static void train_batch(network *n, const uint32_t *order, size_t first)
         n->y[k] = data.label[0][order[first + k]];
     }
 }
-/* the running statistics of batch norms, as means over a pass through the training part with the gates as they are */
+/* the running statistics of batch norms anew, as means over a pass through the training part with the gates as they are */
 static int estimate(network *n)
 {
     uint32_t *order = (uint32_t *)room(data.train, sizeof *order);
-    const size_t batches = data.train / n->batch;
-    float *momentum = (float *)room((size_t)n->net.count, sizeof *momentum);
-    size_t k;
-    int i, bad = 0;
-    for (i = 0; i < n->net.count; i++) momentum[i] = n->nodes[i].momentum;
+    const long batches = (long)(data.train / n->batch);
+    long k;
+    int bad = 0;
     lgelu_shuffle(order, data.train, (uint64_t)option.seed, 77);
     for (k = 0; k < batches && !stopped && !bad; k++) {
-        for (i = 0; i < n->net.count; i++) if (n->nodes[i].op == LGELU_OP_BATCH_NORM) n->nodes[i].momentum = 1 / (float)(k + 1);
-        train_batch(n, order, k * n->batch);
-        bad = lgelu_net_forward(&n->net, n->batch) != LGELU_OK;
+        train_batch(n, order, (size_t)k * n->batch);
+        bad = lgelu_net_estimate(&n->net, n->batch, k + 1) != LGELU_OK;
     }
-    for (i = 0; i < n->net.count; i++) n->nodes[i].momentum = momentum[i];
     if (bad) fail("%s", n->net.message);
     free(order);
-    free(momentum);
     return bad;
 }
 static int tune(network *n, const char *what)
@@ -457,8 +451,8 @@ static void print_text(FILE *f, const report *r)
         if (x->compared) fprintf(f, " %8zu %14.4g", x->flips, x->change);
         fprintf(f, "\n");
     }
-    fprintf(f, "\nflips (other predictions) and the largest change of a logit: of a cold swap from the network before it, of the\n"
-               "last swap from the fine-tuned network\n");
+    fprintf(f, "\nflips (other predictions) and the largest change of a logit: of a cold swap from the network before it, of\n"
+               "the last swap from the fine-tuned network\n");
     if (r->certified)
         fprintf(f, "swap at %zu test inputs: no logit changes by more than %.4g (proven, intervals); measured %.4g\n",
             r->certified, r->proven, r->measured);

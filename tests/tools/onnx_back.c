@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_back LIST FOLDER LIMIT [TO]: reads each network of the list (NAME, type and shape of the input, shape of the output) from FOLDER/NAME.onnx
-   and runs it on NAME.in; its outputs are those in NAME.out up to LIMIT of the largest. Then, with TO, writes it and its outputs there again. */
+   onnx_back LIST FOLDER LIMIT [TO]: reads each network of the list (NAME, type and shape of the input, shape of the output) from
+   FOLDER/NAME.onnx and runs it on NAME.in; its outputs are those in NAME.out up to LIMIT of the largest. Then, with TO, writes
+   it and its outputs there again. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../../examples/deploy/onnx_in.h"

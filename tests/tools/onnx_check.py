@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_check.py LIST FOLDER: onnx.checker, with shapes inferred, on each network of the list that onnx_nets printed; the layers that
-# must be there (-NAME: must not; named: the output has a name of its own), opset and IR, a free batch, the shapes that the list says.
+# onnx_check.py LIST FOLDER: onnx.checker, with shapes inferred, on each network of the list that onnx_nets printed; the layers
+# that must be there (-NAME: must not; named: the output has a name of its own), opset and IR, a free batch, the shapes that the
+# list says.
 import sys
 import onnx
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_forms.py FOLDER: forms that PyTorch's exporter of today or other tools write, up to opset 20, made by hand: FOLDER/NAME.onnx
-# and NAME.in, listed in FOLDER/list; and files that must be refused: FOLDER/bad_NAME.onnx, with the words that must be said, in
-# FOLDER/bad.
+# onnx_forms.py FOLDER: forms that PyTorch's exporter of today or other tools write, up to opset 20, made by hand:
+# FOLDER/NAME.onnx and NAME.in, listed in FOLDER/list; and files that must be refused: FOLDER/bad_NAME.onnx, with the words that
+# must be said, in FOLDER/bad.
 import sys
 import numpy as np
 import onnx
@@ -109,7 +109,10 @@ lin = [n("Gemm", "x a b", "h", transB=1)]
 q = dict(a=w(3, 4), b=w(3))
 gemm = [n("Gemm", "x a b", "y", transB=1)]
 def tensor(i): return lambda f: (lambda m: f(m.graph.initializer[i]))
-def external(t): t.data_location = 1; e = t.external_data.add(); e.key, e.value = "location", "weights.bin"; t.ClearField("raw_data")
+def external(t):
+    t.data_location, e = 1, t.external_data.add()
+    e.key, e.value = "location", "weights.bin"
+    t.ClearField("raw_data")
 refuse("external", "tensor 'a': its data lies in another file", gemm, change=tensor(0)(external), **q)
 refuse("not_a_number", "tensor 'a': element 5 is not a finite number", gemm,
     a=np.where(np.arange(12).reshape(3, 4) == 5, np.nan, 1).astype(np.float32), b=w(3))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_nets FOLDER: one network of each kind as FOLDER/NAME.onnx, with inputs in ONNX's order (NAME.in) and our outputs in ONNX's order
-   (NAME.out), for test_onnx.sh. A line a network: NAME, type and shape of the input, shape of the output, the layers that must occur. */
+   onnx_nets FOLDER: one network of each kind as FOLDER/NAME.onnx, with inputs in ONNX's order (NAME.in) and our outputs in
+   ONNX's order (NAME.out), for test_onnx.sh. A line a network: NAME, type and shape of the input, shape of the output, the
+   layers that must occur. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../../examples/deploy/onnx_out.h"

@@ -138,7 +138,8 @@ def case(name, net, shape, opset=17, batch=3, dynamic=True, tokens=0, keep=False
     x = torch.randint(0, tokens, (batch, *shape)) if tokens else torch.randn(batch, *shape)
     with torch.no_grad(): y = net(x)
     torch.onnx.export(net, x, f"{folder}/{name}.onnx", opset_version=opset, input_names=["input"], output_names=["output"],
-                      do_constant_folding=fold, training=torch.onnx.TrainingMode.PRESERVE if keep else torch.onnx.TrainingMode.EVAL,
+                      do_constant_folding=fold,
+                      training=torch.onnx.TrainingMode.PRESERVE if keep else torch.onnx.TrainingMode.EVAL,
                       dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}} if dynamic else None)
     x.numpy().tofile(f"{folder}/{name}.in")
     y.numpy().astype("<f4").tofile(f"{folder}/{name}.out")

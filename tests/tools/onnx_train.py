@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_train.py FOLDER: PyTorch trains a GELU MLP, one with the tanh formula and a small ResNet with batch norms, and exports
-# them, the norms kept: FOLDER/NAME.onnx. The data stands in FOLDER/data as IDX files: pictures of Fashion-MNIST where $LGELU_DATA has it, else
-# blurred blots on noise, the class saying where they lie.
+# them, the norms kept: FOLDER/NAME.onnx. The data stands in FOLDER/data as IDX files: pictures of Fashion-MNIST where
+# $LGELU_DATA has it, else blurred blots on noise, the class saying where they lie.
 import gzip, os, struct, sys, warnings
 import numpy as np
 import torch

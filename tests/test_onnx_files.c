@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_onnx_files: ONNX files without anybody else's tools: what can't be written, what comes back from a file, files cut off.
+
+       cc -O2 -I.. test_onnx_files.c tools/lgelu.c -lm -o test_onnx_files && ./test_onnx_files */
+#define LGELU_TRAINER
+#include "lgelu.h"
+#include "tools/check.h"
+#include "../examples/deploy/onnx_out.c"
+#include "../examples/deploy/onnx_in.c"
+
+enum { NODES = 64 };
+static lgelu_node nodes[2][NODES];
+static lgelu_net net[2];
+static char why[160];
+static const onnx_options plain_options = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NULL };
+
+static void *make_net(int k)
+{
+    const size_t bytes = lgelu_net_bytes(net + k, 2, LGELU_INFER);
+    void *memory = malloc(bytes ? bytes : 1);
+    if (!bytes || lgelu_net_make(net + k, memory, bytes, 2, LGELU_INFER, 7)) {
+        printf("FAIL a network: %s\n", net[k].message);
+        exit(1);
+    }
+    return memory;
+}
+static int refused(const onnx_options *o, lgelu_status status, const char *text, const char *name)
+{
+    memory_file file = { NULL, 0, 0 };
+    unsigned char work[NODES];
+    const lgelu_status got = onnx_save(net, o, work, memory_append, &file, why);
+    free(file.data);
+    return check(got == status && strstr(why, text) && !net[0].status, name, "status %d: %s", (int)got, why);
+}
+static int room_for(void *user, const void *data, size_t n)
+{
+    size_t *left = (size_t *)user;
+    (void)data;
+    if (n > *left) return 1;
+    *left -= n;
+    return 0;
+}
+
+static void what_cannot_be_written(void)
+{
+    onnx_options o = plain_options;
+    unsigned char work[NODES];
+    void *memory;
+    memory_file whole = { NULL, 0, 0 };
+    size_t left;
+    int x, a;
+    lgelu_net_begin(net, nodes[0], NODES);
+    x = lgelu_input(net, "x", 1, 1, 3);
+    lgelu_linear(net, "a", x, 2);
+    refused(&o, LGELU_E_ARGUMENT, "must be made before", "a network that was not made");
+    lgelu_net_begin(net, nodes[0], NODES);
+    lgelu_linear(net, "x.weight", lgelu_linear(net, "x", lgelu_input(net, "in", 1, 1, 3), 2), 2);
+    memory = make_net(0);
+    refused(&o, LGELU_E_ARGUMENT, "layer 'x.weight': another layer has this name, or it stands for a part of one",
+        "a layer with the name of a part");
+    o.node = 0;
+    refused(&o, LGELU_E_ARGUMENT, "no layer between input and output", "an input as the output");
+    o.node = 9;
+    refused(&o, LGELU_E_ARGUMENT, "no such output", "an output that is not there");
+    free(memory);
+    o.node = -1;
+    lgelu_net_begin(net, nodes[0], NODES);
+    a = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 2);
+    lgelu_cross_entropy(net, "loss", a, lgelu_labels(net, "labels", 1, 2));
+    memory = make_net(0);
+    o.node = net[0].count - 1;
+    refused(&o, LGELU_E_ARGUMENT, "losses have no place", "a loss as the output");
+    o.node = -1;
+    o.output = "in";
+    refused(&o, LGELU_E_ARGUMENT, "the output can't have this name", "an output with the input's name");
+    o.output = "\xff";
+    refused(&o, LGELU_E_ARGUMENT, "must be UTF-8", "an output whose name is not UTF-8");
+    o.output = "";
+    refused(&o, LGELU_E_ARGUMENT, "1 to 63 bytes", "an output without a name");
+    o.output = NULL;
+    check(!onnx_save(net, &o, work, memory_append, &whole, why), "the logits before a loss are written", "%s", why);
+    for (left = 0, a = 1; left < whole.size && a; left++) {
+        size_t rest = left;
+        a = onnx_save(net, &o, work, room_for, &rest, why) == LGELU_E_FILE;
+    }
+    check(a, "a disk that is full, at each byte, is told", "not with %zu bytes: %s", left, why);
+    free(whole.data);
+    free(memory);
+}
+
+/* writes net[0], reads net[1] from it; the file stays in *file, *m in the work space that is returned with a hem behind it */
+static unsigned char *back(memory_file *file, onnx_model **m, int learn, int *in_, int *out)
+{
+    unsigned char work[NODES], *space;
+    size_t bytes, i;
+    if (onnx_save(net, &plain_options, work, memory_append, file, why)) {
+        printf("FAIL a network is written: %s\n", why);
+        exit(1);
+    }
+    bytes = onnx_open_bytes(file->data, file->size, why);
+    space = (unsigned char *)malloc(bytes + 64);
+    memset(space + bytes, 0xA5, 64);
+    *m = onnx_open(file->data, file->size, space, why);
+    if (!*m || onnx_nodes(*m) > NODES) { printf("FAIL a network is read: %s\n", why); exit(1); }
+    lgelu_net_begin(net + 1, nodes[1], onnx_nodes(*m));
+    *out = onnx_build(*m, net + 1, learn, in_);
+    for (i = 0; i < 64; i++) if (space[bytes + i] != 0xA5) *out = -1;
+    return space;
+}
+static void what_comes_back(void)
+{
+    static const lgelu_transformer shape = { .layers = 1, .heads = 2, .width = 8, .gate = LGELU_GATE_LAMBDA, .lambda = 1 };
+    void *memory[2], *space;
+    memory_file file = { NULL, 0, 0 }, folded = { NULL, 0, 0 }, again = { NULL, 0, 0 };
+    unsigned char work[NODES];
+    onnx_options o = plain_options;
+    onnx_model *m;
+    size_t k;
+    int in_, out, i, good = 1;
+    lgelu_net_begin(net, nodes[0], NODES);
+    lgelu_resnet(net, lgelu_input(net, "picture", 8, 8, 3), 4, 2, 1, 5, LGELU_GATE_LAMBDA, 2);
+    memory[0] = make_net(0);
+    for (i = 0; i < net[0].hardnesses; i++) lgelu_net_set_lambda(net, i, (float)(1 + i * i));
+    for (k = 0; k < net[0].states; k++) net[0].state[k] += (float)(k % 7) / 8;
+    space = back(&file, &m, 0, &in_, &out);
+    check(out == net[1].count - 1 && net[1].count == net[0].count
+        && in_ == 0, "a residual network comes back", "%s", net[1].message);
+    memory[1] = make_net(1);
+    check(!onnx_fill(m, net + 1), "with its weights", "no");
+    for (i = 0; i < net[0].count && good; i++) {
+        const lgelu_node *a = nodes[0] + i, *b = nodes[1] + i;
+        good = !strcmp(a->name, b->name) && a->op == b->op && !memcmp(a->shape, b->shape, sizeof a->shape)
+            && a->stride == b->stride && a->padding == b->padding
+            && a->biases == b->biases && !(a->eps < b->eps || a->eps > b->eps);
+        for (k = 0; k < a->weights && good; k++) good = !memcmp(net[0].w + a->weight + k, net[1].w + b->weight + k, 4);
+        for (k = 0; k < a->biases && good; k++) good = !memcmp(net[0].w + a->bias + k, net[1].w + b->bias + k, 4);
+        for (k = 0; k < a->states && good; k++) good = !memcmp(net[0].state + a->state + k, net[1].state + b->state + k, 4);
+    }
+    check(good, "names, shapes, weights and statistics are the same", "layer %d, %s, here %s", i - 1, nodes[0][i - 1].name,
+        nodes[1][i - 1].name);
+    for (good = 1, i = 0; i < net[0].hardnesses; i++)
+        good &= (net[0].lambda[i] - net[1].lambda[i]) / net[0].lambda[i] < 2e-7f
+            && (net[1].lambda[i] - net[0].lambda[i]) / net[0].lambda[i] < 2e-7f;
+    check(good && nodes[1][3].gate == LGELU_GATE_GELU && nodes[1][6].gate == LGELU_GATE_LAMBDA,
+        "and λ's to rounding, GELU where λ is 1", "gates %d and %d", (int)nodes[1][3].gate, (int)nodes[1][6].gate);
+    o.fold = 1;
+    check(!onnx_save(net, &o, work, memory_append, &folded, why) && !lgelu_net_fold(net)
+        && !onnx_save(net, &o, work, memory_append, &again, why)
+          && folded.size == again.size && !memcmp(folded.data, again.data, again.size),
+              "folding while writing gives the file of the folded network", "%zu bytes, %zu", folded.size, again.size);
+    free(space);
+    lgelu_net_begin(net + 1, nodes[1], NODES);
+    free(memory[1]);
+    free(memory[0]);
+    for (good = 1, k = 0; k < file.size && good; k++) {                      /* every beginning of the file */
+        const size_t bytes = onnx_open_bytes(file.data, k, why);
+        unsigned char *front = (unsigned char *)malloc(k ? k : 1), *room_ = bytes ? (unsigned char *)malloc(bytes) : NULL;
+        if (k) memcpy(front, file.data, k);
+        good = (!bytes || !onnx_open(front, k, room_, why)) && *why && !strchr(why, '\n');
+        free(front);
+        free(room_);
+    }
+    check(good, "a file that is cut off is refused wherever the cut is", "%zu bytes: '%s'", k, why);
+    free(file.data); free(folded.data); free(again.data);
+    memset(&file, 0, sizeof file);
+    lgelu_net_begin(net, nodes[0], NODES);
+    lgelu_gpt(net, lgelu_tokens(net, "tokens", 6, 20), &shape);
+    memory[0] = make_net(0);
+    space = back(&file, &m, 1, &in_, &out);
+    check(out == net[1].count - 1 && net[1].count == net[0].count, "a GPT comes back", "%s", net[1].message);
+    check(out > 0 && nodes[1][out].shares == nodes[0][net[0].count - 1].shares
+        && !strcmp(nodes[1][out].name, "lm_head"), "its last matrix that of the embedding", "shares %d", nodes[1][out].shares);
+    for (good = 0, i = 0; i < net[1].count; i++)
+        if (nodes[1][i].op == LGELU_OP_ATTENTION) good = nodes[1][i].option[0] == 2 && nodes[1][i].option[1] == 1;
+    check(good, "its attention causal, of two heads", "no");
+    for (good = 0, i = 0; i < net[1].count; i++)
+        if (nodes[1][i].op == LGELU_OP_GATE) good = nodes[1][i].gate == LGELU_GATE_LAMBDA;
+    check(good, "and its GELU a gate to be learned, when asked for", "no");
+    free(space);
+    free(memory[0]);
+    free(file.data);
+}
+
+int main(void)
+{
+    what_cannot_be_written();
+    what_comes_back();
+    return check_end();
+}
