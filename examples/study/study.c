@@ -27,7 +27,7 @@ const experiment experiment_table[] = {
       NULL, NULL, NULL, NULL, sweep_report, sweep_figures, NULL },
     { "profiles", "figure 3 of the paper: which gates turn hard, and do runs agree on it?",
       "resnet8|vit|gpt|mlp|lenet|tabular|resnet18", "lgelu",
-          0, "--plan paper --init soft,neutral,hard", "--seeds 2", "--net resnet18", NULL,
+          0, "--plan paper --layers 6 --init soft,neutral,hard", "--seeds 2", "--net resnet18", NULL,
       "the rank correlation of the gates' λ between first values, less that of other seeds of the same: above -0.1; that one: "
           "above 0.5",
       NULL, NULL, NULL, NULL, profiles_report, profiles_figures, NULL },

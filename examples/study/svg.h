@@ -196,11 +196,11 @@ static inline void svg_band(svg *s, const svg_panel *p, const double *x, const d
     for (i = n - 1; i >= 0; i--) fprintf(s->f, "%.1f,%.1f%s", svg_x(p, x[i]), svg_y(p, low[i]), i ? " " : "");
     fprintf(s->f, "\"/>\n");
 }
-/* a dashed vertical with its name above the panel */
-static inline void svg_mark(svg *s, const svg_panel *p, double x, const char *name)
+/* a dashed vertical with its name beside it, at the panel's foot or head */
+static inline void svg_mark(svg *s, const svg_panel *p, double x, const char *name, int head)
 {
     svg_rule(s, svg_x(p, x), p->top, svg_x(p, x), p->top + p->height, SVG_GREY, 1, "3 3");
-    svg_text(s, svg_x(p, x), p->top - 4, 'm', 11, SVG_GREY, "%s", name);
+    svg_text(s, svg_x(p, x) + 4, head ? p->top + 12 : p->top + p->height - 6, 's', 11, SVG_GREY, "%s", name);
 }
 
 /* ---- labels at the ends of lines: each as near its line as the others allow, with a thin leader where it had to move ---- */

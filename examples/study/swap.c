@@ -91,16 +91,18 @@ static int score_figure(study *s)
             : "Made ReLU, a hardened network loses %.4f %s, a GELU network %.4f",
                  fabs(mean_of(s, hardened, "drop")), s->task.unit, mean_of(s, gelu, "drop"));
     else snprintf(title, sizeof title, "Hold-out score while training, and what it costs to make every gate ReLU");
-    if (figure_open(s, &f, "score", 820, 440, title, "bands: standard deviation")) return -1;
+    if (figure_open(s, &f, "score", 820, 440, title, "bands: standard deviation of gelu, relu, hardened")) return -1;
     if (s->task.count[PART_HOLDOUT]) {
         svg_axes(&f.s, &p, s->config.steps ? "look" : "epoch", s->task.percent ? "hold-out score (%)" : "hold-out loss", 6, 6);
-        svg_mark(&f.s, &p, (double)r->switch_step / (double)r->epoch_steps, "switch point");
+        svg_mark(&f.s, &p, (double)r->switch_step / (double)r->epoch_steps, "switch point", s->task.sign < 0);
         svg_clip(&f.s, &p);
         for (int k = 0; k < LINES; k++) {
             const int arm = plan_arm(order[k]), late = arm_table[arm].event != EVENT_NONE;
             const long from = r->switch_step / r->epoch_steps;         /* the last epoch that is shared */
             if (!asked(s, arm) || figure_band(s, &b, plan_best_rate(s, 0, arm), arm, "holdout", -1, late && from ? from
                 : 1) < 1) continue;
+            if (strcmp(order[k], "gelu") && strcmp(order[k], "relu") && strcmp(order[k], "hardened"))
+                for (int i = 0; i < b.n; i++) b.low[i] = b.high[i] = b.mean[i];        /* more bands than three are mud */
             figure_draw(&f.s, &p, &b, arm_table[arm].colour, arm == hardened ? 2.6 : 1.8, arm == plan_arm("relu") ? "5 3" : NULL);
             label[labels].y = svg_y(&p, b.mean[b.n - 1]);
             label[labels].colour = arm_table[arm].colour;
@@ -145,7 +147,7 @@ static int hardness_figure(study *s)
     svg_text(&f.s, q.left, 79, 's', -13, arm_table[hardened].colour, "hardened: driven from the switch point on");
     svg_axes(&f.s, &p, "epoch", "λ", 6, 6);
     svg_axes(&f.s, &q, "epoch", "λ (log scale)", 6, 4);
-    svg_mark(&f.s, &q, (double)s->runs->switch_step / (double)s->runs->epoch_steps, "switch point");
+    svg_mark(&f.s, &q, (double)s->runs->switch_step / (double)s->runs->epoch_steps, "switch point", 1);
     svg_clip(&f.s, &p);
     for (int g = 0; g < s->gates; g++) {
         figure_band(s, &b, v, lgelu, "lambda", g, 0);
