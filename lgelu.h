@@ -201,16 +201,19 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
    building is enough. A name, net.prefix before it, is cut after 31 bytes, and no two may be alike. ---- */
 typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU } lgelu_gate_kind;
 typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
-typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;    /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
+/* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
+typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;
 
 typedef enum { LGELU_OP_INPUT = 0, LGELU_OP_TOKENS, LGELU_OP_LABELS, LGELU_OP_LINEAR, LGELU_OP_GATE, LGELU_OP_ADD, LGELU_OP_CONV,
-               LGELU_OP_BATCH_NORM, LGELU_OP_MAX_POOL, LGELU_OP_AVERAGE_POOL, LGELU_OP_VIEW, LGELU_OP_EMBEDDING, LGELU_OP_POSITION,
+               LGELU_OP_BATCH_NORM, LGELU_OP_MAX_POOL, LGELU_OP_AVERAGE_POOL, LGELU_OP_VIEW, LGELU_OP_EMBEDDING,
+                   LGELU_OP_POSITION,
                LGELU_OP_LAYER_NORM, LGELU_OP_ATTENTION, LGELU_OP_DROPOUT, LGELU_OP_PATCHES, LGELU_OP_CLASS_TOKEN, LGELU_OP_TAKE,
                LGELU_OP_CROSS_ENTROPY, LGELU_OP_SQUARED_ERROR, LGELU_OP_OUTER_LOSS } lgelu_op;
 LGELU_DEF const char *lgelu_op_name(int op);                                   /* "linear", "convolution", ...; "?" otherwise */
 
 typedef struct { size_t bytes, at; int from, to; } lgelu_buffer;        /* its place in the block and its life: the memory plan */
-typedef struct {                             /* made by the builders, yours to read; the numbers of elements once the net has its size */
+/* made by the builders, yours to read; the numbers of elements once the net has its size */
+typedef struct {
     char   name[32];
     lgelu_op op;
     int    inputs, input[3];                 /* how many, and which nodes */
@@ -236,9 +239,9 @@ typedef struct {                             /* made by the builders, yours to r
     lgelu_buffer buffer[4];                  /* value, gradient, what the forward leaves for the backward, scratch */
 } lgelu_node;
 
-/* a parallel for: run(user, task, job, count) calls task(job, 0..count-1) in any order on any threads and returns when all
-   are done. Without one OpenMP serves, where the file was compiled with it. The bits do not depend on it. A forward, a backward or
-   a product asks for it once: whichever of the 64 tasks comes first does the work, those on other threads help until it is done. */
+/* a parallel for: run(user, task, job, count) calls task(job, 0..count-1) in any order on any threads and returns when all are
+   done. Without one OpenMP serves, where the file was compiled with it. The bits do not depend on it. A forward, a backward or a
+   product asks for it once: whichever of the 64 tasks comes first does the work, those on other threads help until it is done. */
 typedef void lgelu_task(void *job, size_t index);
 typedef struct { void (*run)(void *user, lgelu_task *task, void *job, size_t count); void *user; } lgelu_threads;
 
@@ -256,12 +259,15 @@ typedef struct {                             /* zero what you don't need; C and 
     lgelu_matrix a, b;
     const float *bias; int accumulate;       /* the start: bias[j] (n numbers), or C's old value, which wins */
     float *y; size_t y_row; float lambda;    /* y = gate(C; λ), written while C is in the cache; NULL: none */
-    void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;   /* told once of each final piece of C, by the thread that made it */
+    /* told once of each final piece of C, by the thread that made it */
+    void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;
 } lgelu_product;
 LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 16 MiB */
-LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);   /* NULL: this thread alone */
+/* NULL: this thread alone */
+LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);
 /* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in order */
-LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate, const lgelu_threads *threads);
+LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate,
+                                   const lgelu_threads *threads);
 
 typedef struct {
     lgelu_node *nodes; int count, capacity;
@@ -271,7 +277,8 @@ typedef struct {
     int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; before lgelu_net_bytes */
     lgelu_hardness hardness;                 /* the map of every learned λ; before lgelu_net_make */
     lgelu_threads threads;                   /* and at any time: */
-    int    evaluate;                         /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
+    /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
+    int    evaluate;
     long   step;                             /* steps taken */
     /* yours to read */
     lgelu_status status; char message[160];  /* errors stick until you set status to LGELU_OK */
@@ -289,51 +296,65 @@ typedef struct {
     uint64_t pass;                           /* the forwards since the last step: dropout draws from seed, step and pass */
     size_t from, tokens;                     /* of the last lgelu_net_generate */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
-    int    fresh, pending, learning;         /* the next backward overwrites the gradients; a forward waits for its backward, one of training */
-    long   estimate;                         /* batches in the running statistics with this one; 0: they are learned with momentum */
+    /* the next backward overwrites the gradients; a forward waits for its backward, one of training */
+    int    fresh, pending, learning;
+    /* batches in the running statistics with this one; 0: they are learned with momentum */
+    long   estimate;
     size_t known;                            /* tokens whose keys and values stand as the weights make them */
     unsigned char *memory, *arena; float *pack; size_t arena_bytes, pack_bytes;
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
 LGELU_DEF int  lgelu_input (lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels);  /* floats */
-LGELU_DEF int  lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes);                  /* int32_t, count a sample */
+/* int32_t, count a sample */
+LGELU_DEF int  lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes);
 LGELU_DEF int  lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);   /* x Wᵀ + b over the channels */
 LGELU_DEF int  lgelu_gate  (lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda);      /* one λ */
-LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);                     /* one λ a channel (ours) */
+/* one λ a channel (ours) */
+LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);
 LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
-/* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros around, k over
-   the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0, 2, 3, 1). One chain of
-   fma over (i, j, k); but a kernel of 3 with stride 1, padding of at most 2, in one group, from 16 channels on both sides, goes by
-   Winograd's F(2×2, 3×3), 2.25 times fewer products at about the same rounding error, unless net.direct is set. groups = channels =
-   outputs is depthwise. */
+/* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros
+   around, k over the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0,
+   2, 3, 1). One chain of fma over (i, j, k); but a kernel of 3 with stride 1, padding of at most 2, in one group, from 16
+   channels on both sides, goes by Winograd's F(2×2, 3×3), 2.25 times fewer products at about the same rounding error, unless
+   net.direct is set. groups = channels = outputs is depthwise. */
 LGELU_DEF int  lgelu_conv  (lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
                             size_t groups, int bias);
 /* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and under
    net.evaluate; running += momentum·(batch's - running), the variance's n - 1 under the sum as in PyTorch (0.1, 1e-5) */
 LGELU_DEF int  lgelu_batch_norm  (lgelu_net *net, const char *name, int x, float momentum, float eps);
 LGELU_DEF int  lgelu_max_pool    (lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
-LGELU_DEF int  lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);   /* zeros count */
-LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);             /* the mean of each channel: (1, 1, channels) */
-LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);             /* (1, 1, rows·columns·channels), no copy */
+/* zeros count */
+LGELU_DEF int  lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
+/* the mean of each channel: (1, 1, channels) */
+LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);
+/* (1, 1, rows·columns·channels), no copy */
+LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);
 LGELU_DEF int  lgelu_cross_entropy     (lgelu_net *net, const char *name, int logits, int labels);    /* mean of -log softmax */
 LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target);         /* mean of (x - target)² */
-/* a loss of your own: between forward and backward you read x's value and write dL/dx, times share in the backward, into the array bound
-   to `gradient`, an input of x's shape that nothing else reads; unbound it is left out. net.loss does not know of it. */
+/* a loss of your own: between forward and backward you read x's value and write dL/dx, times share in the backward, into the
+   array bound to `gradient`, an input of x's shape that nothing else reads; unbound it is left out. net.loss does not know of
+   it. */
 LGELU_DEF int  lgelu_outer_loss        (lgelu_net *net, const char *name, int x, int gradient);
 /* ---- Transformers: a token is a column, (1, tokens, channels); its layers ---- */
-LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);               /* int32_t, count a sample */
-LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);              /* a row of its matrix (vocabulary, channels) */
+/* int32_t, count a sample */
+LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);
+/* a row of its matrix (vocabulary, channels) */
+LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);
 LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
-LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);              /* (x - mean)/√(variance + eps)·gain + shift over the channels;
-                                                                                           node.eps is 1e-5 unless you change it */
-/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: no token sees a later one */
+/* (x - mean)/√(variance + eps)·gain + shift over the channels; eps is 1e-5 unless you change the node's */
+LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);
+/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: no token sees a later
+   one */
 LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
-LGELU_DEF int  lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);   /* x Eᵀ with the embedding's own matrix */
-LGELU_DEF int  lgelu_patches    (lgelu_net *net, const char *name, int image, size_t side); /* (rows, columns, c) → (1, patches, side·side·c) */
+/* x Eᵀ with the embedding's own matrix */
+LGELU_DEF int  lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
+/* (rows, columns, c) → (1, patches, side·side·c) */
+LGELU_DEF int  lgelu_patches    (lgelu_net *net, const char *name, int image, size_t side);
 LGELU_DEF int  lgelu_class_token(lgelu_net *net, const char *name, int x);              /* puts one learned token in front */
-LGELU_DEF int  lgelu_take       (lgelu_net *net, const char *name, int x, size_t first, size_t count);        /* the mean of some tokens */
+/* the mean of some tokens */
+LGELU_DEF int  lgelu_take       (lgelu_net *net, const char *name, int x, size_t first, size_t count);
 /* pre-LayerNorm networks with learned positions and GPT-2's first weights; the node of the logits. hidden 0: 4·width */
 typedef struct {
     size_t layers, heads, width, hidden; lgelu_gate_kind gate; float lambda, dropout;
@@ -342,13 +363,16 @@ typedef struct {
 } lgelu_transformer;
 #define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
 LGELU_DEF int  lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
-LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes);   /* class token, or mean */
+/* class token, or mean */
+LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes);
 /* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names fc1, gate1, fc2, ... */
 LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda);
 /* LeNet-5 with max pooling; a residual network for small pictures, 3 × 3 stem: stages of `blocks` basic blocks, each stage of
-   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2). The node of the logits. */
+   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2). The node of the
+   logits. */
 LGELU_DEF int  lgelu_lenet (lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda);
-LGELU_DEF int  lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda);
+LGELU_DEF int  lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
+                            float lambda);
 
 /* before the block is asked for: the value of a node is computed as a whole and stays readable after forward and backward */
 LGELU_DEF lgelu_status lgelu_net_keep (lgelu_net *net, int node);
@@ -356,18 +380,19 @@ LGELU_DEF lgelu_status lgelu_net_keep (lgelu_net *net, int node);
    The network keeps pointers into the block; the caller owns and frees it. */
 LGELU_DEF size_t       lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode);
 LGELU_DEF lgelu_status lgelu_net_make (lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed);
-/* Layer by layer of one name: weights, statistics, λ's, gate kinds, between two networks made to train the optimiser, and the seed. What
-   `to` has, dropout and losses aside, `from` must have too, with the same shapes, options and inputs; more of it does no harm: a network
-   without its loss, made to infer or generate, takes over from the one that was trained. */
+/* Layer by layer of one name: weights, statistics, λ's, gate kinds, between two networks made to train the optimiser, and the
+   seed. What `to` has, dropout and losses aside, `from` must have too, with the same shapes, options and inputs; more of it does
+   no harm: a network without its loss, made to infer or generate, takes over from the one that was trained. */
 LGELU_DEF lgelu_status lgelu_net_copy (lgelu_net *to, const lgelu_net *from);
-/* NULL unbinds. The forward checks labels and tokens and takes them over; an input is read where it lies, in the backward once more:
-   leave it as it is until then. After binding something else the backward needs another forward. */
+/* NULL unbinds. The forward checks labels and tokens and takes them over; an input is read where it lies, in the backward once
+   more: leave it as it is until then. After binding something else the backward needs another forward. */
 LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *data);
 
 /* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
 LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
-/* Running statistics anew, after gates or weights have changed: for the batches k = 1, 2, ... of some data, each bound before. A forward
-   without dropout and without a backward, whose batch counts 1/k: after the last one they are the mean over all batches. */
+/* Running statistics anew, after gates or weights have changed: for the batches k = 1, 2, ... of some data, each bound before. A
+   forward without dropout and without a backward, whose batch counts 1/k: after the last one they are the mean over all
+   batches. */
 LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k);
 /* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
    calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. */
@@ -387,10 +412,11 @@ typedef struct {
     lgelu_rate_shape rate;                   /* then falls so */
     float clip;                              /* largest norm of the gradients, 0: any */
     float c;                                 /* learning-rate multiplier of s [L, 3] */
-    lgelu_hardening hardening;               /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
+    /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
+    lgelu_hardening hardening;
     long  harden_every;                      /* steps between two changes of a driven λ (0 or 1: each) */
-    /* in place of `hardening`, if not NULL: λ number `hardness` in this step, or 0 where it is learned; lambda0: what it was before it
-       was driven. A function of these alone, so that a run can stop and go on. */
+    /* in place of `hardening`, if not NULL: λ number `hardness` in this step, or 0 where it is learned; lambda0: what it was
+       before it was driven. A function of these alone, so that a run can stop and go on. */
     float (*drive)(void *user, int hardness, float lambda0, long step);
     float *history; long history_every;      /* if not NULL: every so many steps the λ's go to the next row (rows, hardnesses) */
     /* several machines: called once a step, before clipping; makes data[n] the sum over the ranks, the same bits on each;
@@ -399,9 +425,10 @@ typedef struct {
     void *user;
 } lgelu_training;
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
-/* Two ways to ReLU, both to λ = 159.577. _to_relu (ours): the rate stays at its peak while λ is learned for a quarter of the steps and
-   driven up to three quarters; then it falls along the cosine and the weights settle at the target. _paper: learned for three
-   quarters and driven over the last one under a cosine rate [L, 4]; weights that need a large rate to follow λ find none left. */
+/* Two ways to ReLU, both to λ = 159.577. _to_relu (ours): the rate stays at its peak while λ is learned for a quarter of the
+   steps and driven up to three quarters; then it falls along the cosine and the weights settle at the target. _paper: learned for
+   three quarters and driven over the last one under a cosine rate [L, 4]; weights that need a large rate to follow λ find none
+   left. */
 LGELU_DEF lgelu_training lgelu_training_to_relu (float lr, long steps);
 LGELU_DEF lgelu_training lgelu_training_paper   (float lr, long steps);
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
@@ -410,29 +437,35 @@ LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *pl
    where another plan takes over, say after lgelu_net_copy at the switch point */
 LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
-LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);      /* (samples, rows, columns, channels) of the last forward; NULL
-                                                                      if the plan has given its place away: results stay, and what lgelu_net_keep named */
+/* (samples, rows, columns, channels) of the last forward; NULL where the plan has given the place away: results stay, and what
+   lgelu_net_keep named, what lies between them may not */
+LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);
 LGELU_DEF float       *lgelu_net_weights (const lgelu_net *net, int node);      /* matrix (outputs, inputs); NULL if none */
 LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);     /* a normalisation: factors, then constants */
 LGELU_DEF float       *lgelu_net_states  (const lgelu_net *net, int node);      /* a batch norm: running means, then variances */
-LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);   /* net.lambda[hardness], λ >= 1 or +inf */
-LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);         /* of every gate; back to LAMBDA: λ(s) */
+/* net.lambda[hardness], λ >= 1 or +inf */
+LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);
+/* of every gate; back to LAMBDA: λ(s) */
+LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
-/* every batch normalisation that alone reads a convolution goes into its weights and bias; for a network made to infer, for good */
+/* every batch normalisation that alone reads a convolution goes into its weights and bias; for a network made to infer, for
+   good */
 LGELU_DEF lgelu_status lgelu_net_fold      (lgelu_net *net);
 
-/* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
-   gate kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v where trained ---- */
+/* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ, gate
+   kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v where trained ---- */
 typedef int lgelu_write(void *user, const void *data, size_t bytes);            /* 0 when all bytes were taken */
-LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user);
-/* file: its whole bytes. Every check comes before the first change: after an error the network is as it was, a forward that waits for
-   its backward and the tokens of a generation included. Moments and λ's may be missing (foreign files): then they stay; weights must
-   all be there, as F32 of the right shape; a batch norm that is folded here must not be in the file. */
+LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write,
+                                      void *user);
+/* file: its whole bytes. Every check comes before the first change: after an error the network is as it was, a forward that waits
+   for its backward and the tokens of a generation included. Moments and λ's may be missing (foreign files): then they stay;
+   weights must all be there, as F32 of the right shape; a batch norm that is folded here must not be in the file. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
 /* several networks in one file: a prefix of at most 31 bytes stands before the names of each one's layers, such as "" and
    "branch/"; messages are in the first one. Loading names the parts it wants; what else the file holds is passed over. */
 typedef struct { const char *prefix; lgelu_net *net; } lgelu_part;
-LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user);
+LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs,
+                                        lgelu_write *write, void *user);
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes);
 /* the layers and the memory plan as text: a line a layer, then the totals; after lgelu_net_bytes or lgelu_net_make */
 LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user);
@@ -1239,9 +1272,10 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
-/* What a layer is told. A piece is so many whole rows, the work of one task; a loss has its input's rows. What goes in is
-   x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what is left to it of that. The backward has dy
-   and says which gradients hold something already and are added to: the only place that knows is the walk, lgelu__run_backward. */
+/* What a layer is told. A piece is so many whole rows, the work of one task; a loss has its input's rows. What goes in is x·scale
+   + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what is left to it of that. The backward has dy
+   and says which gradients hold something already and are added to: the only place that knows is the walk,
+   lgelu__run_backward. */
 typedef struct {
     lgelu_net *net; lgelu_node *node; const lgelu_node *from;         /* from: its input 0 */
     const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
@@ -1252,9 +1286,10 @@ typedef struct {
     size_t rows, channels, piece, pieces;
 } lgelu__job;
 
-/* One row for each way in which a layer runs: one to each kind, then those that the memory plan chooses where two layers run as one.
-   forward, then tasks, one for each piece, write the node's value (a loss adds to net->loss); backward, or the same tasks, reads dy and
-   writes or adds to the gradients. aux: bytes that the forward leaves for the backward; work: bytes wanted of net->pack. */
+/* One row for each way in which a layer runs: one to each kind, then those that the memory plan chooses where two layers run as
+   one. forward, then tasks, one for each piece, write the node's value (a loss adds to net->loss); backward, or the same tasks,
+   reads dy and writes or adds to the gradients. aux: bytes that the forward leaves for the backward; work: bytes wanted of
+   net->pack. */
 enum { LGELU__SOURCE = 1, LGELU__LOSS = 2,   /* it has no input; no reader */
        LGELU__KEEPS = 4,                     /* backward reads the inputs' values */
        LGELU__IN_PLACE = 8,                  /* the value may be written over that of input 0 */
@@ -1276,8 +1311,8 @@ typedef struct {
 static const lgelu__layer *lgelu__row(const lgelu_node *node);
 static int lgelu__is_a(const lgelu_node *node, unsigned traits) { return (lgelu__row(node)->traits & traits) != 0; }
 
-/* ---- texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end, which becomes the
-   closing 0 at the latest ---- */
+/* ---- texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end, which
+   becomes the closing 0 at the latest ---- */
 static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
@@ -1370,7 +1405,8 @@ static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
-    return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU__SOURCE) && !x->bound) ? (const float *)x->bound : lgelu__at(net, x, LGELU__VALUE);
+    return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU__SOURCE) && !x->bound) ? (const float *)x->bound
+        : lgelu__at(net, x, LGELU__VALUE);
 }
 /* the value of a normalisation left to its reader is its input's: scale, then shift (channels each); NULL: plain values */
 static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
@@ -1396,11 +1432,13 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
 #endif
     for (i = 0; i < count; i++) task(job, i);
 }
-/* A crew: threads called once for many short loops, since waking them takes longer than most loops. The first to come leads and does
-   the work; its loops are shared with whoever else has come. `state` counts those inside a loop, plus LGELU__OPEN while the door is
-   open; the leader changes the loop only when nobody is inside. A hook that has one thread only finds all done after the first call. */
+/* A crew: threads called once for many short loops, since waking them takes longer than most loops. The first to come leads and
+   does the work; its loops are shared with whoever else has come. `state` counts those inside a loop, plus LGELU__OPEN while the
+   door is open; the leader changes the loop only when nobody is inside. A hook that has one thread only finds all done after the
+   first call. */
 enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
-typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count; int next, state, came, over; } lgelu__crew;
+typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count;
+                 int next, state, came, over; } lgelu__crew;
 
 static void lgelu__wait(unsigned *turns)
 {
@@ -1447,22 +1485,26 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
 }
 
 /* ---- matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
-static size_t lgelu__even(size_t n, size_t most, size_t unit)         /* the size of equal parts of n, whole units, at most `most` */
+/* the size of equal parts of n, whole units, at most `most` */
+static size_t lgelu__even(size_t n, size_t most, size_t unit)
 {
     size_t parts = n > most ? (n - 1) / most + 1 : 1;
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 
-/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21 fma or 16 of 2^26; returns the strands */
+/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21 fma or 16 of 2^26; returns
+   the strands */
 static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
     p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
     p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
     for (;; ) {
         size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
-        p->room = ((p->cols + 32) * (p->depth + 1) + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32)) * sizeof(float);
+        p->room = ((p->cols + 32) * (p->depth + 1) + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32))
+            * sizeof(float);
         if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
-            || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) return lgelu__least(tasks, LGELU__STRANDS);
+            || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728))
+                return lgelu__least(tasks, LGELU__STRANDS);
         if (p->rows > p->cols || p->cols <= 32) p->rows -= p->rows / 2;             /* of any size */
         else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
@@ -1488,7 +1530,8 @@ static void lgelu__multiply_strand(void *user, size_t strand)
         j = (size_t)LGELU__ADD(&p->next, 1);
         i = j % down * p->rows; j = j / down * p->cols;
         if (j >= n) return;
-        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols), (float *)(void *)(p->work + strand * p->room));
+        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols),
+                      (float *)(void *)(p->work + strand * p->room));
     }
 }
 static void lgelu__few_rows(void *user, size_t task)
@@ -1517,7 +1560,8 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         return;
     }
     p.job = job; p.isa = lgelu__k(); p.next = 0;
-    if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {   /* a few rows times Wᵀ: nothing is copied */
+    /* a few rows times Wᵀ: nothing is copied */
+    if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
         p.cols = lgelu__even(job->n, 256, 16);
         lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
         return;
@@ -1544,7 +1588,8 @@ static void lgelu__column_sums_piece(void *user, size_t task)
     size_t j = task * 256;
     lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__least(p->n - j, 256), p->accumulate);
 }
-LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate, const lgelu_threads *threads)
+LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate,
+                                 const lgelu_threads *threads)
 {
     lgelu__sums p;
     p.sum = sum; p.x = x; p.x_row = x_row; p.m = m; p.n = n; p.accumulate = accumulate;
@@ -1586,7 +1631,8 @@ static void lgelu__linear_backward(lgelu__job *j)
 }
 static size_t lgelu__linear_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)
 {
-    const size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    const size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2],
+        in = net->nodes[node->input[0]].shape[2];
     const size_t y = lgelu_multiply_bytes(rows, out, in);
     return train ? lgelu__most(y, lgelu__most(lgelu_multiply_bytes(out, in, rows), lgelu_multiply_bytes(rows, in, out))) : y;
 }
@@ -1601,12 +1647,14 @@ static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a
 static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
 static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the forward */
 {
-    const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node, *whole = lgelu__is_a(node, LGELU__LOSS) ? from : node;
+    const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node,
+        *whole = lgelu__is_a(node, LGELU__LOSS) ? from : node;
     const lgelu_node *reader = from->row == LGELU__ADD_LEFT ? from : node;
     lgelu__job p;
     memset(&p, 0, sizeof p);
     p.net = net; p.node = node; p.from = from;
-    p.rows = lgelu__rows(net, whole); p.channels = whole->shape[2]; p.piece = lgelu__piece(whole); p.pieces = lgelu__pieces(whole, p.rows);
+    p.rows = lgelu__rows(net, whole); p.channels = whole->shape[2]; p.piece = lgelu__piece(whole);
+    p.pieces = lgelu__pieces(whole, p.rows);
     p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
     p.w = net->w + node->weight;
     if (node->biases) p.bias = net->w + node->bias;
@@ -1640,14 +1688,16 @@ enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack be
 static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), (size_t)node->hardnesses), sizeof(double));
+    return lgelu__times(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), (size_t)node->hardnesses),
+                        sizeof(double));
 }
 static void lgelu__gate_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const float *lambda = p->net->lambda + p->node->hardness;
     const int made = p->scale || p->b;
-    size_t c = p->channels, row = index * p->piece, end = lgelu__least(p->rows, row + p->piece), step = made ? LGELU__GATE_ROOM / c : p->piece, rows;
+    size_t c = p->channels, row = index * p->piece, end = lgelu__least(p->rows, row + p->piece),
+        step = made ? LGELU__GATE_ROOM / c : p->piece, rows;
     double *dlambda = p->sum + index * (size_t)p->node->hardnesses;
     float room[LGELU__GATE_ROOM];
     if (p->dy) memset(dlambda, 0, (size_t)p->node->hardnesses * sizeof *dlambda);
@@ -1682,20 +1732,20 @@ static void lgelu__pass_backward(lgelu__job *p)
     for (k = 0; k < 2; k++) if (p->dx[k] && p->dx[k] != p->dy) memcpy(p->dx[k], p->dy, p->rows * p->channels * sizeof(float));
 }
 
-/* ---- convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read in runs
-   of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W' the taps
-   in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s, dx falls
-   into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
+/* ---- convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read in
+   runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W'
+   the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s,
+   dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
 static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 {
     return node->groups > 1 && node->groups == node->shape[2] && node->groups == net->nodes[node->input[0]].shape[2];
 }
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
-/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the channels,
-   become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles. A thread
-   takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round shared out.
-   dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products backwards; the
-   tiles then fall into eight parts (one, with many channels), each summed up alone. */
+/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the
+   channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles.
+   A thread takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round
+   shared out. dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products
+   backwards; the tiles then fall into eight parts (one, with many channels), each summed up alone. */
 enum { LGELU__PARTS = 8 };
 typedef struct {
     const float *x, *w, *bias, *dy; float *y, *dw;                    /* x and w to y, or x and dy to dw */
@@ -1731,7 +1781,8 @@ static void lgelu__winograd_taps(void *user, size_t task)
     lgelu_matrix w;
     memset(&w, 0, sizeof w);
     w.row = 1; w.col = 9 * p->in;
-    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out, p->out, p->out, 1);
+    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
+                                                                p->out, p->out, 1);
     for (j = 0; !p->flip && j < p->out; j += 16) {
         size_t n = lgelu__least(p->out - j, 16);
         for (k = 0; k < 9; k++) {
@@ -1742,9 +1793,11 @@ static void lgelu__winograd_taps(void *user, size_t task)
     }
 }
 /* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
-static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile, const size_t *shape, size_t side, size_t padding)
+static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile, const size_t *shape, size_t side,
+                                   size_t padding)
 {
-    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding, column = 2 * (tile % p->across) - padding, i, j;
+    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding,
+        column = 2 * (tile % p->across) - padding, i, j;
     for (i = row; i != row + side; i++) for (j = column; j != column + side; j++)     /* wrap below 0 */
         *at++ = i < shape[0] && j < shape[1] ? ((sample * shape[0] + i) * shape[1] + j) * shape[2] : (size_t)-1;
 }
@@ -1856,7 +1909,8 @@ static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, siz
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
     size_t lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
     size_t y = lgelu_multiply_bytes(rows, out, taps * in), dw = lgelu_multiply_bytes(out, taps * in, rows);
-    size_t dx = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
+    size_t dx = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out),
+                            node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
     if (lgelu__depthwise(net, node)) return lgelu__times(taps * node->shape[2], sizeof(float));
     if (lgelu__fast(net, node)) {
         lgelu__winograd p;
@@ -1905,12 +1959,14 @@ static void lgelu__depthwise_row(void *user, size_t index)
         lgelu__k()->depthwise(y, c, p->net->pack, c, !back ? p->bias : p->add ? y : NULL, tap, kernel * kernel);
     }
 }
-static void lgelu__depthwise_weight(void *user, size_t index)         /* dW of one tap and 64 channels: one chain over all pixels */
+/* dW of one tap and 64 channels: one chain over all pixels */
+static void lgelu__depthwise_weight(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape;
-    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0], j = tap % node->window[0];
+    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0],
+        j = tap % node->window[0];
     size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
     float *sum = p->net->pack + tap * c + first;
     memset(sum, 0, n * sizeof *sum);
@@ -1949,9 +2005,10 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
     }
     return LGELU_OK;
 }
-/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart, meet them: W' has a row for each (tap row,
-   tap column, output). The product waits in c until it is spread. */
-typedef struct { const lgelu__job *job; const float *w, *c; float *dx; size_t first[2], last[2]; lgelu__patches dy; } lgelu__lattice;
+/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart, meet them: W' has a row for
+   each (tap row, tap column, output). The product waits in c until it is spread. */
+typedef struct { const lgelu__job *job; const float *w, *c; float *dx; size_t first[2], last[2]; lgelu__patches dy;
+                 } lgelu__lattice;
 
 static void lgelu__read_flipped(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
 {
@@ -1976,7 +2033,8 @@ static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t 
     const lgelu__lattice *l = (const lgelu__lattice *)with;
     const lgelu_node *node = l->job->node, *x = l->job->from;
     for (; rows; rows--, i++) {
-        size_t v = i % l->dy.grid[1] * node->stride + l->first[1], u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
+        size_t v = i % l->dy.grid[1] * node->stride + l->first[1],
+            u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
         float *d = l->dx + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v) * x->shape[2] + j;
         const float *c = l->c + i * (x->shape[2] / node->groups) + j;
         if (l->job->add) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
@@ -1986,7 +2044,8 @@ static void lgelu__conv_dx(const lgelu__job *job)
 {
     const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
-    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0], in = x[2] / node->groups, k = node->weights / node->shape[2];
+    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0], in = x[2] / node->groups,
+        k = node->weights / node->shape[2];
     size_t g, n, d;
     for (g = 0; g < node->groups; g++) for (n = 0; n < s * s; n++) {
         lgelu__lattice l;
@@ -1996,7 +2055,8 @@ static void lgelu__conv_dx(const lgelu__job *job)
         l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
         l.w = job->w + g * l.dy.channels * k;
         l.first[0] = n / s; l.first[1] = n % s;
-        for (d = 0; d < 2; d++) {             /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
+        /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
+        for (d = 0; d < 2; d++) {
             size_t r = (l.first[d] + node->padding) % s;
             taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
             l.last[d] = r + (taps[d] - 1) * s;
@@ -2004,7 +2064,8 @@ static void lgelu__conv_dx(const lgelu__job *job)
             l.dy.origin[d] = (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
         }
         l.dy.across = taps[1]; l.dy.step = 1;
-        p = lgelu__linear_make(net->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, l.dy.x, l.w);
+        p = lgelu__linear_make(net->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, l.dy.x,
+                               l.w);
         p.a.row = node->shape[2];
         p.c_row = x[2];
         p.accumulate = job->add;
@@ -2050,14 +2111,15 @@ static void lgelu__conv_backward(lgelu__job *p)
     if (p->dx[0]) lgelu__conv_dx(p);
 }
 
-/* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the pieces
-   in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
+/* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the
+   pieces in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
    factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
 static double *lgelu__norm_mean(const lgelu__job *p) { return (double *)(void *)(p->aux + 6 * p->channels); }
 static size_t lgelu__norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
-    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), 16), 40), node->shape[2]);
+    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), 16), 40),
+                        node->shape[2]);
 }
 static void lgelu__norm_sums_piece(void *user, size_t index)          /* Σ x and Σ x·b of each channel */
 {
@@ -2101,8 +2163,8 @@ static lgelu_status lgelu__norm_forward(lgelu__job *p)                /* scale a
     p->scale = scale; p->shift = shift; p->b = NULL;
     return LGELU_OK;
 }
-/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy - dbeta/n - x̂·dgamma/n), as three
-   factors: of dy, of x, and 1; with running statistics, n = ∞, dx = scale·dy */
+/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy - dbeta/n - x̂·dgamma/n), as
+   three factors: of dy, of x, and 1; with running statistics, n = ∞, dx = scale·dy */
 static void lgelu__norm_backward(lgelu__job *p)
 {
     size_t c = p->channels, i;
@@ -2167,7 +2229,8 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
     }
 }
 
-/* ---- whole numbers, tokens and labels: taken over by the forward, so that what it has checked is what the backward reads ---- */
+/* ---- whole numbers, tokens and labels: taken over by the forward, so that what it has checked is what the backward
+   reads ---- */
 static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
@@ -2179,7 +2242,8 @@ static lgelu_status lgelu__numbers_forward(lgelu__job *p)
     for (i = 0; i < p->rows; i++) {
         y[i] = x[i];
         if (y[i] < 0 || (size_t)y[i] >= node->shape[2])
-            return lgelu__fail(p->net, LGELU_E_LABEL, "%s '%s': %s %z is %d, expected 0 to %z", lgelu__row(node)->name, node->name,
+            return lgelu__fail(p->net, LGELU_E_LABEL, "%s '%s': %s %z is %d, expected 0 to %z", lgelu__row(node)->name,
+                               node->name,
                                label ? "label" : "token", p->net->from + i, (long)y[i], node->shape[2] - 1);
     }
     return LGELU_OK;
@@ -2223,13 +2287,15 @@ static void lgelu__position_backward(lgelu__job *p)
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean and 1/deviation of each row, then each
-   piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d = dy·gain, dx = (d - mean(d) - x̂·mean(d·x̂))/deviation ---- */
+/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean and 1/deviation of each row,
+   then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d = dy·gain, dx = (d - mean(d) -
+   x̂·mean(d·x̂))/deviation ---- */
 static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
     (void)net;
-    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times(lgelu__pieces(node, rows), 2 * node->shape[2])), sizeof(float));
+    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times(lgelu__pieces(node, rows), 2 * node->shape[2])),
+                        sizeof(float));
 }
 static void lgelu__layer_norm_piece(void *user, size_t index)
 {
@@ -2249,9 +2315,9 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
     lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, p->pieces, n, p->add_dbias, &p->net->threads);
 }
 
-/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so memory grows with the context, not with its square. The forward
-   leaves each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks, each with its own place in
-   net->pack: scores, their gradients, room for products. ---- */
+/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so memory
+   grows with the context, not with its square. The forward leaves each row's largest score and Σ exp, the backward makes the
+   scores again. A few strands of tasks, each with its own place in net->pack: scores, their gradients, room for products. ---- */
 enum { LGELU__QUERIES = 64 };
 typedef struct {
     const lgelu_node *node; const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
@@ -2294,7 +2360,8 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     return p;
 }
 /* C (m, n) = A Bᵀ over the channels of one head: scores, or the gradient of what they weigh */
-static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b, void *pack,
+static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b,
+                                    void *pack,
                                     size_t m, size_t n)
 {
     lgelu_product job = lgelu__linear_make(m, n, p->width, c, a, b);
@@ -2330,9 +2397,11 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
     float *score = (float *)(void *)(p->work + strand * p->strand), *d = score + LGELU__QUERIES * p->row;
     void *pack = d + LGELU__QUERIES * p->row;
     size_t head, block, i, c = p->channels;
-    for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {    /* the last sees all keys */
+    /* the last sees all keys */
+    for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {
         size_t sample = head / p->heads, at = head % p->heads * p->width;
-        size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
+        size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES),
+            n = p->causal ? first + m : p->tokens;
         const float *q = p->x + sample * p->tokens * 3 * c + at, *dy = p->dy + (sample * p->tokens + first) * c + at;
         float *dq = p->dx + sample * p->tokens * 3 * c + at;
         lgelu_product job;
@@ -2379,14 +2448,16 @@ static void lgelu__dropout_piece(void *user, size_t index)
     else if (y != x) memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time, forward or backward ---- */
+/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time, forward or
+   backward ---- */
 static void lgelu__patches_piece(void *user, size_t sample)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side;
     size_t i, k;
     for (i = 0; i < x[0]; i++) for (k = 0; k < across; k++) {         /* a line of patch k in row i of the picture */
-        const size_t at = ((sample * x[0] + i) * across + k) * line, to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
+        const size_t at = ((sample * x[0] + i) * across + k) * line,
+            to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
         if (p->dy) memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
         else memcpy(p->y + to, p->x + at, line * sizeof *p->y);
     }
@@ -2424,7 +2495,8 @@ static void lgelu__take_piece(void *user, size_t sample)
 
 /* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-static void lgelu__cross_entropy_piece(void *user, size_t task)       /* -log softmax at the label; dx: (softmax - 1[label])·share, may be x */
+/* -log softmax at the label; dx: (softmax - 1[label])·share, may be x */
+static void lgelu__cross_entropy_piece(void *user, size_t task)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->channels;
@@ -2459,9 +2531,9 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
     if (p->dx[0]) lgelu__each(p, lgelu__cross_entropy_piece, p->pieces);
 }
 /* Linear + loss: large logits that a loss alone reads are made in parts of LGELU__PART rows, all in one place: a part's loss, its
-   gradient where it stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in
-   its aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes the
-   parts again. */
+   gradient where it stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits
+   in its aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes
+   the parts again. */
 enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
 static void lgelu__logits_parts(const lgelu__job *p, int gradients)
 {
@@ -2551,57 +2623,38 @@ static void lgelu__outer_loss_backward(lgelu__job *p)
 
 /* in the order of lgelu_op, then of LGELU__NORM_LEFT */
 static const lgelu__layer lgelu__layers[] = {
-    { "input",              NULL,                         NULL,                          NULL,                     NULL, NULL,
-      LGELU__SOURCE },
-    { "tokens",             lgelu__numbers_forward,       NULL,                          NULL,                     NULL, NULL,
-      LGELU__SOURCE },
-    { "labels",             lgelu__numbers_forward,       NULL,                          NULL,                     NULL, NULL,
-      LGELU__SOURCE },
-    { "linear",             lgelu__linear_forward,        lgelu__linear_backward,        NULL,                     NULL, lgelu__linear_work,
-      LGELU__KEEPS },
-    { "gate",               NULL,                         lgelu__gate_backward,          lgelu__gate_piece,        lgelu__gate_aux, NULL,
+    { "input", NULL, NULL, NULL, NULL, NULL, LGELU__SOURCE },
+    { "tokens", lgelu__numbers_forward, NULL, NULL, NULL, NULL, LGELU__SOURCE },
+    { "labels", lgelu__numbers_forward, NULL, NULL, NULL, NULL, LGELU__SOURCE },
+    { "linear", lgelu__linear_forward, lgelu__linear_backward, NULL, NULL, lgelu__linear_work, LGELU__KEEPS },
+    { "gate", NULL, lgelu__gate_backward, lgelu__gate_piece, lgelu__gate_aux, NULL,
       LGELU__KEEPS | LGELU__IN_PLACE | LGELU__AFFINE },
-    { "add",                NULL,                         lgelu__pass_backward,          lgelu__affine_piece,      NULL, NULL,
-      LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE },
-    { "convolution",        lgelu__conv_forward,          lgelu__conv_backward,          NULL,                     NULL, lgelu__conv_work,
-      LGELU__KEEPS | LGELU__ADDS },
-    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          lgelu__affine_piece,      lgelu__norm_aux, NULL,
+    { "add", NULL, lgelu__pass_backward, lgelu__affine_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE },
+    { "convolution", lgelu__conv_forward, lgelu__conv_backward, NULL, NULL, lgelu__conv_work, LGELU__KEEPS | LGELU__ADDS },
+    { "batch norm", lgelu__norm_forward, lgelu__norm_backward, lgelu__affine_piece, lgelu__norm_aux, NULL,
       LGELU__KEEPS | LGELU__IN_PLACE },
-    { "max pool",           NULL,                         NULL,                          lgelu__pool_piece,        lgelu__pool_aux, NULL,
-      LGELU__SAMPLES },
-    { "average pool",       NULL,                         NULL,                          lgelu__pool_piece,        NULL, NULL,
-      LGELU__SAMPLES },
-    { "view",               NULL,                         lgelu__pass_backward,          NULL,                     NULL, NULL,
-      LGELU__PASSES },
-    { "embedding",          lgelu__embedding_forward,     lgelu__embedding_backward,     NULL,                     NULL, NULL,
-      LGELU__KEEPS },
-    { "position",           NULL,                         lgelu__position_backward,      lgelu__position_piece,    NULL, NULL,
-      LGELU__IN_PLACE | LGELU__SAMPLES },
-    { "layer norm",         NULL,                         lgelu__layer_norm_backward,    lgelu__layer_norm_piece,  lgelu__layer_norm_aux, NULL,
+    { "max pool", NULL, NULL, lgelu__pool_piece, lgelu__pool_aux, NULL, LGELU__SAMPLES },
+    { "average pool", NULL, NULL, lgelu__pool_piece, NULL, NULL, LGELU__SAMPLES },
+    { "view", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES },
+    { "embedding", lgelu__embedding_forward, lgelu__embedding_backward, NULL, NULL, NULL, LGELU__KEEPS },
+    { "position", NULL, lgelu__position_backward, lgelu__position_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__SAMPLES },
+    { "layer norm", NULL, lgelu__layer_norm_backward, lgelu__layer_norm_piece, lgelu__layer_norm_aux, NULL,
       LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS },
-    { "attention",          lgelu__attention_forward,     lgelu__attention_backward,     NULL,                     lgelu__attention_aux,
-      lgelu__attention_work, LGELU__KEEPS },
-    { "dropout",            NULL,                         NULL,                          lgelu__dropout_piece,     NULL, NULL,
-      LGELU__IN_PLACE | LGELU__FOURS },
-    { "patches",            NULL,                         NULL,                          lgelu__patches_piece,     NULL, NULL,
-      LGELU__SAMPLES },
-    { "class token",        NULL,                         lgelu__class_token_backward,   lgelu__class_token_piece, NULL, NULL,
-      LGELU__SAMPLES },
-    { "take",               NULL,                         NULL,                          lgelu__take_piece,        NULL, NULL,
-      LGELU__SAMPLES },
-    { "cross-entropy",      lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,                     lgelu__cross_entropy_aux, NULL,
+    { "attention", lgelu__attention_forward, lgelu__attention_backward, NULL, lgelu__attention_aux, lgelu__attention_work,
+      LGELU__KEEPS },
+    { "dropout", NULL, NULL, lgelu__dropout_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__FOURS },
+    { "patches", NULL, NULL, lgelu__patches_piece, NULL, NULL, LGELU__SAMPLES },
+    { "class token", NULL, lgelu__class_token_backward, lgelu__class_token_piece, NULL, NULL, LGELU__SAMPLES },
+    { "take", NULL, NULL, lgelu__take_piece, NULL, NULL, LGELU__SAMPLES },
+    { "cross-entropy", lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL, lgelu__cross_entropy_aux, NULL,
       LGELU__KEEPS | LGELU__LOSS },
-    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL,                     NULL, NULL,
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL, NULL, NULL,
       LGELU__KEEPS | LGELU__LOSS },
-    { "outer loss",         NULL,                         lgelu__outer_loss_backward,    NULL,                     NULL, NULL,
-      LGELU__LOSS },
-    { "batch norm",         lgelu__norm_forward,          lgelu__norm_backward,          NULL,                     lgelu__norm_aux, NULL,
-      LGELU__KEEPS | LGELU__LEFT },
-    { "add",                NULL,                         lgelu__pass_backward,          NULL,                     NULL, NULL,
-      LGELU__PASSES | LGELU__LEFT },
-    { "linear",             NULL,                         lgelu__linear_left_backward,   NULL,                     lgelu__linear_left_aux,
-      lgelu__linear_work, LGELU__KEEPS | LGELU__LEFT },
-    { "cross-entropy",      lgelu__linear_loss_forward,   lgelu__linear_loss_backward,   NULL,                     lgelu__cross_entropy_aux, NULL,
+    { "outer loss", NULL, lgelu__outer_loss_backward, NULL, NULL, NULL, LGELU__LOSS },
+    { "batch norm", lgelu__norm_forward, lgelu__norm_backward, NULL, lgelu__norm_aux, NULL, LGELU__KEEPS | LGELU__LEFT },
+    { "add", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES | LGELU__LEFT },
+    { "linear", NULL, lgelu__linear_left_backward, NULL, lgelu__linear_left_aux, lgelu__linear_work, LGELU__KEEPS | LGELU__LEFT },
+    { "cross-entropy", lgelu__linear_loss_forward, lgelu__linear_loss_backward, NULL, lgelu__cross_entropy_aux, NULL,
       LGELU__KEEPS | LGELU__LOSS }
 };
 static const lgelu__layer *lgelu__row(const lgelu_node *node) { return lgelu__layers + node->row; }
@@ -2614,7 +2667,8 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* what a layer can't take. Errors stick, the first one is kept: a builder may refuse, go on, and leave the rest to lgelu__place */
+/* what a layer can't take. Errors stick, the first one is kept: a builder may refuse, go on, and leave the rest to
+   lgelu__place */
 static void lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
 {
     char *end = net->message + sizeof net->message - 1;
@@ -2625,7 +2679,8 @@ static void lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status s
     lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__row(node)->name, node->name), end, format, list);
     va_end(list);
 }
-/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error: zeros) */
+/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error:
+   zeros) */
 static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
@@ -2643,10 +2698,12 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     node.input[0] = a; node.input[1] = b;
     node.inputs = lgelu__is_a(&node, LGELU__SOURCE) ? 0 : b < 0 ? 1 : 2;
     if (net->memory) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the network is already made");
-    if (net->count >= net->capacity) lgelu__refuse(net, &node, LGELU_E_MEMORY, "no room for more than %z nodes", (size_t)net->capacity);
+    if (net->count >= net->capacity) lgelu__refuse(net, &node, LGELU_E_MEMORY, "no room for more than %z nodes",
+                                                   (size_t)net->capacity);
     for (k = 0; k < node.inputs && !net->status; k++) {
         const lgelu_node *from = net->nodes + node.input[k];
-        if (node.input[k] < 0 || node.input[k] >= net->count) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
+        if (node.input[k] < 0 || node.input[k] >= net->count)
+            lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
         else if (lgelu__is_a(from, LGELU__LOSS) || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
                  || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1))
             lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
@@ -2785,7 +2842,8 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 
 /* ---- pictures ---- */
 /* a node with a square window (NULL: the whole picture), whose shape is what comes out */
-static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x, const size_t *kernel, size_t stride, size_t padding)
+static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x, const size_t *kernel, size_t stride,
+                                size_t padding)
 {
     lgelu_node node = lgelu__node(net, op, name, x, -1);
     size_t d;
@@ -2793,12 +2851,15 @@ static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, i
     for (d = 0; d < 2; d++) {
         const size_t window = kernel ? *kernel : node.shape[d], pixels = node.shape[d] + 2 * padding;
         node.window[d] = window;
-        if (window && stride && window <= 65535 && padding < window && pixels >= window) node.shape[d] = (pixels - window) / stride + 1;
-        else lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window, stride, padding, node.shape[d]);
+        if (window && stride && window <= 65535 && padding < window && pixels >= window) node.shape[d] = (pixels - window)
+            / stride + 1;
+        else lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window, stride, padding,
+                           node.shape[d]);
     }
     return node;
 }
-LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding, size_t groups, int bias)
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
+                         size_t groups, int bias)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
     const size_t in = node.shape[2];
@@ -2814,7 +2875,8 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0))
+        lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
     node.momentum = momentum;
     node.eps = eps;
     node.states = 2 * node.shape[2];                                  /* means, then variances */
@@ -2823,7 +2885,9 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
-    if (kernel > 15 || 2 * padding > kernel) lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, padding %z: at most 15, and half of it", kernel, padding);
+    if (kernel > 15 || 2 * padding > kernel) lgelu__refuse(net, &node, LGELU_E_SHAPE,
+                                                           "window of %z, padding %z: at most 15, and half of it", kernel,
+                                                               padding);
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
@@ -2871,7 +2935,8 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
     if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads)
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z", node.shape[2]);
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z",
+                      node.shape[2]);
     lgelu__one_row(net, &node);
     node.shape[2] /= 3;
     node.option[0] = heads; node.option[1] = causal != 0;
@@ -2881,7 +2946,8 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
     size_t *s = node.shape;
-    if (!side || s[0] % side || s[1] % side) lgelu__refuse(net, &node, LGELU_E_SHAPE, "the picture can't be cut into squares of side %z", side);
+    if (!side || s[0] % side || s[1] % side) lgelu__refuse(net, &node, LGELU_E_SHAPE,
+                                                           "the picture can't be cut into squares of side %z", side);
     else s[1] = s[0] / side * (s[1] / side);
     s[0] = 1;
     s[2] *= side * side;
@@ -2899,7 +2965,8 @@ LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, 
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_TAKE, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
-    if (!count || first >= tokens || count > tokens - first) lgelu__refuse(net, &node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
+    if (!count || first >= tokens || count > tokens - first)
+        lgelu__refuse(net, &node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
     node.option[0] = first; node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
@@ -2932,7 +2999,8 @@ static int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, 
 {
     return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
 }
-LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind, float lambda)
+LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
+                           float lambda)
 {
     char *room = net->prefix + strlen(net->prefix);                   /* names as torchvision's: layer1.0.conv1 */
     int stage, block;
@@ -2992,7 +3060,8 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
     net->deviation = deviation;
     x = lgelu_dropout(net, "drop", x, shape->dropout);
     x = lgelu__transformer(net, x, shape, 1);
-    x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2]) : lgelu_linear_tied(net, "lm_head", x, wte);
+    x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2])
+        : lgelu_linear_tied(net, "lm_head", x, wte);
     net->init = init;
     return x;
 }
@@ -3021,8 +3090,8 @@ static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1;
 }
-/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1: none);
-   when it is read for the last time; whether a gradient has to be added to another by way of scratch */
+/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1:
+   none); when it is read for the last time; whether a gradient has to be added to another by way of scratch */
 typedef struct { int inputs, layers, first, last, below, until, scratch; } lgelu__readers;
 static lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
@@ -3048,14 +3117,15 @@ static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the va
     const lgelu_node *x = net->nodes + net->nodes[i].host;
     return x->op == LGELU_OP_INPUT || x->buffer[LGELU__VALUE].to >= until;
 }
-/* The row it runs by. What is never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and again in
-   the backward, of values that stay for that in any case; large logits by their loss, if whoever writes their matrix's gradient first is
-   the last to share it. */
+/* The row it runs by. What is never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and
+   again in the backward, of values that stay for that in any case; large logits by their loss, if whoever writes their matrix's
+   gradient first is the last to share it. */
 static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
 {
     const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
     const int back = 2 * net->count - 1 - r->last, plain = (int)node->op, fits = node->shape[2] <= LGELU__GATE_ROOM;
-    if (node->op == LGELU_OP_CROSS_ENTROPY) return net->nodes[node->input[0]].row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS : plain;
+    if (node->op == LGELU_OP_CROSS_ENTROPY) return net->nodes[node->input[0]].row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS
+        : plain;
     if (r->inputs != 1 || node->keep) return plain;
     if (node->op == LGELU_OP_BATCH_NORM) return fits && lgelu__is_a(reader, LGELU__AFFINE) ? LGELU__NORM_LEFT : plain;
     if (node->op == LGELU_OP_ADD) return fits && train && reader->op == LGELU_OP_GATE && lgelu__stays(net, node->input[0], back)
@@ -3082,7 +3152,8 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i,                                     /* results stay readable */
                 (r.layers || lgelu__is_a(node, LGELU__SOURCE)) && !node->keep ? r.until : end);
     hosted = node->op == LGELU_OP_VIEW || node->row == LGELU__NORM_LEFT
-          || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU__SOURCE) && net->nodes[x].buffer[LGELU__VALUE].to == i);
+          || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU__SOURCE)
+              && net->nodes[x].buffer[LGELU__VALUE].to == i);
     if (hosted) {
         int *to = &net->nodes[x].buffer[LGELU__VALUE].to;
         node->host = x;
@@ -3095,8 +3166,9 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     if (node->row == LGELU__LINEAR_LOSS)
         lgelu__live(b + LGELU__SCRATCH, LGELU__PART * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
 }
-/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on unchanged. Nobody
-   may write to it before all who share it have read it: x's next writer comes after the other input's backward. */
+/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on
+   unchanged. Nobody may write to it before all who share it have read it: x's next writer comes after the other input's
+   backward. */
 static void lgelu__lend(lgelu_net *net)
 {
     int i;
@@ -3168,7 +3240,8 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->hardnesses = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->hardnesses > 0x7FFFFFFF - net->hardnesses) { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
+        if (node->hardnesses > 0x7FFFFFFF - net->hardnesses)
+            { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
         node->weight = node->shares ? net->nodes[node->shares - 1].weight : net->matrices;
         node->bias = biases;                                          /* behind the matrices, see below */
         node->state = net->states;
@@ -3197,7 +3270,8 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
     net->arena   = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
-    if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch); return 0; }
+    if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch);
+                                return 0; }
     return at + 63;                                                   /* for a block that starts anywhere */
 }
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
@@ -3230,7 +3304,8 @@ static void lgelu__first_piece(void *user, size_t index)              /* first w
     }
     for (; j < end; j++) w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
 }
-static lgelu_status lgelu__twins(lgelu_net *net)                      /* two layers of one name, or a gate of a name that files need */
+/* two layers of one name, or a gate of a name that files need */
+static lgelu_status lgelu__twins(lgelu_net *net)
 {
     int i, j;
     for (i = 0; i < net->count; i++) {
@@ -3247,10 +3322,12 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     size_t need = lgelu_net_bytes(net, batch, mode), j;
     int i;
     if (!need || lgelu__twins(net)) return net->status;
-    if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, memory ? bytes : (size_t)0);
+    if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need,
+                                                    memory ? bytes : (size_t)0);
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
     memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
-    memset(net->arena, 0, net->arena_bytes);                          /* not the room for products: what no thread needs takes no memory */
+    /* not the room for products: what no thread needs takes no memory */
+    memset(net->arena, 0, net->arena_bytes);
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
@@ -3327,7 +3404,8 @@ static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
     with.net = net; with.run = run;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node) * ((double)node->weights + 16 * (double)node->shape[2]);
+        if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node)
+            * ((double)node->weights + 16 * (double)node->shape[2]);
     }
     if (work < 1e6) run(net);
     else lgelu__with_crew(&own, lgelu__net_crew, &with);
@@ -3383,25 +3461,29 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     size_t context = 0;
     int i;
     if (lgelu__enter(net)) return net->status;
-    if (!net->memory || net->mode != LGELU_GENERATE) return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
+    if (!net->memory || net->mode != LGELU_GENERATE)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (node->op == LGELU_OP_TOKENS && !context) context = node->shape[1];
         if (node->op == LGELU_OP_INPUT || (!lgelu__is_a(node, LGELU__SOURCE | LGELU__LOSS) && node->shape[1] != context)
             || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_TAKE
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]))
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__row(node)->name, node->name);
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__row(node)->name,
+                               node->name);
     }
     if (!count || from > context || count > context - from)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
-    if (from > net->known) return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens from %z on, but only %z before them are known", from, net->known);
+    if (from > net->known) return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens from %z on, but only %z before them are known", from,
+                                              net->known);
     net->samples = 1;
     net->from = from; net->tokens = count;
     net->known = lgelu__share(net, lgelu__run_forward) ? 0 : from + count;
     return net->status;
 }
-/* From the last node down. Whether a gradient holds something is known here alone: of a value once a reader has written it, of a matrix
-   once a layer that uses it has, of everything learned if the step has had a backward before. Where a layer can't add, scratch does. */
+/* From the last node down. Whether a gradient holds something is known here alone: of a value once a reader has written it, of a
+   matrix once a layer that uses it has, of everything learned if the step has had a backward before. Where a layer can't add,
+   scratch does. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 static void lgelu__run_backward(lgelu_net *net)
 {
@@ -3411,7 +3493,8 @@ static void lgelu__run_backward(lgelu_net *net)
         lgelu_node *node = net->nodes + i, *matrix = node->row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
         const lgelu__layer *row = lgelu__row(node);
         lgelu__job p;
-        if (!node->learns || !(lgelu__is_a(node, LGELU__LOSS) || (node->holds & LGELU__HOLDS_DY))) continue;     /* nothing depends on it */
+        /* nothing depends on it */
+        if (!node->learns || !(lgelu__is_a(node, LGELU__LOSS) || (node->holds & LGELU__HOLDS_DY))) continue;
         if (matrix->shares) matrix = net->nodes + matrix->shares - 1;
         p = lgelu__job_make(net, node);
         p.dy = lgelu__at(net, node, LGELU__GRADIENT);
@@ -3439,13 +3522,15 @@ static void lgelu__run_backward(lgelu_net *net)
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
     if (lgelu__enter(net)) return net->status;
-    if (net->mode != LGELU_TRAIN || !net->pending) return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
+    if (net->mode != LGELU_TRAIN || !net->pending)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
     net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
     net->gradient_scale = 1;
     return lgelu__share(net, lgelu__run_backward);
 }
-/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without one, sums of squares */
+/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without one, sums of
+   squares */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
 
 static void lgelu__sweep_piece(void *user, size_t index)
@@ -3456,7 +3541,8 @@ static void lgelu__sweep_piece(void *user, size_t index)
     if (!s->rule) ((double *)(void *)net->pack)[index] = lgelu__k()->square_sum(net->g + i, n);
     else (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
 }
-static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first, size_t n)      /* the number of pieces */
+/* the number of pieces */
+static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first, size_t n)
 {
     size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
     lgelu__sweep s;
@@ -3534,13 +3620,15 @@ static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan, int 
 {
     return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!plan || lgelu__driven(net, plan, k, net->step) == 0);
 }
-static double lgelu__ds(const lgelu_net *net, int k) { return net->dlambda[k] * (double)lgelu_lambda_slope(&net->hardness, net->s[k]); }
+static double lgelu__ds(const lgelu_net *net, int k)
+    { return net->dlambda[k] * (double)lgelu_lambda_slope(&net->hardness, net->s[k]); }
 static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
 {
     const double dlambda = net->dlambda[k] * (double)net->gradient_scale;
     const float ds = (float)(lgelu__ds(net, k) * (double)net->gradient_scale);
     if (!plan->sgd) {
-        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, &dlambda, &net->hardness, o, plan->c, net->step, 1);
+        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, &dlambda, &net->hardness, o, plan->c,
+                            net->step, 1);
         return;
     }
     if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &ds, o->lr * plan->c, o->beta1, 0, 1);
@@ -3574,7 +3662,8 @@ LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *pl
             lambda = lgelu__driven(net, plan, k, next);
             if (lambda != 0) net->lambda[k] = lambda;
         }
-        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps", node->name, net->step);
+        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps",
+                                                       node->name, net->step);
     }
     net->pending = 0; net->known = 0;
     return LGELU_OK;
@@ -3642,9 +3731,12 @@ LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float 
     float s = lgelu__free(&net->hardness, lambda);
     if (lgelu__enter(net)) return net->status;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory)
-        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", (long)hardness, net->memory ? (long)net->hardnesses : 0L);
-    if (!(lambda >= 1) || s != s) return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map", (long)hardness);
-    if (!lgelu__gate_of(net, hardness)) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn", (long)hardness);
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", (long)hardness,
+                             net->memory ? (long)net->hardnesses : 0L);
+    if (!(lambda >= 1) || s != s) return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map",
+                                                       (long)hardness);
+    if (!lgelu__gate_of(net, hardness)) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn",
+                                                             (long)hardness);
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
     net->pending = 0; net->known = 0;
@@ -3671,13 +3763,15 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
     int i;
     size_t c, o;
     if (lgelu__enter(net)) return net->status;
-    if (!net->memory || net->mode != LGELU_INFER) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
+    if (!net->memory || net->mode != LGELU_INFER)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
         if (norm->op != LGELU_OP_BATCH_NORM || conv->op != LGELU_OP_CONV || norm->host != conv->host
             || lgelu__readers_of(net, norm->input[0], LGELU_INFER).inputs != 1) continue;
         for (c = 0; c < norm->shape[2]; c++) {
-            float *gamma = net->w + norm->bias + c, *beta = gamma + norm->shape[2], *row = net->w + conv->weight + c * (conv->weights / norm->shape[2]);
+            float *gamma = net->w + norm->bias + c, *beta = gamma + norm->shape[2],
+                *row = net->w + conv->weight + c * (conv->weights / norm->shape[2]);
             const float *running = net->state + norm->state + c;
             double scale = (double)*gamma / sqrt((double)running[norm->shape[2]] + (double)norm->eps);
             double b = conv->biases ? (double)net->w[conv->bias + c] : 0;
@@ -3704,16 +3798,19 @@ enum { LGELU__TENSORS = 13 };
 
 static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *node, int kind)
 {
-    static const char suffix[LGELU__TENSORS][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v", ".s", ".s.m", ".s.v",
+    static const char suffix[LGELU__TENSORS][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v", ".s",
+                                                     ".s.m", ".s.v",
                                                      ".lambda", ".lambda0", ".running_mean", ".running_var" };
     float *const array[LGELU__TENSORS] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
                                            net->lambda, net->lambda0, net->state, net->state };
     const int matrix = kind < 3, normalises = node->op == LGELU_OP_LAYER_NORM || node->op == LGELU_OP_BATCH_NORM;
     lgelu__tensor t;
     size_t first;
-    if (kind >= 11)            { t.n = node->states / 2; first = node->state + (kind == 12 ? t.n : 0); }         /* means, variances */
+    /* means, variances */
+    if (kind >= 11)            { t.n = node->states / 2; first = node->state + (kind == 12 ? t.n : 0); }
     else if (kind >= 6)        { t.n = (size_t)node->hardnesses; first = (size_t)node->hardness; }
-    else if (normalises)       { t.n = node->biases / 2; first = node->bias + (matrix ? 0 : t.n); }              /* factors, constants */
+    /* factors, constants */
+    else if (normalises)       { t.n = node->biases / 2; first = node->bias + (matrix ? 0 : t.n); }
     else if (matrix)           { t.n = node->weights; first = node->weight; }
     else                       { t.n = node->biases; first = node->bias; }
     t.node = node;
@@ -3722,7 +3819,8 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
     t.moment = kind < 9 && kind % 3;
     t.required = t.data && !t.moment && (kind < 6 || kind >= 11);
     t.dims = matrix && !normalises ? 2 : 1;
-    t.shape[0] = t.dims == 1 ? t.n : node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? t.n / node->shape[2] : lgelu__outputs(node);
+    t.shape[0] = t.dims == 1 ? t.n : node->op == LGELU_OP_EMBEDDING
+        || node->op == LGELU_OP_POSITION ? t.n / node->shape[2] : lgelu__outputs(node);
     t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
     return t;
 }
@@ -3744,7 +3842,8 @@ static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
     for (i = 0; i < net->count; i++) if (!strcmp(net->nodes[i].name, name)) return net->nodes + i;
     return NULL;
 }
-static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *node, int slot)    /* dropout is no layer of its own */
+/* dropout is no layer of its own */
+static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
     while (x->op == LGELU_OP_DROPOUT) x = net->nodes + x->input[0];
@@ -3756,12 +3855,16 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a, c
     int k;
     if (a->op != b->op || a->folded != b->folded) return "kind";
     if (memcmp(a->shape, b->shape, sizeof a->shape)) return "shape";
-    if (a->weights != b->weights || a->biases != b->biases || a->states != b->states || a->hardnesses != b->hardnesses) return "parameters";
-    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride || a->padding != b->padding || a->groups != b->groups)
+    if (a->weights != b->weights || a->biases != b->biases || a->states != b->states || a->hardnesses != b->hardnesses)
+        return "parameters";
+    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride || a->padding != b->padding
+        || a->groups != b->groups)
         return "window, stride, padding or groups";
     if (memcmp(a->option, b->option, sizeof a->option)) return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "what it takes";
-    if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum) || lgelu__bits(a->eps) != lgelu__bits(b->eps)) return "momentum or eps";
-    if (!a->shares != !b->shares || (a->shares && strcmp(to->nodes[a->shares - 1].name, from->nodes[b->shares - 1].name))) return "matrix";
+    if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum) || lgelu__bits(a->eps) != lgelu__bits(b->eps))
+        return "momentum or eps";
+    if (!a->shares != !b->shares || (a->shares && strcmp(to->nodes[a->shares - 1].name, from->nodes[b->shares - 1].name)))
+        return "matrix";
     for (k = 0; k < a->inputs; k++) if (strcmp(lgelu__input_name(to, a, k), lgelu__input_name(from, b, k))) return "inputs";
     return NULL;
 }
@@ -3776,9 +3879,11 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
         const lgelu_node *a = to->nodes + k, *b = lgelu__named(from, a->name);
         const char *what;
         if (lgelu__is_a(a, LGELU__SOURCE | LGELU__LOSS) || a->op == LGELU_OP_DROPOUT) continue;
-        if (!b) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is not in the other network", lgelu_op_name((int)a->op), a->name);
+        if (!b) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is not in the other network", lgelu_op_name((int)a->op),
+                                   a->name);
         what = lgelu__difference(to, a, from, b);
-        if (what) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is of another %s there", lgelu_op_name((int)a->op), a->name, what);
+        if (what) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is of another %s there", lgelu_op_name((int)a->op),
+                                     a->name, what);
     }
     to->hardness = from->hardness;
     for (k = 0; lgelu__tensor_at(to, k, &t); k++) if (t.data) {
@@ -3786,7 +3891,8 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
         if (t.moment && anew) memset(t.data, 0, t.n * sizeof *t.data);
         else if (t.data != o.data) memcpy(t.data, o.data, t.n * sizeof *t.data);
     }
-    for (k = 0; k < to->count; k++) if (to->nodes[k].op == LGELU_OP_GATE) to->nodes[k].gate = lgelu__named(from, to->nodes[k].name)->gate;
+    for (k = 0; k < to->count; k++) if (to->nodes[k].op == LGELU_OP_GATE)
+        to->nodes[k].gate = lgelu__named(from, to->nodes[k].name)->gate;
     to->step = anew ? 0 : from->step;
     to->seed = from->seed;
     to->pass = anew ? 0 : from->pass;
@@ -3794,7 +3900,8 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     return LGELU_OK;
 }
 
-/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, without gaps ---- */
+/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, without
+   gaps ---- */
 typedef struct { lgelu_write *write; void *user; size_t bytes; int failed; } lgelu__out;   /* write NULL: only counts */
 
 static void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
@@ -3816,7 +3923,8 @@ static void lgelu__put_string(lgelu__out *out, const char *text)
     lgelu__put(out, "\"", 1);
     for (; *text; text++) {
         unsigned c = (unsigned char)*text;
-        if (c < 32) { lgelu__put(out, "\\u00", 4); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1); continue; }
+        if (c < 32) { lgelu__put(out, "\\u00", 4); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1);
+                      continue; }
         if (c == '"' || c == '\\') lgelu__put(out, "\\", 1);
         lgelu__put(out, text, 1);
     }
@@ -3855,9 +3963,12 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
     int p;
     for (p = 0; p < parts; p++) {
         if (lgelu__enter(part[p].net)) return part[p].net->status;
-        if (!part[p].net->memory) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "a network must be made before it is %s", what);
-        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", part[p].prefix);
-        if (!lgelu__plain(part[p].prefix)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p, LGELU__PLAIN);
+        if (!part[p].net->memory) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "a network must be made before it is %s",
+                                                       what);
+        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT,
+                                                              "the prefix '%s' is longer than 31 bytes", part[p].prefix);
+        if (!lgelu__plain(part[p].prefix)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p,
+                                                                LGELU__PLAIN);
     }
     return LGELU_OK;
 }
@@ -3888,16 +3999,19 @@ static lgelu_status lgelu__check_names(const lgelu_part *part, int parts, const 
     for (p = 0; p < parts; p++) for (i = 0; i < part[p].net->count; i++) {
         const lgelu_node *node = part[p].net->nodes + i;
         of = lgelu__taken(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
-        if (!lgelu__plain(node->name)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i, LGELU__PLAIN);
+        if (!lgelu__plain(node->name)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i,
+                                                            LGELU__PLAIN);
         if (of > 1) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
-        if (of && node->op == LGELU_OP_GATE) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "gate '%s': the file has that key for itself", key);
+        if (of && node->op == LGELU_OP_GATE) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT,
+                                                                  "gate '%s': the file has that key for itself", key);
     }
     for (p = 1; p < parts; p++) for (i = 0; i < p; i++) if (!strcmp(part[p].prefix, part[i].prefix))
         return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two parts have the prefix '%s'", part[p].prefix);
     for (k = 0; k < pairs; k++) {
         for (i = 0; i < 2; i++) if (lgelu__utf8(metadata[k][i], strlen(metadata[k][i])) < strlen(metadata[k][i]))
             return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8", metadata[k][0]);
-        for (i = 0, of = lgelu__taken(part, parts, parts, 0, metadata[k][0]); i < k; i++) of |= !strcmp(metadata[k][0], metadata[i][0]);
+        for (i = 0, of = lgelu__taken(part, parts, parts, 0, metadata[k][0]); i < k; i++)
+            of |= !strcmp(metadata[k][0], metadata[i][0]);
         if (of) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s': the file has that key already", metadata[k][0]);
     }
     return LGELU_OK;
@@ -3946,10 +4060,12 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     if (lgelu__enter(net)) return net->status;
     memset(&out, 0, sizeof out);
     out.write = write; out.user = user;
-    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient        other      scratch  (bytes @ place)\n");
+    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient        other      scratch");
+    lgelu__print(&out, "  (bytes @ place)\n");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu_op_name((int)node->op), node->shape[0], node->shape[1], node->shape[2],
+        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu_op_name((int)node->op), node->shape[0], node->shape[1],
+                     node->shape[2],
                      node->weights + node->biases + (size_t)node->hardnesses);
         for (k = 0; k < 4; k++) {
             lgelu__print(&out, "%11z", node->buffer[k].bytes);
@@ -3958,7 +4074,8 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
         }
         lgelu__print(&out, "\n");
     }
-    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n", net->parameters, (size_t)net->hardnesses, shared, net->arena_bytes);
+    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n", net->parameters, (size_t)net->hardnesses,
+                 shared, net->arena_bytes);
     return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written") : LGELU_OK;
 }
 
@@ -3972,7 +4089,8 @@ static int lgelu__wrong(lgelu__json *j, size_t at, const char *what)  /* 0; the 
 }
 static int lgelu__peek(lgelu__json *j)
 {
-    while (j->at < j->end && !j->wrong && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t' || j->p[j->at] == '\r')) j->at++;
+    while (j->at < j->end && !j->wrong && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t'
+                                           || j->p[j->at] == '\r')) j->at++;
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
 static int lgelu__skip(lgelu__json *j, int c)
@@ -3994,7 +4112,8 @@ static int lgelu__string(lgelu__json *j, lgelu__text *text)
         if (j->p[j->at] != '\\' || ++j->at >= j->end) continue;
         if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at])) return lgelu__wrong(j, j->at, "unknown escape");
         if (j->p[j->at] == 'u') for (k = 0; k < 4; k++)
-            if (++j->at >= j->end || lgelu__hex(j->p[j->at]) < 0) return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
+            if (++j->at >= j->end || lgelu__hex(j->p[j->at]) < 0)
+                return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
     }
     text->n = (size_t)(j->p + j->at - text->p);
     return lgelu__need(j, '"', "the string has no end");
@@ -4012,7 +4131,8 @@ static int lgelu__number(lgelu__json *j, size_t *n)
     return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, j->at, "a number starts with 0") : 1;
 }
 static int lgelu__is(lgelu__text text, const char *word) { return text.n == strlen(word) && !memcmp(text.p, word, text.n); }
-/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts them, from 0 */
+/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts
+   them, from 0 */
 static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 {
     if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__skip(j, '}')) return 0; }
@@ -4020,13 +4140,15 @@ static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
     return lgelu__string(j, key) && lgelu__need(j, ':', "expected ':'");
 }
 
-/* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for overflow, each
-   size equal to its shape's, offsets from 0 without hole or overlap to the last byte of the file, no name twice ---- */
+/* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for
+   overflow, each size equal to its shape's, offsets from 0 without hole or overlap to the last byte of the file, no name
+   twice ---- */
 typedef struct { lgelu__text name; size_t from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
 
 static size_t lgelu__dtype(lgelu__text text)                          /* bytes of one element */
 {
-    static const char name[15][8] = { "BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "BF16", "I32", "U32", "F32", "I64", "U64", "F64" };
+    static const char name[15][8] = { "BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "BF16", "I32", "U32", "F32",
+                                      "I64", "U64", "F64" };
     int k;
     for (k = 0; k < 15; k++) if (lgelu__is(text, name[k])) return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
     return 0;
@@ -4057,7 +4179,8 @@ static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
             } while (lgelu__skip(j, ','));
             if (!lgelu__need(j, ']', "expected ']'")) return 0;
         } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from)
-                || !lgelu__need(j, ',', "expected two offsets") || !lgelu__number(j, &e->to) || !lgelu__need(j, ']', "expected two offsets")) return 0;
+                || !lgelu__need(j, ',', "expected two offsets") || !lgelu__number(j, &e->to)
+                    || !lgelu__need(j, ']', "expected two offsets")) return 0;
     }
     if (j->wrong) return 0;
     if (seen != 7) return lgelu__wrong(j, j->at, "a tensor needs dtype, shape and data_offsets");
@@ -4065,8 +4188,8 @@ static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
         return lgelu__wrong(j, j->at, "offsets and shape disagree");
     return 1;
 }
-/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong. On its way a metadata key is looked
-   up, if one is given: its text goes to *value */
+/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong. On its way a metadata key is
+   looked up, if one is given: its text goes to *value */
 static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e, const char *key, lgelu__text *value)
 {
     lgelu__text text, other;
@@ -4075,7 +4198,8 @@ static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e, const char *k
     memset(e, 0, sizeof *e);
     while (lgelu__member(j, n, &e->name)) {
         if (!lgelu__is(e->name, "__metadata__")) {
-            if (memchr(e->name.p, '\\', e->name.n)) return lgelu__wrong(j, (size_t)(e->name.p - j->p), "a tensor's name with an escape");
+            if (memchr(e->name.p, '\\', e->name.n))
+                return lgelu__wrong(j, (size_t)(e->name.p - j->p), "a tensor's name with an escape");
             return lgelu__parse_entry(j, e);
         }
         if (pairs) return lgelu__wrong(j, j->at, "a second __metadata__");
@@ -4108,7 +4232,8 @@ static int lgelu__before(const lgelu__entry *a, const lgelu__entry *b, int by_na
     if (!by_name && a->to != b->to) return a->to < b->to;
     return a->name.p < b->name.p;
 }
-static void lgelu__sift(lgelu__entry *heap, size_t n, size_t i, lgelu__entry x, int by_name)     /* the last on top; x comes in at i */
+/* the last on top; x comes in at i */
+static void lgelu__sift(lgelu__entry *heap, size_t n, size_t i, lgelu__entry x, int by_name)
 {
     size_t child;
     for (; (child = 2 * i + 1) < n; i = child) {
@@ -4123,8 +4248,8 @@ static void lgelu__heap(lgelu__entry *heap, size_t n, int by_name)
     size_t i;
     for (i = n / 2; i--; ) lgelu__sift(heap, n, i, heap[i], by_name);
 }
-/* All tensors in order, in as many passes over the header as it takes: each has the first `room` of those that come after the ones of
-   the passes before. By name: none stands twice; by place: each begins where the one before ends. */
+/* All tensors in order, in as many passes over the header as it takes: each has the first `room` of those that come after the
+   ones of the passes before. By name: none stands twice; by place: each begins where the one before ends. */
 static int lgelu__check_order(lgelu__json *j, size_t bytes, lgelu__entry *heap, size_t room, int by_name)
 {
     lgelu__entry e, last;
@@ -4175,13 +4300,16 @@ static float lgelu__number_at(const unsigned char *p)
 {
     return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
 }
-static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e, const lgelu__tensor *t, const char *key)
+static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e, const lgelu__tensor *t,
+                                        const char *key)
 {
     const size_t at = (size_t)(e->name.p - j->p);
     size_t i;
-    if (!t->data) return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is folded into its convolution here", at, key);
+    if (!t->data) return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is folded into its convolution here", at,
+                                       key);
     if (!e->f32 || e->dims != t->dims || e->shape[0] != t->shape[0] || (t->dims > 1 && e->shape[1] != t->shape[1]))
-        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at, key, t->shape[0], t->shape[1]);
+        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at, key, t->shape[0],
+                             t->shape[1]);
     for (i = 0; i < t->n; i++) if (!strcmp(t->suffix, ".lambda") && !(lgelu__number_at(j->p + j->end + e->from + 4 * i) >= 1))
         return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1", at, key);
     return LGELU_OK;
@@ -4201,7 +4329,8 @@ static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu
         missing -= t.required != 0;
         for (i = 0; change && i < t.n; i++) t.data[i] = lgelu__number_at(j->p + j->end + e.from + 4 * i);
     }
-    for (p = 0; missing && p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.required) {     /* which? */
+    /* which? */
+    for (p = 0; missing && p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.required) {
         lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
         for (members = 0, found = 0; lgelu__next(j, &members, &e, NULL, NULL); ) found |= lgelu__is(e.name, key);
         if (!found) return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
@@ -4239,7 +4368,8 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
             if (!change) continue;
             if (text.p) net->nodes[i].gate = (lgelu_gate_kind)k;
             if (net->nodes[i].gate != LGELU_GATE_LAMBDA) 
-                for (h = 0; h < net->nodes[i].hardnesses; h++) net->lambda[net->nodes[i].hardness + h] = lgelu__fixed(net->nodes[i].gate);
+                for (h = 0; h < net->nodes[i].hardnesses; h++)
+                    net->lambda[net->nodes[i].hardness + h] = lgelu__fixed(net->nodes[i].gate);
         }
         if (change) lgelu__changed(net);
     }

@@ -51,7 +51,8 @@ static const signed char drawing[SHEET_CLASSES][2][80] = {
       { LOOP,4, -24,0, 24,0, 24,22, -24,22, LOOP,4, -28,0, -17,-18, 17,-18, 28,0,
         INK, LOOP,4, -17,6, -8,6, -8,14, -17,14, LOOP,4, 8,6, 17,6, 17,14, 8,14, LOOP,4, -4,22, -4,7, 4,7, 4,22 } },
     { /* tree */
-      { LOOP,4, -4,16, 4,16, 4,28, -4,28, LOOP,3, -22,18, 0,-8, 22,18, LOOP,3, -17,3, 0,-18, 17,3, LOOP,3, -12,-10, 0,-28, 12,-10 },
+      { LOOP,4, -4,16, 4,16, 4,28, -4,28, LOOP,3, -22,18, 0,-8, 22,18, LOOP,3, -17,3, 0,-18, 17,3,
+         LOOP,3, -12,-10, 0,-28, 12,-10 },
       { LOOP,4, -4,2, 4,2, 7,28, -7,28, OVAL, -11,-4,13,11, OVAL, 11,-4,13,11, OVAL, 0,-15,14,13 } },
     { /* boat */
       { LOOP,4, -27,11, 27,11, 17,25, -17,25, LINE,2, 0,11, 0,-28, LOOP,3, 3,-26, 3,5, 22,5, LOOP,3, -3,-18, -3,5, -17,5 },
@@ -162,7 +163,8 @@ static void draw(canvas *c, const signed char *d, int body)
             int from = kind == ARC ? d[4] : 0, to = kind == ARC ? d[5] : 30;
             for (int t = from; t <= to; t += kind == ARC ? 1 : 2, n++) {
                 int s = (t + 32) % 32, q = s % 8, up = sine[q], over = sine[8 - q];
-                int dx = s < 8 ? over : s < 16 ? -up : s < 24 ? -over : up, dy = s < 8 ? up : s < 16 ? over : s < 24 ? -up : -over;
+                int dx = s < 8 ? over : s < 16 ? -up : s < 24 ? -over : up;
+                int dy = s < 8 ? up : s < 16 ? over : s < 24 ? -up : -over;
                 place(c, p[n], d[0] * UNIT + d[2] * dx * UNIT / 1024, d[1] * UNIT + d[3] * dy * UNIT / 1024);
             }
             d += kind == ARC ? 6 : 4;
@@ -185,7 +187,7 @@ static void draw_picture(unsigned char *grey, uint32_t stream, uint32_t index)
 
     /* a turn by 2 atan(k/64), up to 35 degrees either way, has a rational cosine and sine */
     int64_t k = pick(g, -20, 20), cosine = (4096 - k * k) * 65536 / (4096 + k * k), sine = 128 * k * 65536 / (4096 + k * k);
-    int64_t width = pick(g, 85, 112), height = width + pick(g, -16, 16), shear = pick(g, -50, 50);       /* 1/256 pixel per unit */
+    int64_t width = pick(g, 85, 112), height = width + pick(g, -16, 16), shear = pick(g, -50, 50);    /* 1/256 pixel per unit */
     c.turn[0] = cosine * width / UNIT;
     c.turn[1] = (cosine * shear / 256 - sine) * height / UNIT;
     c.turn[2] = sine * width / UNIT;
@@ -252,7 +254,7 @@ static void chunk(FILE *f, const char *type, const unsigned char *data, size_t s
 /* Writes sheet `number` of a stream; its size, or 0. */
 static long write_sheet(const char *path, uint32_t stream, uint32_t number)
 {
-    enum { ROW = 1 + SHEET_PIXELS / 4 };                                        /* a filter byte (0: none), four pixels per byte */
+    enum { ROW = 1 + SHEET_PIXELS / 4 };                             /* a filter byte (0: none), four pixels per byte */
     char temporary[1024];
     unsigned char tile[SIDE * SIDE], header[13] = { 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0 };
     unsigned char *rows = (unsigned char *)calloc(SHEET_PIXELS, ROW), *packed = NULL;

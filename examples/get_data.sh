@@ -5,8 +5,8 @@
 #
 #     ./get_data.sh [FOLDER]
 #
-# FOLDER is $LGELU_DATA/fashion-mnist, or data/fashion-mnist beside this script. Afterwards an example takes FOLDER as its
-# argument, or finds it by LGELU_DATA. FASHION_MNIST_URL names another place that holds the same four files.
+# FOLDER is $LGELU_DATA/fashion-mnist, or data/fashion-mnist beside this script. Afterwards the programs here take FOLDER by
+# --data, or find it by LGELU_DATA. FASHION_MNIST_URL names another place that holds the same four files.
 set -eu
 
 folder=${1:-${LGELU_DATA:-$(dirname -- "$0")/data}/fashion-mnist}

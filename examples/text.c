@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT-0
    text.c: characters and byte pairs of text.h. */
 #ifndef _WIN32
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200112L
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700                    /* stat, realpath, fsync */
 #endif
 #include <sys/stat.h>
+#include <unistd.h>
 #endif
 #include "text.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +77,7 @@ static size_t text_put_point(unsigned char out[4], uint32_t c)
 }
 
 /* ---- files ---- */
-static int text_load(text *t, const char *path, text_bytes *out)
+int text_load(text *t, const char *path, text_bytes *out)
 {
     static unsigned char part[65536];
     FILE *f;
@@ -83,10 +85,12 @@ static int text_load(text *t, const char *path, text_bytes *out)
     int bad = 0;
 #ifndef _WIN32
     struct stat about;                       /* a pipe would hang, a device may have no end */
-    if (!stat(path, &about) && !S_ISREG(about.st_mode)) return text_fail(t, "%s: not a regular file", path);
-    if (!stat(path, &about) && about.st_size > TEXT_MOST) return text_fail(t, "%s: more than %d bytes", path, (int)TEXT_MOST);
+    if (stat(path, &about)) { text_fail(t, "%s: can't be opened", path); return errno == ENOENT ? 1 : -1; }
+    if (!S_ISREG(about.st_mode)) return text_fail(t, "%s: not a regular file", path);
+    if (about.st_size > TEXT_MOST) return text_fail(t, "%s: more than %d bytes", path, (int)TEXT_MOST);
 #endif
-    if (!(f = fopen(path, "rb"))) return text_fail(t, "%s: can't be opened", path);
+    errno = 0;
+    if (!(f = fopen(path, "rb"))) { text_fail(t, "%s: can't be opened", path); return errno == ENOENT ? 1 : -1; }
     while (!bad && (n = fread(part, 1, sizeof part, f)) > 0) {
         if (n > TEXT_MOST - (out->n - before)) bad = text_fail(t, "%s: more than %d bytes", path, (int)TEXT_MOST);
         else if (text_append(out, part, n)) bad = text_fail(t, "%s: out of memory", path);
@@ -94,6 +98,43 @@ static int text_load(text *t, const char *path, text_bytes *out)
     if (!bad && ferror(f)) bad = text_fail(t, "%s: can't be read", path);
     fclose(f);
     return bad;
+}
+#ifdef _WIN32
+#define text_settled(f) 0
+#else
+#define text_settled(f) fsync(fileno(f))     /* on the disk before it gets its name */
+#endif
+int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user)
+{
+    char *to = NULL, *part;
+    FILE *f;
+    int bad;
+    size_t room;
+#ifndef _WIN32
+    struct stat about;
+    to = realpath(path, NULL);               /* a link stays one */
+    if (to && (stat(to, &about) || !S_ISREG(about.st_mode))) { free(to); return text_fail(t, "%s: not a regular file", path); }
+    if (!to && !lstat(path, &about)) return text_fail(t, "%s: a link that leads nowhere", path);
+#endif
+    room = strlen(to ? to : path) + 32;
+    if (!(part = (char *)malloc(room))) { free(to); return text_fail(t, "%s: out of memory", path); }
+#ifdef _WIN32
+    snprintf(part, room, "%s.part", path);
+#else
+    snprintf(part, room, "%s.%ld.part", to ? to : path, (long)getpid());     /* two at a time don't meet */
+#endif
+    f = fopen(part, "wb");
+    bad = f == NULL;
+    if (f) bad = fill(user, f) || fflush(f) || text_settled(f);
+    if (f && fclose(f)) bad = 1;
+#ifdef _WIN32
+    if (!bad) remove(path);                  /* there, rename does not replace */
+#endif
+    if (!bad && rename(part, to ? to : path)) bad = 1;
+    if (bad) { if (f) remove(part); text_fail(t, "%s: can't be written", path); }
+    free(part);
+    free(to);
+    return bad ? -1 : 0;
 }
 int text_read(text *t, const char *path)
 {
@@ -131,14 +172,22 @@ void text_free(text *t)
 /* ---- characters ---- */
 int text_characters(text *t)
 {
-    unsigned char *seen = (unsigned char *)calloc(TEXT_BYTE + 256, 1);
-    uint32_t c;
+    enum { WORDS = (TEXT_BYTE + 256) / 32 };
+    uint32_t *seen = (uint32_t *)calloc(WORDS, sizeof *seen), c;      /* a bit a character */
     size_t i, n = 0;
     if (!seen) return text_fail(t, "out of memory");
-    for (i = 0; i < t->bytes.n; ) { i += text_point(t->bytes.p + i, t->bytes.n - i, &c); n += !seen[c]; seen[c] = 1; }
+    for (i = 0; i < t->bytes.n; ) {
+        i += text_point(t->bytes.p + i, t->bytes.n - i, &c);
+        n += !(seen[c / 32] >> c % 32 & 1);
+        seen[c / 32] |= 1u << c % 32;
+    }
     t->character = (uint32_t *)malloc((n + 1) * sizeof *t->character);
     if (!t->character) { free(seen); return text_fail(t, "out of memory"); }
-    for (c = 0, t->vocabulary = 0; c < TEXT_BYTE + 256; c++) if (seen[c]) t->character[t->vocabulary++] = c;
+    for (i = t->vocabulary = 0; i < WORDS; i++)
+        for (c = 0; seen[i] >> c; c++) {
+            if (seen[i] >> c & 1) t->character[t->vocabulary++] = (uint32_t)(32 * i) + c;
+            if (c == 31) break;
+        }
     free(seen);
     return text_encode(t, t->bytes.p, t->bytes.n, &t->token, &t->tokens);
 }
@@ -147,7 +196,7 @@ int text_vocabulary_list(const text *t, text_bytes *out)
 {
     char hex[16];
     size_t i;
-    for (i = 0; i < t->vocabulary; i++) {
+    for (i = 0; t->character && i < t->vocabulary; i++) {
         int n = snprintf(hex, sizeof hex, i ? " %lx" : "%lx", (unsigned long)t->character[i]);
         if (text_append(out, hex, (size_t)n)) return -1;
     }
@@ -664,4 +713,30 @@ int text_decode(text *t, const int32_t *token, size_t tokens, text_bytes *out)
                      : text_append(out, utf8, text_put_point(utf8, t->character[token[i]]))) return text_fail(t, "out of memory");
     }
     return 0;
+}
+
+/* ---- batches ---- */
+static uint64_t text_mix(uint64_t z)                 /* the output function of splitmix64 */
+{
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+void text_batch(int32_t *x, int32_t *y, const text *t, size_t first, size_t tokens, size_t context, size_t contexts,
+                uint64_t seed, uint64_t draw)
+{
+    size_t i;
+    for (i = 0; i < contexts; i++) {
+        uint64_t random = text_mix(text_mix(text_mix(seed + 0x9E3779B97F4A7C15u) + draw) + i);
+        const int32_t *from = t->token + first + (size_t)(random % (tokens - context));
+        memcpy(x + i * context, from, context * sizeof *x);
+        memcpy(y + i * context, from + 1, context * sizeof *y);
+    }
+}
+uint64_t text_hash(const text *t)
+{
+    uint64_t hash = 14695981039346656037u;
+    size_t i;
+    for (i = 0; i < t->tokens; i++) hash = (hash ^ (uint64_t)(uint32_t)t->token[i]) * 1099511628211u;
+    return hash;
 }

@@ -5,7 +5,6 @@
    every byte string comes back from its tokens; what is refused, in one line. The byte pairs need LGELU_DATA/gpt2-bpe.
 
        cc -std=c99 -O2 test_text.c -o test_text && ./test_text */
-#define _POSIX_C_SOURCE 200809L
 #include "../examples/text.c"
 #include "tools/check.h"
 #include <stdlib.h>
@@ -70,6 +69,23 @@ static void characters(void)
           "characters: UTF-8 and stray bytes",
           "vocabulary %d, tokens %d", (int)t.vocabulary, (int)t.tokens);
     {
+        int32_t x[64 * 3], y[64 * 3], again[64 * 3], seen = 0, right = 1;
+        text_batch(x, y, &t, 1, 7, 3, 64, 5, 9);                 /* of tokens 1 to 7: places 1 to 4 */
+        for (i = 0; i < 64; i++) {
+            size_t at = 0;
+            while (at < 9 && memcmp(x + 3 * i, t.token + at, 3 * sizeof *x)) at++;
+            right &= at >= 1 && at <= 4 && !memcmp(y + 3 * i, t.token + at + 1, 3 * sizeof *y);
+            seen |= 1 << at;
+        }
+        text_batch(again, y, &t, 1, 7, 3, 64, 5, 9);
+        right &= !memcmp(x, again, sizeof x);
+        text_batch(again, y, &t, 1, 7, 3, 64, 5, 10);
+        check(right && seen == 30 && memcmp(x, again, sizeof x),
+              "batches: from every place of their part, what follows, the same again",
+              "right %d, places %x", right, (unsigned)seen);
+        check(text_hash(&t) != 14695981039346656037u, "a hash of the tokens", "none");
+    }
+    {
         text other;
         text_bytes list = { NULL, 0, 0 };
         int made = !text_vocabulary_list(&t, &list) && !text_vocabulary(&other, (const char *)list.p);
@@ -120,6 +136,56 @@ static void characters(void)
     check(!text_read(&t, NULL) && !text_characters(&t) && t.tokens > 100000 && t.vocabulary > 90, "the repository's own text",
           "%s", t.error);
     text_free(&t);
+}
+
+/* ---- files that are replaced whole ---- */
+static int fill_text(void *user, FILE *f) { return fputs((const char *)user, f) < 0; }
+static int fill_half(void *user, FILE *f) { fputs((const char *)user, f); return 1; }
+static int holds(const char *path, const char *expected)
+{
+    text t;
+    text_bytes b = { NULL, 0, 0 };
+    memset(&t, 0, sizeof t);
+    int good = !text_load(&t, path, &b) && b.n == strlen(expected) && !memcmp(b.p, expected, b.n);
+    free(b.p);
+    return good;
+}
+static void replacing(void)
+{
+    static const char folder[] = "test_text.folder", file[] = "test_text.folder/a", link[] = "test_text.folder/b",
+        pipe[] = "test_text.folder/c";
+    static char new_text[] = "new", old_text[] = "old";
+    text t;
+    text_bytes b = { NULL, 0, 0 };
+    struct stat about;
+    memset(&t, 0, sizeof t);
+    if (mkdir(folder, 0700)) { check_skip("files replaced", "no folder here"); return; }
+    alarm(20);
+    check(text_load(&t, file, &b) == 1 && !strcmp(t.error, "test_text.folder/a: can't be opened"), "a file that is not "
+        "there", "%s", t.error);
+    check(!text_replace(&t, file, fill_text, old_text) && holds(file, "old"), "a new file", "%s", t.error);
+    check(text_replace(&t, file, fill_half, new_text) && holds(file, "old")
+        && !strcmp(t.error, "test_text.folder/a: can't be written"),
+          "a failure in the middle leaves the old one", "%s", t.error);
+    check(!symlink("a", link) && !text_replace(&t, link, fill_text, new_text) && holds(file, "new") && !lstat(link, &about)
+          && S_ISLNK(about.st_mode), "a link is followed and stays one", "%s", t.error);
+    remove(file);
+    check(text_replace(&t, link, fill_text, new_text) && strstr(t.error, "leads nowhere") && !lstat(link, &about)
+        && S_ISLNK(about.st_mode),
+          "a link that leads nowhere stays", "%s", t.error);
+    remove(link);
+    check(!mkfifo(pipe, 0600) && text_replace(&t, pipe, fill_text, new_text) && strstr(t.error, "not a regular file")
+          && !lstat(pipe, &about) && S_ISFIFO(about.st_mode) && text_load(&t, pipe, &b) == -1, "a pipe stays a pipe", "%s",
+              t.error);
+    remove(pipe);
+    check(text_replace(&t, "/dev/null", fill_text, new_text) && !stat("/dev/null", &about)
+        && S_ISCHR(about.st_mode), "a device stays a device",
+          "%s", t.error);
+    check(text_replace(&t, "test_text.folder/no/a", fill_text, new_text) && text_replace(&t, folder, fill_text, new_text),
+          "no folder, and a folder", "%s", t.error);
+    alarm(0);
+    check(!rmdir(folder), "no part of a file is left", "the folder is not empty");
+    free(b.p);
 }
 
 static void byte_pairs(void)
@@ -219,6 +285,7 @@ static void broken_files(void)
 int main(void)
 {
     characters();
+    replacing();
     byte_pairs();
     broken_files();
     return check_end();

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT-0
+# test_examples.sh: the tutorials 1 to 4: at most 150 lines, compiled by the very line on top, run, their output and exit codes. Stopping
+# and resuming 4_gpt is tested in test_gpt.sh, 5_mpi in test_mpi.sh.
+out=build/examples
+. tools/job.sh
+openmp=
+printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' > $out/omp.c
+$CC -fopenmp $out/omp.c -o $out/omp 2> /dev/null && $out/omp && openmp=yes
+
+# as they stand in a copy of the repository, with the line on top; -O0 in place of -O2, which is quick and takes nothing from the test
+mkdir -p $out/copy/examples
+cp ../lgelu.h $out/copy && cp ../examples/*.[ch] $out/copy/examples && ln -s "$PWD/../examples/pictures" $out/copy/examples/pictures
+for tutorial in 1_gate 2_mlp 3_cnn 4_gpt 5_mpi; do
+    source=../examples/$tutorial.c
+    lines=$(wc -l < $source)
+    verdict $([ "$lines" -le 150 ]; echo $?) "$tutorial: at most 150 lines" "$lines"
+    wide=$(awk '{ gsub(/[\200-\277]/, ""); if (length($0) > 130) print FILENAME ": " FNR }' $source)
+    verdict $([ -z "$wide" ]; echo $?) "$tutorial: no line over 130 columns" "$wide"
+    line=$(sed -n 's/^  *\(\(mpi\)*cc .*\)$/\1/p' $source | head -1)
+    compiler=$CC
+    if [ "${line%% *}" = mpicc ]; then
+        if ! command -v mpicc > /dev/null; then echo "skip $tutorial: no mpicc here"; continue; fi
+        compiler=mpicc
+    fi
+    line=$(echo "$line" | sed "s/^[a-z]*/$compiler -std=c99 $WARNINGS -Werror/; s/ -O2 / -O0 /")
+    [ "$openmp" ] || line=$(echo "$line" | sed 's/ -fopenmp / /')
+    [ $compiler = mpicc ] && line=$(echo "$line" | sed 's/-Wcast-qual//')       # its own header casts
+    log=$(cd $out/copy/examples && eval "$line" 2>&1)
+    verdict $([ $? = 0 ] && [ -x $out/copy/examples/$tutorial ]; echo $?) "$tutorial: compiled by the line on top" "$(echo "$log" | grep -m1 -E 'error|warning')"
+    if [ $compiler = mpicc ]; then continue; fi
+    (cd $out/copy/examples && ls > ../before && ./$tutorial --help > ../help 2> ../help.err && ls > ../after)
+    verdict $([ $? = 0 ] && grep -q "^usage: $tutorial" $out/copy/help && [ ! -s $out/copy/help.err ] && cmp $out/copy/before $out/copy/after > /dev/null; echo $?) \
+        "$tutorial: --help prints help and writes no file" "$(cat $out/copy/help $out/copy/help.err)"
+done
+# refuses STATUS PROGRAM ARGUMENTS: that status, nothing on stdout, and on stderr one line, or of a bad usage those that tell the good one
+refuses()
+{
+    expected=$1
+    shift
+    "$@" > $out/refused.out 2> $out/refused.err
+    status=$?
+    [ $status = $expected ] && [ ! -s $out/refused.out ] && if [ $expected = 2 ]; then grep -q '^usage: ' $out/refused.err; else [ "$(wc -l < $out/refused.err)" -eq 1 ]; fi
+    verdict $? "$(basename $1) ends with $expected: $(shift; echo "$*")" "status $status, $(cat $out/refused.err)"
+}
+build() { $CC -std=c99 -O2 $(declared ../examples/$1.c) ${2:+../examples/$2} $IMPLEMENTATION -o $out/$1 -lm || exit 1; }
+
+# 1_gate
+build 1_gate
+$out/1_gate $out/gate.svg > $out/gate.out 2> $out/gate.err
+verdict $([ $? = 0 ] && grep -q '^       1   -0.169971   -0.751792          0.169971      0.797885$' $out/gate.out &&
+    grep -q '^     160   -0.001062   -0.004699          0.001062      0.004987$' $out/gate.out; echo $?) "1_gate: the table" "$(cat $out/gate.err $out/gate.out)"
+fit=$(awk '/^step 4000/ { l = $4; e = $7 } /^with ReLU/ { if (l == "159.577" && e < 0.005 && $NF < 1.05 * e) print "good" }' $out/gate.out)
+verdict $([ "$fit" = good ]; echo $?) "1_gate: the fit with kernels alone, its swap to ReLU" "$(tail -3 $out/gate.out)"
+verdict $([ "$(grep -c '<polyline' $out/gate.svg)" -eq 14 ] && ! grep -q -i 'nan\|inf' $out/gate.svg; echo $?) "1_gate: fourteen curves" "$(grep -c '<polyline' $out/gate.svg)"
+if command -v xmllint > /dev/null; then log=$(xmllint --noout $out/gate.svg 2>&1); verdict $? "1_gate: its drawing is valid XML" "$log"
+else echo "skip 1_gate: its drawing is valid XML: no xmllint here"; fi
+for isa in scalar avx2 avx512 neon; do
+    LGELU_ISA=$isa $out/1_gate $out/isa.svg > /dev/null
+    verdict $(cmp $out/gate.svg $out/isa.svg > /dev/null 2>&1; echo $?) "1_gate: the same drawing with LGELU_ISA=$isa" "another one"
+done
+refuses 2 $out/1_gate a.svg b.svg
+refuses 2 $out/1_gate --bogus
+$out/1_gate $out/missing/gate.svg > $out/gate.out 2> $out/gate.err
+verdict $([ $? = 1 ] && [ "$(wc -l < $out/gate.err)" -eq 1 ]; echo $?) "1_gate: a drawing that cannot be written" "$(cat $out/gate.err)"
+
+# 2_mlp
+build 2_mlp data.c
+tiny $out/tiny
+$out/2_mlp --data ../examples/pictures --epochs 1 --save $out/mlp.st > $out/mlp.out 2> $out/mlp.err
+verdict $? "2_mlp on the repository's pictures" "$(cat $out/mlp.err)"
+verdict $([ "$(sed -n 's/^hardened \([0-9.]*\) %, with ReLU in every gate \([0-9.]*\) %: \([0-9]*\) of 2500 answers flipped, no logit moved by more than \([0-9.]*\)$/\1 \2 \3 \4/p' \
+    $out/mlp.out | awk '{ if ($1 > 60 && $3 <= 2 && $4 < 0.01) print "good" }')" = good ]; echo $?) "2_mlp: the swap to ReLU costs nothing" "$(grep hardened $out/mlp.out)"
+verdict $(grep -q 'the same logits, bit for bit$' $out/mlp.out && grep -q '@' $out/mlp.out && [ "$(grep -c ', taken for ' $out/mlp.out)" -eq 3 ]; echo $?) \
+    "2_mlp: saved, loaded, three pictures classified" "$(tail -5 $out/mlp.out)"
+small="$out/2_mlp --data $out/tiny --epochs 2 --save"
+$small $out/bits.st > /dev/null
+for isa in scalar avx2 avx512 neon; do
+    LGELU_ISA=$isa $small $out/isa.st > /dev/null
+    verdict $(cmp $out/bits.st $out/isa.st > /dev/null 2>&1; echo $?) "2_mlp: the same file with LGELU_ISA=$isa" "another one"
+done
+for threads in 1 2 3; do
+    OMP_NUM_THREADS=$threads $small $out/isa.st > /dev/null
+    verdict $(cmp $out/bits.st $out/isa.st > /dev/null 2>&1; echo $?) "2_mlp: the same file on $threads threads" "another one"
+done
+awk 'BEGIN { print "a,b,town,what"; for (i = 0; i < 400; i++) print i % 7 ",", (i * 37 % 100) / 10, "," (i % 3 ? "Rome" : "Oslo") "," (i % 7 > 3 ? "yes" : "no") }' > $out/table.csv
+$out/2_mlp --data $out/table.csv --epochs 30 --save $out/isa.st > $out/table.out 2> $out/table.err
+verdict $([ $? = 0 ] && grep -q '^hardened 100.00 %, with ReLU in every gate 100.00 %: 0 of 80 ' $out/table.out; echo $?) "2_mlp: a table" "$(cat $out/table.err; grep hardened $out/table.out)"
+refuses 1 $out/2_mlp --data $out/table.csv:b
+refuses 1 $out/2_mlp --data $out/nowhere
+for bad in '--bogus 1' '--epochs 0' '--epochs x' '--epochs' 'stray' '--help --help'; do refuses 2 $out/2_mlp $bad; done
+$out/2_mlp --data $out/tiny --epochs 1 --save $out/missing/a.st > $out/mlp.out 2> $out/mlp.err
+verdict $([ $? = 1 ] && [ "$(wc -l < $out/mlp.err)" -eq 1 ]; echo $?) "2_mlp: a file that cannot be written" "$(cat $out/mlp.err)"
+
+# 3_cnn
+build 3_cnn data.c
+$out/3_cnn --data $out/tiny --epochs 6 > $out/cnn.out 2> $out/cnn.err
+verdict $? "3_cnn" "$(cat $out/cnn.err)"
+verdict $([ "$(grep -c ' λ [0-9.]* *#*$' $out/cnn.out)" -eq 7 ] && grep -q 'swapped cold here.*measured anew in 40 forward passes' $out/cnn.out; echo $?) \
+    "3_cnn: seven gates, the cold swap and the statistics after it" "$(cat $out/cnn.out)"
+verdict $([ "$(sed -n 's/^hardened [0-9.]* %, with ReLU in every gate [0-9.]* %: \([0-9]*\) of 60 answers flipped, no logit moved by more than \([0-9.]*\)$/\1 \2/p' $out/cnn.out |
+    awk '{ if ($1 <= 1 && $2 < 0.02) print "good" }')" = good ]; echo $?) "3_cnn: the swap to ReLU costs nothing" "$(grep hardened $out/cnn.out)"
+verdict $([ "$(sed -n 's/^folded: no logit moved by more than \([0-9.e+-]*\);.*/\1/p' $out/cnn.out | awk '{ if ($1 < 1e-4) print "good" }')" = good ]; echo $?) \
+    "3_cnn: folded for inference, the same logits but for rounding" "$(tail -1 $out/cnn.out)"
+refuses 1 $out/3_cnn --data $out/table.csv
+refuses 1 $out/3_cnn --data $out/nowhere
+for bad in '--bogus 1' '--epochs 0' '--pictures 63' '--epochs' stray; do refuses 2 $out/3_cnn $bad; done
+exit 0
