@@ -33,10 +33,16 @@
      [5] HARDNESS       λ(s), slope, inverse, gap to ReLU, target, the hardening plan
      [6] OPTIMISER      AdamW and SGD on flat arrays; the group of s
      [7] INSTRUMENTS    flips, dead share, OUI, changes of patterns and weights, curves, drift, Spearman; the texts of statuses
-     [8] NETWORK        matrix products; layers: dense, convolution, normalisation, pooling, attention, losses; builders;
-                        the memory plan; forward, backward, generate, step                      (LGELU_TRAINER)
+     [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward       (LGELU_TRAINER)
+         [8a] texts, errors    [8b] threads    [8c] products      [8d] linear, gate, sum    [8e] convolution, Winograd
+         [8f] batch norm       [8g] pooling    [8h] tokens, layer norm, attention, dropout  [8i] losses
+         [8j] table of layers  [8k] builders   [8l] memory plan   [8m] block, first weights [8n] forward, backward
+         [8o] training step    [8p] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
+         [9a] what a network holds     [9b] copies     [9c] writing     [9d] JSON     [9e] reading
      [K] KERNELS        vocabularies (scalar, AVX2, AVX-512, NEON), METHOD, then every kernel once
+         [Ka] tables, vocabularies     [Kb] gate       [Kc] tanh form   [Kd] 16 bits  [Ke] stochastic gate    [Kf] optimiser
+         [Kg] sums, softmax, norms     [Kh] matrix product              [Ki] pictures
 
    PROMISES
      Accuracy      of every float x at seven λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests expand.
@@ -47,11 +53,13 @@
      Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
                    that the caller provides after asking for its size. No stdio, no environment, no errno; the largest
                    array on the stack takes 16 KB.
+     Errors        a network's calls return a status, with one line in net.message that names the layer or the byte; a refused file
+                   changes nothing. What a forward has checked is what its backward reads.
      Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2) to +inf (ReLU; a negative x
                    gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept.
 
-   OPTIONS     #define before including
+   OPTIONS     #define before including. Put the implementation into a file of its own: it takes seconds to compile.
      LGELU_IMPLEMENTATION  make the code here               LGELU_TRAINER  with the network room [8] (everywhere the same)
      LGELU_STATIC          every function static            LGELU_DEF      your own linkage before every prototype
      LGELU_NO_SIMD         the scalar kernels alone         LGELU_ASSERT   your own assert(condition)
@@ -1266,6 +1274,10 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 
 #ifdef LGELU_TRAINER
 /* ==== [8] NETWORK ================================================================================================== */
+/* Words. A *piece* is so many whole rows of a layer, the work of one *task*: one call, on whichever thread. A *strand* is one of
+   at most 64 tasks that share what there is, each with room of its own for products. A product is made in *blocks* of C, one to a
+   task. A *round* is as many Winograd tiles as a cache holds; a *part*, 512 rows of large logits, or a share of the tiles that is
+   summed up alone. */
 #include <limits.h>
 #include <stdarg.h>
 
@@ -1311,8 +1323,8 @@ typedef struct {
 static const lgelu__layer *lgelu__row(const lgelu_node *node);
 static int lgelu__is_a(const lgelu_node *node, unsigned traits) { return (lgelu__row(node)->traits & traits) != 0; }
 
-/* ---- texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end, which
-   becomes the closing 0 at the latest ---- */
+/* ---- [8a] texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end,
+   which becomes the closing 0 at the latest ---- */
 static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
@@ -1415,8 +1427,8 @@ static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, i
     return x->row == LGELU__NORM_LEFT ? lgelu__at(net, x, LGELU__AUX) : NULL;
 }
 
-/* ---- threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL: this
-   thread alone ---- */
+/* ---- [8b] threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL:
+   this thread alone ---- */
 static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
 {
     size_t i;
@@ -1484,7 +1496,7 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
     lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
 }
 
-/* ---- matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
+/* ---- [8c] matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
 /* the size of equal parts of n, whole units, at most `most` */
 static size_t lgelu__even(size_t n, size_t most, size_t unit)
 {
@@ -1596,7 +1608,7 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
 }
 
-/* ---- linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
+/* ---- [8d] linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
 static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, const float *a, const float *b)
 {
     lgelu_product p;
@@ -1732,10 +1744,10 @@ static void lgelu__pass_backward(lgelu__job *p)
     for (k = 0; k < 2; k++) if (p->dx[k] && p->dx[k] != p->dy) memcpy(p->dx[k], p->dy, p->rows * p->channels * sizeof(float));
 }
 
-/* ---- convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read in
-   runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W'
-   the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s,
-   dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
+/* ---- [8e] convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read
+   in runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and
+   W' the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride
+   s, dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
 static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
 {
     return node->groups > 1 && node->groups == node->shape[2] && node->groups == net->nodes[node->input[0]].shape[2];
@@ -2111,7 +2123,7 @@ static void lgelu__conv_backward(lgelu__job *p)
     if (p->dx[0]) lgelu__conv_dx(p);
 }
 
-/* ---- batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the
+/* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the
    pieces in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
    factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
 static double *lgelu__norm_mean(const lgelu__job *p) { return (double *)(void *)(p->aux + 6 * p->channels); }
@@ -2186,8 +2198,8 @@ static void lgelu__norm_backward(lgelu__job *p)
     if (p->dx[0]) lgelu__each(p, lgelu__affine_piece, p->pieces);
 }
 
-/* ---- pooling: y = max x or Σ x·share over the taps; aux keeps which tap was the largest, the first of equals. dx = dy there, or
-   dy·share at each tap ---- */
+/* ---- [8g] pooling: y = max x or Σ x·share over the taps; aux keeps which tap was the largest, the first of equals. dx = dy
+   there, or dy·share at each tap ---- */
 static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
 {
     (void)net;
@@ -2229,7 +2241,7 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
     }
 }
 
-/* ---- whole numbers, tokens and labels: taken over by the forward, so that what it has checked is what the backward
+/* ---- [8h] whole numbers, tokens and labels: taken over by the forward, so that what it has checked is what the backward
    reads ---- */
 static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
@@ -2493,7 +2505,7 @@ static void lgelu__take_piece(void *user, size_t sample)
     }
 }
 
-/* ---- losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
+/* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
 /* -log softmax at the label; dx: (softmax - 1[label])·share, may be x */
 static void lgelu__cross_entropy_piece(void *user, size_t task)
@@ -2621,7 +2633,7 @@ static void lgelu__outer_loss_backward(lgelu__job *p)
     }
 }
 
-/* in the order of lgelu_op, then of LGELU__NORM_LEFT */
+/* ---- [8j] the table of layers, in the order of lgelu_op, then of LGELU__NORM_LEFT ---- */
 static const lgelu__layer lgelu__layers[] = {
     { "input", NULL, NULL, NULL, NULL, NULL, LGELU__SOURCE },
     { "tokens", lgelu__numbers_forward, NULL, NULL, NULL, NULL, LGELU__SOURCE },
@@ -2660,7 +2672,7 @@ static const lgelu__layer lgelu__layers[] = {
 static const lgelu__layer *lgelu__row(const lgelu_node *node) { return lgelu__layers + node->row; }
 LGELU_DEF const char *lgelu_op_name(int op) { return op < 0 || op > LGELU_OP_OUTER_LOSS ? "?" : lgelu__layers[op].name; }
 
-/* ---- builders ---- */
+/* ---- [8k] builders ---- */
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
 {
     memset(net, 0, sizeof *net);
@@ -3084,8 +3096,8 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     return x;
 }
 
-/* ---- the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write to
-   its last read; buffers whose lives do not meet share space: the largest is placed first, each as low as it fits. ---- */
+/* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write
+   to its last read; buffers whose lives do not meet share space: the largest is placed first, each as low as it fits. ---- */
 static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1;
@@ -3220,7 +3232,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     return top;
 }
 
-/* ---- the block: every array in order, each on a 64-byte line; with memory NULL only the size is found ---- */
+/* ---- [8m] the block: every array in order, each on a 64-byte line; with memory NULL only the size is found ---- */
 static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
 {
     void *p = memory ? memory + *at : NULL;
@@ -3383,7 +3395,7 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
     return LGELU_OK;
 }
 
-/* ---- running ---- */
+/* ---- [8n] running ---- */
 typedef struct { lgelu_net *net; void (*run)(lgelu_net *net); } lgelu__net_work;
 
 static void lgelu__net_crew(void *with, const lgelu_threads *crew)
@@ -3529,6 +3541,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->gradient_scale = 1;
     return lgelu__share(net, lgelu__run_backward);
 }
+/* ---- [8o] the training step ---- */
 /* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without one, sums of
    squares */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
@@ -3693,6 +3706,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     return LGELU_OK;
 }
 
+/* ---- [8p] values, gates, folding ---- */
 static const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: not made, or no such node */
 {
     return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL;
@@ -4060,8 +4074,8 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     if (lgelu__enter(net)) return net->status;
     memset(&out, 0, sizeof out);
     out.write = write; out.user = user;
-    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient        other      scratch");
-    lgelu__print(&out, "  (bytes @ place)\n");
+    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient");
+    lgelu__print(&out, "        other      scratch  (bytes @ place)\n");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu_op_name((int)node->op), node->shape[0], node->shape[1],
@@ -4428,6 +4442,7 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
+/* ---- [Ka] tables, vocabularies ---- */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/tools/coefficients.py, and what one λ comes to */
 static const float lgelu__middle[8][16] = {  /* minus the centre; Φ(z) in powers of the distance from it */
     { 0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f,
@@ -5184,7 +5199,7 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 }
 #endif
 
-/* ---- the gate ---- */
+/* ---- [Kb] the gate ---- */
 /* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
      middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding to the nearest gives the number and
               both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that Φ there is all
@@ -5866,7 +5881,7 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
         }
 }
 
-/* ---- the tanh approximation ---- */
+/* ---- [Kc] the tanh approximation ---- */
 /* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one division.
    x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in
    between tiny: -abs(x)·2^-t, added up unrounded to half a unit.
@@ -6018,7 +6033,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 #undef v_each
 #undef v_many
 
-/* ---- 16-bit numbers ---- */
+/* ---- [Kd] 16-bit numbers ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
 {
     n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
@@ -6089,7 +6104,7 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
     return sum;
 }
 
-/* ---- the stochastic gate ---- */
+/* ---- [Ke] the stochastic gate ---- */
 /* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x, which leaves λx as it is), within
    2^-22 of itself; T = Q·2^32 to the nearest whole number. The rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0:
    closed), so B = [R < Φ·2^32] never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
@@ -6154,7 +6169,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
     }
 }
 
-/* ---- optimiser ---- */
+/* ---- [Kf] optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
     const v_t scale = v_set(o->scale), k1 = v_set(o->k1), k2 = v_set(o->k2), beta2 = v_set(o->beta2), rate = v_set(o->rate),
@@ -6200,7 +6215,7 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
     return sum[0];
 }
 
-/* ---- sums and products ---- */
+/* ---- [Kg] sums and products ---- */
 static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *b, size_t n)
 {
     size_t i;
@@ -6357,7 +6372,7 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 #endif
 
 #ifdef LGELU_TRAINER
-/* ---- matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
+/* ---- [Kh] matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
    of a row of B and, for each row of A, one number for all lanes, v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high
    pieces of A, panels tile-wide pieces of B. Slivers share the rows evenly, and the tile is unrolled for each row count, so
    that the lower edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level cache, a
@@ -6627,7 +6642,7 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         LGELU__FN(forward)(job->y + i * job->y_row + first, job->c + i * job->c_row + first, job->lambda, end - first);
     if (job->finish) job->finish(job->with, 0, job->m, first, end - first);
 }
-/* ---- pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
+/* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
    a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
 LGELU__WORD void LGELU__FN(move)(float *out, const float *in, size_t n)       /* in NULL: zeros */
 {
