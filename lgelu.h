@@ -1,4 +1,4 @@
-/* lgelu.h - v0.1 - λ-GELU kernels, learned hardness, exact ReLU-ization          SPDX-License-Identifier: MIT-0
+/* lgelu.h - v0.2.0 - λ-GELU kernels, learned hardness, exact ReLU-ization          SPDX-License-Identifier: MIT-0
 
    f(x; λ) = x·Φ(λx) is GELU at λ = 1 and ReLU at λ = ∞. This file holds its kernels (forward, backward in x and λ,
    scalar to AVX-512, chosen at run time), the rules that learn one λ per layer and then harden it, and, on request, a
@@ -66,13 +66,18 @@
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
 
-   HISTORY     0.1  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer networks
+   HISTORY     0.2.0  a way to ReLU that holds the score, copies by name, a public look at the graph, half the time to compile
+               0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer networks
 */
 #ifndef LGELU__PASS
 
 /* ==== [1] DECLARATIONS ============================================================================================= */
 #ifndef LGELU_H
 #define LGELU_H
+#define LGELU_VERSION_MAJOR 0
+#define LGELU_VERSION_MINOR 2
+#define LGELU_VERSION_PATCH 0
+#define LGELU_VERSION "0.2.0"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -155,7 +160,7 @@ LGELU_DEF float lgelu_lambda_for_tolerance(float tau);         /* 0.005 → 159.
 /* ---- AdamW on flat arrays (Loshchilov & Hutter): step counts from 1, m and v start at zero ---- */
 typedef struct { float lr, beta1, beta2, eps, weight_decay; } lgelu_adamw;
 LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr);          /* 0.9, 0.999, 1e-8, 0.01 */
-LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr);          /* β1 = β2 = 0.944 (arXiv 2601.21739), the rest alike */
+LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr);          /* β1 = β2 (arXiv 2601.21739) = 0.944 (2605.10119) */
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n);
 /* SGD: m = momentum·m + (g + weight_decay·w), w -= lr·m */
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n);
@@ -181,13 +186,14 @@ LGELU_DEF float    lgelu_normal (uint64_t seed, uint64_t stream, uint64_t i);   
 LGELU_DEF void     lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream);   /* a permutation of 0..n-1 */
 
 /* ---- instruments: small functions over activations, weights and histories; no trainer needed ---- */
-LGELU_DEF size_t lgelu_flips        (const float *before, const float *after, size_t samples, size_t classes);   /* argmax differs */
+LGELU_DEF size_t lgelu_flips        (const float *before, const float *after, size_t samples, size_t classes);   /* argmax differs; one class: the sign */
 LGELU_DEF double lgelu_max_change   (const float *before, const float *after, size_t n);       /* max abs difference */
 LGELU_DEF double lgelu_dead_share   (const float *a, size_t n);                                /* share of a <= 0 [B] */
 LGELU_DEF double lgelu_mean         (const float *a, size_t n);                                /* activation mean [B] */
-/* OUI of one layer's activations a (samples, width), on the bits a > 0; the two forms are not interchangeable */
+/* OUI of one layer, a (samples, width), on the bits a > 0; the two forms are not interchangeable. Pairwise: activations. Batch: as published
+   (arXiv 2605.10161) the outputs of linear and convolution layers before their gates; of maps one random pixel a sample, width = channels */
 LGELU_DEF double lgelu_oui_pairwise (const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs);   /* arXiv 2504.17160 */
-LGELU_DEF double lgelu_oui_batch    (const float *a, size_t samples, size_t width);            /* arXiv 2603.09950 */
+LGELU_DEF double lgelu_oui_batch    (const float *a, size_t samples, size_t width);            /* arXiv 2603.09950, 2605.10161 */
 /* two time scales (arXiv 2602.08333): A_k = share of activation bits that changed, W_k = L2 norm of the weights' change */
 LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n);
 LGELU_DEF double lgelu_weight_change (const float *w, const float *previous, size_t n);
@@ -486,6 +492,12 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #endif
 #endif /* LGELU_H */
 
+#if !defined(__cplusplus) && !defined(_MSC_VER) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#ifdef LGELU_IMPLEMENTATION
+#error "lgelu.h: the implementation needs C99 or later (-std=c99), or C++11"
+#undef LGELU_IMPLEMENTATION                  /* one line says it */
+#endif
+#endif
 #if defined(LGELU_IMPLEMENTATION) && !defined(LGELU__IMPLEMENTED)
 #define LGELU__IMPLEMENTED
 
@@ -506,6 +518,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #include <assert.h>
 #define LGELU_ASSERT(condition) assert(condition)
 #endif
+#define LGELU__GIVEN(n, arrays) LGELU_ASSERT(!(n) || (arrays))         /* a programming error: an array that isn't there */
 
 /* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without optimisation it would take 197 KB of stack,
    under sanitizers minutes to compile */
@@ -520,7 +533,9 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__CALLS 0
 #endif
 
-#if defined(__GNUC__)
+#define LGELU__ATOMIC 1
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define LGELU__GNU 1
 #if LGELU__CALLS
 #define LGELU__INLINE static __attribute__((unused))
 #else
@@ -534,7 +549,8 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__GET(p)    __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)   /* the old value */
-#else                                       /* MSVC: no target attribute is needed, and an aligned int is atomic */
+#elif defined(_MSC_VER)                     /* no target attribute is needed, and an aligned int is atomic */
+#define LGELU__GNU 0
 #define LGELU__INLINE static __forceinline
 #define LGELU__APART  static __declspec(noinline)
 #define LGELU__TARGET_SCALAR
@@ -544,9 +560,19 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__GET(p)    (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
+#else                                       /* any C99 compiler, tcc for one: scalar code, and one thread, for there are no atomics */
+#undef  LGELU__ATOMIC
+#define LGELU__ATOMIC 0
+#define LGELU__GNU 0
+#define LGELU__INLINE static inline
+#define LGELU__APART  static
+#define LGELU__TARGET_SCALAR
+#define LGELU__GET(p)    (*(p))
+#define LGELU__SET(p, v) (*(p) = (v))
+#define LGELU__ADD(p, v) ((*(p) += (v)) - (v))
 #endif
 
-#if !defined(LGELU_NO_SIMD) && (defined(__x86_64__) || defined(_M_X64))
+#if !defined(LGELU_NO_SIMD) && (LGELU__GNU || defined(_MSC_VER)) && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
 #if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
 #pragma GCC diagnostic push
@@ -564,7 +590,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #else
 #define LGELU__X86 0
 #endif
-#if !defined(LGELU_NO_SIMD) && defined(__aarch64__) && defined(__ARM_NEON)
+#if !defined(LGELU_NO_SIMD) && LGELU__GNU && defined(__aarch64__) && defined(__ARM_NEON)
 #define LGELU__ARM 1
 #include <arm_neon.h>
 #else
@@ -585,7 +611,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__TWICE
 #endif
 
-#ifdef __GNUC__                              /* into the second-level cache; into the first */
+#if LGELU__GNU                               /* into the second-level cache; into the first */
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
 #define LGELU__NEAR(p)  __builtin_prefetch(p, 0, 3)
 #else
@@ -598,9 +624,9 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
    prefetch stops */
 #define LGELU__AHEAD(p, i) do { if ((i) % 16 == 0) LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); } while (0)
 
-#if defined(__GNUC__) && defined(__x86_64__) /* a moment's rest for a thread that waits */
+#if LGELU__GNU && defined(__x86_64__)        /* a moment's rest for a thread that waits */
 #define LGELU__REST() __builtin_ia32_pause()
-#elif defined(__GNUC__) && defined(__aarch64__)
+#elif LGELU__GNU && defined(__aarch64__)
 #define LGELU__REST() __asm__ volatile("yield")
 #else
 #define LGELU__REST() ((void)0)
@@ -961,18 +987,25 @@ static const lgelu__kernels *lgelu__k(void)
     }
 }
 
-LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n) { lgelu__k()->forward(y, x, lambda, n); }
+LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
+{
+    LGELU__GIVEN(n, y && x);
+    lgelu__k()->forward(y, x, lambda, n);
+}
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
+    LGELU__GIVEN(n, dy && x);
     return lgelu__k()->backward(dx, dy, x, lambda, n);
 }
 LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer, size_t channels, size_t inner)
 {
+    LGELU__GIVEN(outer && channels && inner, y && x && lambda);
     lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner);
 }
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x, const float *lambda,
                                        size_t outer, size_t channels, size_t inner)
 {
+    LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
     lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner);
 }
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
@@ -1123,11 +1156,14 @@ static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay,
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n)
 {
     lgelu__rule r = lgelu__adamw_rule(opt, 1, step);
+    LGELU__GIVEN(n, w && m && v && g);
+    LGELU_ASSERT(step > 0);                   /* it counts from 1: at 0 the correction of the moments divides by 0 */
     lgelu__k()->adamw(w, m, v, g, &r, n);
 }
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n)
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
+    LGELU__GIVEN(n, w && m && g);
     lgelu__k()->sgd(w, m, NULL, g, &r, n);
 }
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
@@ -1136,6 +1172,7 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, 
     lgelu_adamw o = *opt;
     size_t i;
     o.lr = opt->lr * c;
+    LGELU__GIVEN(layers, s && m && v && lambda && dlambda);
     o.weight_decay = 0;                       /* decay of s would pull λ to 1 + ln 2, not to 1 */
     for (i = 0; i < layers; i++) {
         float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
@@ -1154,7 +1191,8 @@ static size_t lgelu__argmax(const float *a, size_t n)                 /* the fir
 LGELU_DEF size_t lgelu_flips(const float *before, const float *after, size_t samples, size_t classes)
 {
     size_t i, flips = 0;
-    for (i = 0; i < samples; i++)
+    if (classes == 1) for (i = 0; i < samples; i++) flips += (before[i] > 0) != (after[i] > 0);
+    else for (i = 0; i < samples; i++)
         flips += lgelu__argmax(before + i * classes, classes) != lgelu__argmax(after + i * classes, classes);
     return flips;
 }
@@ -1432,7 +1470,7 @@ static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, i
 static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
 {
     size_t i;
-    if (!threads) { for (i = 0; i < count; i++) task(job, i); return; }
+    if (!threads || !LGELU__ATOMIC) { for (i = 0; i < count; i++) task(job, i); return; }
     if (threads->run && count > 1) { threads->run(threads->user, task, job, count); return; }
 #ifdef _OPENMP
     if (count > 1) {

@@ -19,7 +19,11 @@ static void logits(void)
     check(lgelu_flips(a, a, 4, 3) == 0, "flips: none against itself", "%zu", lgelu_flips(a, a, 4, 3));
     for (size_t i = 0; i < 12; i++) c[i] = 2 * b[i] - 7;
     check(lgelu_flips(a, c, 4, 3) == 2, "flips: scale and shift of the logits change nothing", "%zu", lgelu_flips(a, c, 4, 3));
-    check(lgelu_flips(a, b, 0, 3) == 0 && lgelu_flips(a, b, 4, 1) == 0 && lgelu_flips(a, b, 4, 0) == 0, "flips: no samples, one class, none", "some");
+    check(lgelu_flips(a, b, 0, 3) == 0 && lgelu_flips(a, b, 4, 0) == 0, "flips: no samples, no classes", "some");
+    {
+        static const float one[4] = { -1, 2, 0.5f, 0 }, other[4] = { -2, -1, 3, 1 };
+        check(lgelu_flips(one, other, 4, 1) == 2, "flips: one class counts by its sign", "%zu", lgelu_flips(one, other, 4, 1));
+    }
     check(lgelu_flips(nan_first, nan_first, 1, 3) == 0 && lgelu_flips(nan_last, nan_last, 1, 3) == 0, "flips: NaN does not flip against itself", "it does");
     check(near_to(lgelu_max_change(a, b, 12), 2), "largest change by hand", "%g", lgelu_max_change(a, b, 12));
     check(!(lgelu_max_change(a, a, 12) > 0) && !(lgelu_max_change(a, b, 0) > 0), "largest change: none", "%g", lgelu_max_change(a, a, 12));

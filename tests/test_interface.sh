@@ -53,6 +53,41 @@ for language in 'gcc -x c' 'g++ -x c++' 'clang -x c' 'clang++ -x c++'; do
     done
 done
 
+# ---- versions agree; an assert of one's own is asked; one line for a C that is too old; a C99 compiler that is none of the two ----
+title=$(sed -n '1s/.* - v\([0-9.]*\) - .*/\1/p' ../lgelu.h)
+macro=$(sed -n 's/^#define LGELU_VERSION "\(.*\)"$/\1/p' ../lgelu.h)
+parts=$(sed -n 's/^#define LGELU_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' ../lgelu.h | paste -sd.)
+history=$(sed -n 's/^   HISTORY  *\([0-9.]*\) .*/\1/p' ../lgelu.h)
+if [ -n "$title" ] && [ "$title" = "$macro" ] && [ "$title" = "$parts" ] && [ "$title" = "$history" ]; then ok "one version, $title"
+else fail "one version" "title $title, LGELU_VERSION $macro, its numbers $parts, HISTORY $history"; fi
+cat > $dir/assert.c <<'END'
+static int asked, refused;
+#define LGELU_ASSERT(condition) (asked++, refused += !(condition))
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+#include <stdio.h>
+int main(void)
+{
+    float x = 1;
+    lgelu_adamw o = lgelu_adamw_defaults(1e-3f);
+    lgelu_forward(&x, &x, 1, 1);
+    if (refused) return puts("a sound call was refused"), 1;
+    lgelu_forward(0, 0, 1, 0);
+    if (refused) return puts("no numbers need no array"), 1;
+    lgelu_adamw_step(0, 0, 0, 0, &o, 0, 0);
+    return !(asked > 2 && refused == 1) && printf("asked %d times, refused %d, expected step 0 to be refused\n", asked, refused);
+}
+END
+if $CC -std=c99 -O0 -I.. $dir/assert.c -o $dir/assert -lm && said=$($dir/assert); then ok "LGELU_ASSERT is asked about programming errors"
+else fail "LGELU_ASSERT is asked about programming errors" "${said:-does not compile}"; fi
+printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/old.c
+errors=$($CC -std=c89 -DLGELU_TRAINER -I.. -fsyntax-only $dir/old.c 2>&1 | grep -c 'error:')
+if [ "$errors" = 1 ]; then ok "C89 gets one line"; else fail "C89 gets one line" "$errors errors"; fi
+if have tcc; then                            # scalar code, on one thread
+    if tcc -w -I.. -Itools test_same_bits.c -o $dir/tcc -lm > $dir/tcc.out 2>&1 && $dir/tcc hashes.txt > $dir/tcc.out 2>&1; then ok "tcc: the same bits"
+    else fail "tcc: the same bits" "$(grep -m1 -E 'FAIL|error' $dir/tcc.out)"; fi
+else skip "tcc" "no tcc here"; fi
+
 # ---- found from elsewhere: the file includes itself by name ----
 cp $dir/make.c $dir/deep/er/make.c
 judge "included through a relative -I from another folder" sh -c "cd $dir/deep && $CC -std=c99 -DLGELU_TRAINER -I../../../.. -fsyntax-only er/make.c"
