@@ -38,7 +38,7 @@ for arm in gelu lgelu hardened relu switched frozen; do
     verdict $(grep -q "^$arm  *[GRlhλ]" $out/a.out; echo $?) "the table has $arm" "no such row"
 done
 verdict $(! grep -q "$(printf '\r')" $out/a.out; echo $?) "plain lines when stdout is no terminal" "a carriage return"
-verdict $([ "$(wc -l < $out/a.jsonl)" -eq 24 ]; echo $?) "a line of the log for each epoch and arm" "$(wc -l < $out/a.jsonl) lines, expected 24"
+verdict $([ "$(wc -l < $out/a.jsonl)" -eq 25 ]; echo $?) "a line of the log for the command, each epoch and arm" "$(wc -l < $out/a.jsonl) lines, expected 25"
 verdict $([ "$(head -1 $out/a.csv)" = arm,seed,epoch,gate,quantity,value ] && ! grep -vq '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*$' $out/a.csv &&
     ! grep -q -e nan -e seconds $out/a.csv; echo $?) "the CSV has six columns, no nan and no clock" "not everywhere"
 verdict $(grep -q 'not decidable at this size$' $out/a.out && grep -q '^What decides:' $out/a.out; echo $?) "rules and verdicts are printed" "$(tail -3 $out/a.out)"

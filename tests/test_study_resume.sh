@@ -9,8 +9,8 @@ begin="$out/stopped swap --data $out/tiny --hidden 12,8 --seeds 2 --epochs 2 --b
 resume="$out/stopped swap"
 
 files() { echo "--csv $out/$1.csv --json $out/$1.json --log $out/$1.jsonl"; }
-# a log may hold an epoch twice, with other clocks
-clockless() { sed 's/, "seconds".*//' "$1" | sort -u; }
+# a log may hold an epoch twice, with other clocks, and each command
+clockless() { grep -v '^{"command"' "$1" | sed 's/, "seconds".*//' | sort -u; }
 same() {
     for kind in csv json st; do cmp $out/$1.$kind $out/$2.$kind || return 1; done
     clockless $out/$1.jsonl > $out/same.1

@@ -48,8 +48,10 @@ static double most_at(const study *s, const int fixed[MOST_AXES], long seed, dou
     return most;
 }
 static double flips_of(const study *s, const run *r) { return record_get(s, r, "flips", -1, -1); }
-static double ratio_of(const study *s, const run *r) { return record_get(s, r, "max_dlogit", -1, -1) / record_get(s,
-    r, "certificate", -1, -1); }
+static double ratio_of(const study *s, const run *r)
+{
+    return record_get(s, r, "max_dlogit", -1, -1) / record_get(s, r, "certificate", -1, -1);
+}
 static void free_axes(int fixed[MOST_AXES]) { for (int k = 0; k < MOST_AXES; k++) fixed[k] = -1; }
 
 /* ==== the tables =================================================================================================== */
@@ -64,8 +66,10 @@ static int say_cells(study *s, const char *quantity, const char *title, const ch
         for (int k = 0; k < s->axes; k++) rows |= k != target && at[k];
         if (!rows) {
             say_left(s, 40, "");
-            for (int k = 0; k < s->axis[target].values; k++) { say_right(s, 14, "λ = "); say_left(s, 6,
-                s->axis[target].value[k]); }
+            for (int k = 0; k < s->axis[target].values; k++) {
+                say_right(s, 14, "λ = ");
+                say_left(s, 6, s->axis[target].value[k]);
+            }
             say(s, "\n");
         }
         char name[120] = "";
@@ -107,8 +111,8 @@ int ablation_report(study *s)
     if (!v) return study_fail(s, "out of memory");
     if (target < 0) { free(v); return study_fail(s, "--target: an ablation needs several values"); }
     show_head(s);
-    say_cells(s, "after", s->task.percent ? "test score after the swap (%)" : "test loss after the swap", s->task.percent
-        ? "%.2f" : "%.4f", v);
+    if (s->task.percent) say_cells(s, "after", "test score after the swap (%)", "%.2f", v);
+    else say_cells(s, "after", "test loss after the swap", "%.4f", v);
     say_cells(s, "flips", "flips", "%.1f", v);
     say_cells(s, "max_dlogit", "largest change of a logit", "%.2g", v);
     free_axes(fixed);
@@ -133,8 +137,8 @@ int ablation_report(study *s)
     for (int k = 0; k < 3; k++) {                                      /* the ends of an axis; of shapes each against the first */
         const int a = plan_axis(s, levels[k]);
         if (a < 0) continue;
-        for (int b = 1; !bad && b < s->axis[a].values; b++) if (k == 1 || b == s->axis[a].values - 1) bad = find_pair(s,
-            levels[k], b, 0, v);
+        for (int b = 1; !bad && b < s->axis[a].values; b++) if (k == 1 || b == s->axis[a].values - 1)
+            bad = find_pair(s, levels[k], b, 0, v);
     }
     free(v);
     return bad ? -1 : 0;
@@ -161,8 +165,11 @@ int ablation_figures(study *s)
             fixed[target] = i;
             if (from >= 0 && k < lines) fixed[from] = k;
             for (long j = 0; j < seeds; j++) v[j] = mean_at(s, fixed, j, k < lines ? "max_dlogit" : "certificate", 1);
-            if (k == lines) { certificate_at[i] = pow(10, stat_mean(v, seeds)); proven = proven && certificate_at[i] > 0;
-                continue; }
+            if (k == lines) {
+                certificate_at[i] = pow(10, stat_mean(v, seeds));
+                proven = proven && certificate_at[i] > 0;
+                continue;
+            }
             y[0][k][i] = pow(10, stat_mean(v, seeds));
             for (long j = 0; j < seeds; j++) v[j] = mean_at(s, fixed, j, "after", 0);
             y[1][k][i] = stat_mean(v, seeds);
@@ -178,8 +185,7 @@ int ablation_figures(study *s)
     q.y0 -= 0.06 * (q.y1 - q.y0);
     q.y1 += 0.06 * (q.y1 - q.y0);
     snprintf(title, sizeof title, "From λ = %g to %g the largest change of a logit falls from %.2g to %.2g", x[0], x[many - 1],
-        y[0][0][0],
-             y[0][0][many - 1]);
+             y[0][0][0], y[0][0][many - 1]);
     if (figure_open(s, &f, "target", 830, 430, title, "means over seeds and shapes")) { return -1; }
     svg_axes(&f.s, &p, "target λ (log scale)", "largest change of a logit (log scale)", 5, 6);
     svg_axes(&f.s, &q, "target λ (log scale)", s->task.percent ? "test score after the swap (%)" : "test loss after the swap",

@@ -14,8 +14,7 @@ int figure_open(study *s, figure *f, const char *what, int width, int height, co
     svg_begin(&f->s, f->out.f, width, height, title);
     svg_text(&f->s, 24, 32, 's', -17, SVG_INK, "%s", title);
     svg_text(&f->s, 24, 53, 's', 12, SVG_GREY, "%s, %s, %ld seed%s%s%s", s->task.name, s->task.network, s->config.seeds,
-        s->config.seeds > 1 ? "s" : "",
-             *note ? "; " : "", note);
+             s->config.seeds > 1 ? "s" : "", *note ? "; " : "", note);
     return 0;
 }
 int figure_close(study *s, figure *f)
@@ -80,25 +79,24 @@ int figure_findings(study *s)
     p.height = row * s->finding_count;
     if (figure_open(s, &f, "findings", 860, (int)(p.top + p.height + 62), "What was claimed, and what the seeds say",
                     "dots: mean difference, lines: 95 % interval of the paired differences, grey: the range that was set"))
-                        return -1;
+        return -1;
     n = svg_ticks(tick, 32, p.x0, p.x1, 0, 6);
     for (int i = 0; i < n; i++) {
         svg_tick_text(text, tick, i, n, 0);
-        svg_rule(&f.s, svg_x(&p, tick[i]), p.top, svg_x(&p, tick[i]), p.top + p.height, fabs(tick[i]) < 1e-12 ? SVG_GREY
-            : SVG_RULE, 1, NULL);
+        svg_rule(&f.s, svg_x(&p, tick[i]), p.top, svg_x(&p, tick[i]), p.top + p.height,
+                 fabs(tick[i]) < 1e-12 ? SVG_GREY : SVG_RULE, 1, NULL);
         svg_text(&f.s, svg_x(&p, tick[i]), p.top + p.height + 18, 'm', 12, SVG_GREY, "%s", text);
     }
-    svg_text(&f.s, p.left + p.width / 2, p.top + p.height + 38, 'm', 12,
-        SVG_INK, "difference in %s, positive where the first is better",
-             s->task.unit);
+    svg_text(&f.s, p.left + p.width / 2, p.top + p.height + 38, 'm', 12, SVG_INK,
+             "difference in %s, positive where the first is better", s->task.unit);
     for (int i = 0; i < s->finding_count; i++) {
         const finding *d = s->findings + i;
         const double y = p.top + row * (i + 0.5), low = fmax(d->least, p.x0), high = fmin(d->most, p.x1);
         const char *ink = !strcmp(d->verdict, "seen") ? "#117733" : !strcmp(d->verdict, "not seen") ? "#D55E00" : "#555555";
         svg_box(&f.s, svg_x(&p, low), y - 12, svg_x(&p, high) - svg_x(&p, low), 24, SVG_GREY, 0.15);
         svg_text(&f.s, p.left - 14, y + 4, 'e', 12, SVG_INK, "%s", d->text);
-        if (d->low >= -HUGE_VAL) svg_rule(&f.s, svg_x(&p, fmax(d->low, p.x0)), y, svg_x(&p, fmin(d->high, p.x1)), y, ink, 2.5,
-            NULL);
+        if (d->low >= -HUGE_VAL)
+            svg_rule(&f.s, svg_x(&p, fmax(d->low, p.x0)), y, svg_x(&p, fmin(d->high, p.x1)), y, ink, 2.5, NULL);
         if (fabs(d->mean) < HUGE_VAL) svg_dot(&f.s, svg_x(&p, d->mean), y, 4, ink, "#FFFFFF");
         svg_text(&f.s, p.left + p.width + 14, y + 4, 's', 12, ink, "%s", d->verdict);
     }

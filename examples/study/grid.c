@@ -81,8 +81,8 @@ static int find_bvs(study *s, int at[MOST_AXES], const char *name, int k, int ot
     for (long i = 0; i < s->config.seeds; i++) {
         double sum = 0;
         int many = 0;
-        for (at[k] = 0; at[k] < s->axis[k].values; at[k]++) for (int m = 0; m < (other >= 0 ? s->axis[other].values : 1); m++,
-            many++) {
+        for (at[k] = 0; at[k] < s->axis[k].values; at[k]++)
+            for (int m = 0; m < (other >= 0 ? s->axis[other].values : 1); m++, many++) {
             if (other >= 0) at[other] = m;
             sum += bvs_of(s, plan_variant(s, at), i);
         }
@@ -146,9 +146,8 @@ int grid_report(study *s)
     if (t < 0 || c < 0) return study_fail(s, "--%s: a grid needs several values", t < 0 ? "t" : "c");
     if (s->config.seeds > MOST_SEEDS) return study_fail(s, "--seeds: more than %d", MOST_SEEDS);
     show_head(s);
-    say(s, "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better; in brackets "
-        "Δλ, the mean\n"
-           "change of λ from one epoch to the next\n");
+    say(s, "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
+        "in brackets Δλ, the mean change of λ from one epoch to the next\n");
     return each_panel(s, t, c, grid_panel);
 }
 
@@ -186,8 +185,8 @@ static int draw_panel(study *s, int at[MOST_AXES], const char *name)
                 : "%+.3f", mean_over_seeds(s, v, bvs_of, NULL));
         }
     }
-    for (int k = 0; k < s->axis[c].values; k++) svg_text(g, left + w * (k + 0.5), top + 128 + 15, 'm', 11, SVG_GREY, "c %s",
-        s->axis[c].value[k]);
+    for (int k = 0; k < s->axis[c].values; k++)
+        svg_text(g, left + w * (k + 0.5), top + 128 + 15, 'm', 11, SVG_GREY, "c %s", s->axis[c].value[k]);
     at[t] = at[c] = 0;
     return 0;
 }
@@ -240,9 +239,8 @@ int sweep_report(study *s)
     if (c < 0) return study_fail(s, "--c: a sweep needs several values");
     if (s->config.seeds > MOST_SEEDS) return study_fail(s, "--seeds: more than %d", MOST_SEEDS);
     show_head(s);
-    say(s, "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better; in brackets "
-        "Δλ, the mean\n"
-           "change of λ from one epoch to the next\n\n");
+    say(s, "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
+        "in brackets Δλ, the mean change of λ from one epoch to the next\n\n");
     say_left(s, 26, "c");
     for (int k = 0; k < s->axis[c].values; k++) say_right(s, 22, s->axis[c].value[k]);
     say(s, "\n");
@@ -315,8 +313,8 @@ int sweep_figures(study *s)
         seen += !strcmp(s->findings[i].verdict, "seen");
         unseen += !strcmp(s->findings[i].verdict, "not seen");
         if (seen == all) snprintf(title, sizeof title, "λ drifts more with each step of c");
-        else if (seen) snprintf(title, sizeof title, "λ drifts more with each step of c: seen from %d of %d first values", seen,
-            all);
+        else if (seen)
+            snprintf(title, sizeof title, "λ drifts more with each step of c: seen from %d of %d first values", seen, all);
         else if (unseen) snprintf(title, sizeof title, "That λ drifts more with each step of c is not seen");
     }
     if (figure_open(s, &lines.f, "drift", 830, 430, title, "bands: standard deviation")) return -1;

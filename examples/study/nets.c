@@ -47,8 +47,8 @@ static int build_mlp(lgelu_net *net, const task *t, const config *c, lgelu_gate_
 static const char *check_pictures(task *t, const config *c)
 {
     const char *name = t->net->name;
-    if (!strcmp(name, "resnet8")) snprintf(t->network, sizeof t->network, "ResNet-8, %ld to %ld channels", c->width,
-        4 * c->width);
+    if (!strcmp(name, "resnet8"))
+        snprintf(t->network, sizeof t->network, "ResNet-8, %ld to %ld channels", c->width, 4 * c->width);
     else if (!strcmp(name, "resnet18")) snprintf(t->network, sizeof t->network, "ResNet-18");
     else snprintf(t->network, sizeof t->network, "LeNet");
     return NULL;
@@ -70,8 +70,8 @@ static int build_pictures(lgelu_net *net, const task *t, const config *c, lgelu_
 static const char *check_transformer(task *t, const config *c)
 {
     if (c->width % c->heads) return "--heads: the width can't be shared out to so many";
-    if (t->net->data == FROM_TEXT) snprintf(t->network, sizeof t->network, "GPT of %ld x %ld, context %ld", c->layers, c->width,
-        c->context);
+    if (t->net->data == FROM_TEXT)
+        snprintf(t->network, sizeof t->network, "GPT of %ld x %ld, context %ld", c->layers, c->width, c->context);
     else snprintf(t->network, sizeof t->network, "ViT of %ld x %ld, squares of 4", c->layers, c->width);
     return NULL;
 }
@@ -95,8 +95,8 @@ static int build_vit(lgelu_net *net, const task *t, const config *c, lgelu_gate_
 static int build_gpt(lgelu_net *net, const task *t, const config *c, lgelu_gate_kind gate, float lambda)
 {
     const lgelu_transformer shape = transformer(c, gate, lambda);
-    int x = lgelu_tokens(net, "tokens", (size_t)c->context, t->classes), y = lgelu_labels(net, "next", (size_t)c->context,
-        t->classes);
+    int x = lgelu_tokens(net, "tokens", (size_t)c->context, t->classes),
+        y = lgelu_labels(net, "next", (size_t)c->context, t->classes);
     int logits = lgelu_gpt(net, x, &shape);
     lgelu_cross_entropy(net, "loss", logits, y);
     return logits;

@@ -189,8 +189,8 @@ void option_list(char *text, size_t room, const study *s, const option *o)
     int k = 0, n = 0;
     while (k < s->axes && s->axis[k].option != o) k++;
     if (k == s->axes) { option_text(text, room, o, &s->config); return; }
-    for (int v = 0; v < s->axis[k].values; v++) n += snprintf(text + n, (size_t)n < room ? room - (size_t)n : 0, "%s%s",
-        v ? "," : "", s->axis[k].value[v]);
+    for (int v = 0; v < s->axis[k].values; v++)
+        n += snprintf(text + n, (size_t)n < room ? room - (size_t)n : 0, "%s%s", v ? "," : "", s->axis[k].value[v]);
 }
 
 static int set_init(study *s, const config *c, const char *value)
@@ -350,8 +350,8 @@ static int check(study *s)
         for (int k = 0; k < s->axes; k++) if (option_set(s, &one, s->axis[k].option, s->axis[k].value[at[k]])) return -1;
         config_plan(&one);
         if (set_init(s, &one, one.init)) return -1;
-        if (one.harden_until < one.harden_from) return study_fail(s, "--harden-until: %g is before --harden-from %g",
-            one.harden_until, one.harden_from);
+        if (one.harden_until < one.harden_from)
+            return study_fail(s, "--harden-until: %g is before --harden-from %g", one.harden_until, one.harden_from);
         if (one.target > 0 && one.target < 1) return study_fail(s, "--target: '%g', expected 0 or a λ from 1 on", one.target);
         if (one.map == LGELU_SIGMOID && one.shape == LGELU_LINEAR_S && config_target(&one) >= 256)
             return study_fail(s, "--shape: linear-s ends at λ = 256 with --map sigmoid, but the target is λ = %g",
@@ -359,8 +359,8 @@ static int check(study *s)
     }
     if (c->text && c->data) return study_fail(s, "--text: is the same as --data; one of them is enough");
     if (c->quick && c->full) return study_fail(s, "--full: and --quick exclude each other");
-    for (int i = 0; i < COUNT(file); i++) for (int k = 0; k < i; k++) if (*file[i] && *file[k] && !strcmp(*file[i], *file[k])
-        && strncmp(*file[i], "/dev/", 5))
+    for (int i = 0; i < COUNT(file); i++) for (int k = 0; k < i; k++)
+        if (*file[i] && *file[k] && !strcmp(*file[i], *file[k]) && strncmp(*file[i], "/dev/", 5))
         return study_fail(s, "%s: two options name this file", *file[i]);
 #ifdef _OPENMP
     if (!s->given[option_find("threads", 7) - option_table]) c->threads = omp_get_max_threads();
@@ -459,8 +459,8 @@ int study_options(study *s, int argc, char **argv)
             const option *o;
             if (!strcmp(word, "--help") || !strcmp(word, "-h")) continue;
             if (strncmp(word, "--", 2) || n == 2) return study_fail(s, "'%s' is no option; --help lists them", word);
-            if (!(o = option_find(word + 2, n - 2))) return study_fail(s, "%.*s: unknown option; --help lists them", (int)n,
-                word);
+            if (!(o = option_find(word + 2, n - 2)))
+                return study_fail(s, "%.*s: unknown option; --help lists them", (int)n, word);
             if (o->kind == KIND_FLAG) {
                 if (equals) return study_fail(s, "--%s: takes no value", o->name);
             } else if (equals) value = equals + 1;

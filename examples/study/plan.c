@@ -62,8 +62,8 @@ static void key_of(char key[KEY], const study *s, const run *r, int matters)
 {
     int n = snprintf(key, KEY, "%lu", (unsigned long)r->seed);
     for (int k = 0; k < s->axes; k++)
-        n += snprintf(key + n, n < KEY ? KEY - (size_t)n : 0, ",%s", s->axis[k].option->matters & matters
-            ? s->axis[k].value[r->at[k]] : "");
+        n += snprintf(key + n, n < KEY ? KEY - (size_t)n : 0, ",%s",
+                      s->axis[k].option->matters & matters ? s->axis[k].value[r->at[k]] : "");
 }
 
 static int make_run(study *s, run *r, long variant, int arm, long seed)
@@ -81,8 +81,8 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
     config_plan(&r->config);
     const config *c = &r->config;
     r->epoch_steps = c->steps ? (c->steps + c->epochs - 1) / c->epochs : t->pass_steps;
-    if (r->epoch_steps > 1000000000 / c->epochs) return study_fail(s, "--epochs: %ld of %ld steps are too many", c->epochs,
-        r->epoch_steps);
+    if (r->epoch_steps > 1000000000 / c->epochs)
+        return study_fail(s, "--epochs: %ld of %ld steps are too many", c->epochs, r->epoch_steps);
     r->steps = r->epoch_steps * c->epochs;
     r->switch_step = (long)(c->harden_from * (double)r->steps + 0.5);
     if (r->switch_step >= r->steps) r->switch_step = r->steps - 1;

@@ -55,12 +55,12 @@ static void say_profiles(study *s, double *v)
     for (int a = 0; a < inits(s); a++) say_right(s, 18, s->axis[k].value[a]);
     say(s, "\n");
     say_left(s, 20, "best hold-out score");
-    for (int a = 0; a < inits(s); a++) say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, show_values(s, variant_of(s, a),
-        plan_arm("lgelu"), "best", v));
+    for (int a = 0; a < inits(s); a++)
+        say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, show_values(s, variant_of(s, a), plan_arm("lgelu"), "best", v));
     say(s, "\n");
     say_left(s, 20, "its epoch");
-    for (int a = 0; a < inits(s); a++) say_cell(s, 18, "%.1f", v, show_values(s, variant_of(s, a),
-        plan_arm("lgelu"), "best_epoch", v));
+    for (int a = 0; a < inits(s); a++)
+        say_cell(s, 18, "%.1f", v, show_values(s, variant_of(s, a), plan_arm("lgelu"), "best_epoch", v));
     say(s, "\n");
     for (int g = 0; g < s->gates; g++) {
         say_left(s, 20, s->gate_name[g]);
@@ -71,8 +71,8 @@ static void say_profiles(study *s, double *v)
         say(s, "\n");
     }
     if (s->config.seeds < 2) return;
-    say(s, "\nSpearman's rank correlation of the gates' λ, mean over pairs of other seeds; on the diagonal the ceiling, the same "
-        "first λ\n\n");
+    say(s, "\nSpearman's rank correlation of the gates' λ, mean over pairs of other seeds; on the diagonal the ceiling, "
+        "the same first λ\n\n");
     say_left(s, 20, "");
     for (int b = 0; b < inits(s); b++) say_right(s, 18, s->axis[k].value[b]);
     say(s, "\n");
@@ -94,8 +94,10 @@ int profiles_report(study *s)
     char text[200];
     int bad = 0;
     if (!v) return study_fail(s, "out of memory");
-    if (k < 0 || inits(s) > MOST_INITS || s->axes > 1) { free(v);
-        return study_fail(s, "--init: profiles need two to %d values, and no other option several", MOST_INITS); }
+    if (k < 0 || inits(s) > MOST_INITS || s->axes > 1) {
+        free(v);
+        return study_fail(s, "--init: profiles need two to %d values, and no other option several", MOST_INITS);
+    }
     show_head(s);
     if (s->gates < 6) say(s, "Of %d gates ranks say little: take a network of six or more\n", s->gates);
     say_profiles(s, v);
@@ -104,8 +106,8 @@ int profiles_report(study *s)
         snprintf(text, sizeof text, "init %s: other seeds rank the gates alike", s->axis[k].value[a]);
         bad = stat_find(s, text, "%.2f", v, seeds, 0.5, HUGE_VAL);
         for (int b = a + 1; b < inits(s) && !bad; b++) {               /* both rows of the pair against both ceilings */
-            for (long i = 0; i < seeds; i++) v[i] = (agreement(s, a, i, b) + agreement(s, b, i, a) - agreement(s, a, i,
-                a) - agreement(s, b, i, b)) / 2;
+            for (long i = 0; i < seeds; i++)
+                v[i] = (agreement(s, a, i, b) + agreement(s, b, i, a) - agreement(s, a, i, a) - agreement(s, b, i, b)) / 2;
             snprintf(text, sizeof text, "init %s and %s agree as other seeds of one do", s->axis[k].value[a],
                 s->axis[k].value[b]);
             bad = stat_find(s, text, "%+.2f", v, seeds, -0.1, HUGE_VAL);
@@ -190,10 +192,10 @@ static void draw_matrix(study *s, svg *g, double left, double top, double side)
         for (int b = 0; b < n; b++) {
             const double rho = s->config.seeds > 1 ? mean_agreement(s, a, b) : (double)NAN;
             char ink[8];
-            svg_box(g, left + w * b, top + w * a, w - 1.5, w - 1.5, svg_ramp(ink, rho >= -HUGE_VAL ? 0.9 * (1 - fmax(rho, 0))
-                : 1), 1);
-            if (rho >= -HUGE_VAL) svg_text(g, left + w * (b + 0.5), top + w * (a + 0.5) + 4, 'm', a == b ? -13
-                : 13, "#FFFFFF", "%.2f", rho);
+            svg_box(g, left + w * b, top + w * a, w - 1.5, w - 1.5,
+                svg_ramp(ink, rho >= -HUGE_VAL ? 0.9 * (1 - fmax(rho, 0)) : 1), 1);
+            if (rho >= -HUGE_VAL)
+                svg_text(g, left + w * (b + 0.5), top + w * (a + 0.5) + 4, 'm', a == b ? -13 : 13, "#FFFFFF", "%.2f", rho);
         }
     }
     svg_text(g, left, top + side + 36, 's', 11, SVG_GREY, "diagonal, bold: the ceiling");

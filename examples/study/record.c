@@ -79,8 +79,8 @@ int record_csv(study *s)
     if (output_begin(o)) return study_fail(s, "--csv: %s: %s", s->config.csv, strerror(errno));
     for (int k = 0; k < s->axes; k++) fprintf(o->f, "%s,", s->axis[k].option->name);
     fprintf(o->f, "arm,seed,epoch,gate,quantity,value\n");
-    for (const run *r = s->runs; r < s->runs + s->run_count; r++) for (const number *n = r->numbers; n < r->numbers + r->count
-        && !r->hidden; n++) {
+    for (const run *r = s->runs; r < s->runs + s->run_count; r++)
+        for (const number *n = r->numbers; n < r->numbers + r->count && !r->hidden; n++) {
         for (int k = 0; k < s->axes; k++) fprintf(o->f, "%s,", r->at[k] >= 0 ? s->axis[k].value[r->at[k]] : "");
         fprintf(o->f, "%s,%lu,", arm_table[r->arm].name, (unsigned long)r->seed);
         if (n->epoch >= 0) fprintf(o->f, "%d", n->epoch);
@@ -109,8 +109,8 @@ static void put_values(FILE *f, const study *s, const run *r, int q, int gate, i
 {
     int some = 0;
     if (curve) fprintf(f, "[");
-    for (const number *n = r->numbers; n < r->numbers + r->count; n++) if (n->quantity == q && n->gate == gate
-        && (n->epoch >= 0) == curve) {
+    for (const number *n = r->numbers; n < r->numbers + r->count; n++)
+        if (n->quantity == q && n->gate == gate && (n->epoch >= 0) == curve) {
         if (some++ && !curve) break;
         if (some > 1) fprintf(f, ", ");
         put_number(f, n->value, "null");
@@ -125,8 +125,8 @@ static int kinds(const study *s, long variant, int arm, int q)
     int k = 0;
     for (long i = 0; i < s->config.seeds; i++) {
         const run *r = plan_run(s, variant, arm, i);
-        for (const number *n = r->numbers; n < r->numbers + r->count; n++) if (n->quantity == q) k |= n->epoch < 0
-            ? (n->gate < 0 ? 1 : 2) : (n->gate < 0 ? 4 : 8);
+        for (const number *n = r->numbers; n < r->numbers + r->count; n++) if (n->quantity == q)
+            k |= n->epoch < 0 ? (n->gate < 0 ? 1 : 2) : (n->gate < 0 ? 4 : 8);
     }
     return k;
 }
@@ -151,8 +151,10 @@ static void put_lambda(FILE *f, const study *s, long variant, int arm)
     for (long i = 0; i < s->config.seeds; i++) {
         const run *r = plan_run(s, variant, arm, i);
         fprintf(f, "%s[", i ? ", " : "");
-        for (int g = 0; g < s->gates; g++) { if (g) fprintf(f, ", "); put_number(f, record_get(s, r, "lambda",
-            (int)r->config.epochs, g), "null"); }
+        for (int g = 0; g < s->gates; g++) {
+            if (g) fprintf(f, ", ");
+            put_number(f, record_get(s, r, "lambda", (int)r->config.epochs, g), "null");
+        }
         fprintf(f, "]");
     }
     fprintf(f, "]");
@@ -179,8 +181,9 @@ static void put_arms(FILE *f, const study *s, const long *variant, const char *i
         fprintf(f, ",\n%s  \"curves\": {", indent);
         for (int q = 0; q < s->quantities; q++) {
             int id = (int)(order[q] - s->quantity), k = kinds(s, v, s->arms[a], id);
-            if (k & 12) { fprintf(f, "%s\n%s    ", curves++ ? "," : "", indent); put_seeds(f, s, v, s->arms[a], *order[q], id,
-                k & 12 & -(k & 12)); }
+            if (!(k & 12)) continue;
+            fprintf(f, "%s\n%s    ", curves++ ? "," : "", indent);
+            put_seeds(f, s, v, s->arms[a], *order[q], id, k & 12 & -(k & 12));
         }
         fprintf(f, "}\n%s}%s\n", indent, a + 1 < s->arm_total ? "," : "");
     }
@@ -244,8 +247,11 @@ int record_json(study *s)
             plan_place(s, v, at);
             for (int a = 0; a < s->arm_total; a++) variant[a] = v;
             fprintf(o->f, "    {");
-            for (int k = 0; k < s->axes; k++) { fprintf(o->f, "\"%s\": ", s->axis[k].option->name); record_text(o->f,
-                s->axis[k].value[at[k]]); fprintf(o->f, ", "); }
+            for (int k = 0; k < s->axes; k++) {
+                fprintf(o->f, "\"%s\": ", s->axis[k].option->name);
+                record_text(o->f, s->axis[k].value[at[k]]);
+                fprintf(o->f, ", ");
+            }
             fprintf(o->f, "\"arms\": {\n");
             put_arms(o->f, s, variant, "      ");
             fprintf(o->f, "    }}%s\n", v + 1 < s->variants ? "," : "");

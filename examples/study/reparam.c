@@ -64,8 +64,8 @@ static double formula_error(const study *s, const run *r)
     double sum = 0;
     long n = 0;
     for (int e = 1; e <= (int)r->config.epochs; e++) for (int g = 0; g < s->gates; g++) {
-        const double a = record_get(s, r, "dlambda", e, g), b = record_get(s, r, "dlambda_formula", e, g), most = fmax(fabs(a),
-            fabs(b));
+        const double a = record_get(s, r, "dlambda", e, g), b = record_get(s, r, "dlambda_formula", e, g),
+            most = fmax(fabs(a), fabs(b));
         if (!(most > 1e-5)) continue;                                  /* λ is a float: smaller steps are rounding */
         sum += fabs(a - b) / most;
         n++;
@@ -115,15 +115,15 @@ static long cell(const study *s, const char *optimiser, const char *map, const c
     return common_rate(s, plan_variant(s, at));
 }
 /* quantity of a less that of b (b < 0: a alone), seed by seed; of logarithms where asked for */
-static int find_difference(study *s, const char *text, long a, long b, const char *quantity, int of_log, double least,
-    double most, double *v)
+static int find_difference(study *s, const char *text, long a, long b, const char *quantity, int of_log,
+                           double least, double most, double *v)
 {
     const int arm = plan_arm("lgelu"), score = !strcmp(quantity, "before");
     long n = 0;
     if (a < 0 || b == -1) return 0;
     for (long i = 0; i < s->config.seeds; i++) {
-        double x = record_get(s, plan_run(s, a, arm, i), quantity, -1, -1), y = b < 0 ? 0 : record_get(s, plan_run(s, b, arm,
-            i), quantity, -1, -1);
+        double x = record_get(s, plan_run(s, a, arm, i), quantity, -1, -1);
+        double y = b < 0 ? 0 : record_get(s, plan_run(s, b, arm, i), quantity, -1, -1);
         if (of_log) { x = log10(fmax(x, 1e-9)); y = log10(fmax(y, 1e-9)); }
         v[n] = (score ? s->task.sign : 1) * (x - y);
         n += v[n] >= -HUGE_VAL;
@@ -133,18 +133,18 @@ static int find_difference(study *s, const char *text, long a, long b, const cha
 
 int reparam_report(study *s)
 {
+    static const char *const head[6] = { "score", "drift", "stalled", "λ least", "λ most", "formula" };
     const int arm = plan_arm("lgelu");
     const double m = s->task.margin;
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     int bad = 0;
     if (!v) return study_fail(s, "out of memory");
     show_head(s);
-    say(s, "Drift: mean change of λ an epoch; stalled: share of gates whose λ ends at 1 or where it began; formula: how far a "
-        "step is from it\n\n");
+    say(s, "Drift: mean change of λ an epoch; stalled: share of gates whose λ ends at 1 or where it began; formula: "
+        "how far a step is from it\n\n");
     say_left(s, 54, "");
-    say_right(s, 16, "score"); say_right(s, 20, "drift"); say_right(s, 16, "stalled"); say_right(s, 16, "λ least");
-        say_right(s, 16, "λ most");
-    say_right(s, 16, "formula"); say(s, "  diverged  rate\n");
+    for (int k = 0; k < 6; k++) say_right(s, k == 1 ? 20 : 16, head[k]);
+    say(s, "  diverged  rate\n");
     for (long first = 0; first < s->variants; first++) {
         const long best = common_rate(s, first);
         const run *r = plan_run(s, best, arm, 0);
@@ -213,9 +213,11 @@ int reparam_figures(study *s)
     if (!(q.y1 > 0)) { q.y0 = 0.1; q.y1 = 1; }
     q.y0 *= 0.6; q.y1 *= 1.6;
     snprintf(title, sizeof title, "A step moves λ as the formulas say, to within %.1f %% on average",
-        cells > 0 ? 100 * sum / cells : (double)NAN);
-    if (figure_open(s, &f, "steps", 830, 440, title, "each optimiser at its best rate; right: means over the seeds")) { free(v);
-        return -1; }
+             cells > 0 ? 100 * sum / cells : (double)NAN);
+    if (figure_open(s, &f, "steps", 830, 440, title, "each optimiser at its best rate; right: means over the seeds")) {
+        free(v);
+        return -1;
+    }
     svg_axes(&f.s, &p, "|Δλ| of a step by the formula (log scale)", "|Δλ| of that step (log scale)", 5, 5);
     svg_axes(&f.s, &q, NULL, "drift of λ an epoch (log scale)", 1, 5);
     svg_clip(&f.s, &p);
@@ -230,14 +232,14 @@ int reparam_figures(study *s)
             r = plan_run(s, common_rate(s, first), arm, 0);
             for (int e = 1; e <= (int)r->config.epochs && shown < 300; e++) for (int g = 0; g < s->gates; g++, shown++) {
                 const double a = fabs(record_get(s, r, "dlambda", e, g)), b = fabs(record_get(s, r, "dlambda_formula", e, g));
-                if (a > p.y0 && b > p.x0 && a < p.y1 && b < p.x1) svg_dot(&f.s, svg_x(&p, b), svg_y(&p, a), 2, colour[m % 3],
-                    colour[m % 3]);
+                if (a > p.y0 && b > p.x0 && a < p.y1 && b < p.x1)
+                    svg_dot(&f.s, svg_x(&p, b), svg_y(&p, a), 2, colour[m % 3], colour[m % 3]);
             }
         }
     }
     svg_unclip(&f.s);
-    for (int m = 0; m < s->axis[map].values && m < 3; m++) svg_text(&f.s, p.left + 12, p.top + 18 + 16 * m, 's', 12,
-        colour[m], "%s", s->axis[map].value[m]);
+    for (int m = 0; m < s->axis[map].values && m < 3; m++)
+        svg_text(&f.s, p.left + 12, p.top + 18 + 16 * m, 's', 12, colour[m], "%s", s->axis[map].value[m]);
     groups = 0;
     for (long first = 0; first < s->variants; first++) {
         int at[MOST_AXES];

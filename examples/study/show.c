@@ -57,10 +57,14 @@ void say(study *s, const char *format, ...)
     va_end(list);
 }
 /* padded to so many columns */
-void say_left(study *s, int width, const char *text)  { say(s, "%s%*s", text, width > show_columns(text)
-    ? width - show_columns(text) : 0, ""); }
-void say_right(study *s, int width, const char *text) { say(s, "%*s%s", width > show_columns(text) ? width - show_columns(text)
-    : 0, "", text); }
+void say_left(study *s, int width, const char *text)
+{
+    say(s, "%s%*s", text, width > show_columns(text) ? width - show_columns(text) : 0, "");
+}
+void say_right(study *s, int width, const char *text)
+{
+    say(s, "%*s%s", width > show_columns(text) ? width - show_columns(text) : 0, "", text);
+}
 
 /* ==== before and while ============================================================================================= */
 void show_begin(study *s)

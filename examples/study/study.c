@@ -97,26 +97,26 @@ static int try_outputs(study *s)
     const config *c = &s->config;
     output save;
     if (c->out && output_folder(c->out)) return study_fail(s, "--out: %s: cannot make this folder: %s", c->out, strerror(errno));
-    if (c->text_out && output_try(&s->text, c->text_out)) return study_fail(s, "--out: %s: cannot write there: %s", c->text_out,
-        strerror(errno));
+    if (c->text_out && output_try(&s->text, c->text_out))
+        return study_fail(s, "--out: %s: cannot write there: %s", c->text_out, strerror(errno));
     if (c->csv && output_try(&s->csv, c->csv)) return study_fail(s, "--csv: %s: cannot write there: %s", c->csv, strerror(errno));
-    if (c->json && output_try(&s->json, c->json)) return study_fail(s, "--json: %s: cannot write there: %s", c->json,
-        strerror(errno));
-    if (c->save && output_try(&save, c->save)) return study_fail(s, "--save: %s: cannot write there: %s", c->save,
-        strerror(errno));
+    if (c->json && output_try(&s->json, c->json))
+        return study_fail(s, "--json: %s: cannot write there: %s", c->json, strerror(errno));
+    if (c->save && output_try(&save, c->save))
+        return study_fail(s, "--save: %s: cannot write there: %s", c->save, strerror(errno));
     if (c->save && save.plain) { output_drop(&save); return study_fail(s, "--save: %s: is no file", c->save); }
     if (c->svg && output_folder(c->svg)) return study_fail(s, "--svg: %s: cannot make this folder: %s", c->svg, strerror(errno));
-    if (c->keep && output_folder(c->keep)) return study_fail(s, "--keep: %s: cannot make this folder: %s", c->keep,
-        strerror(errno));
+    if (c->keep && output_folder(c->keep))
+        return study_fail(s, "--keep: %s: cannot make this folder: %s", c->keep, strerror(errno));
     for (int i = 0; i < 2; i++) if (i ? c->keep : c->svg) {
         char path[OUTPUT_PATH];
         output o;
         snprintf(path, sizeof path, "%s/%s", i ? c->keep : c->svg, s->stem);
-        if (output_try(&o, path)) return study_fail(s, "--%s: %s: cannot write there: %s", i ? "keep" : "svg", path,
-            strerror(errno));
+        if (output_try(&o, path))
+            return study_fail(s, "--%s: %s: cannot write there: %s", i ? "keep" : "svg", path, strerror(errno));
     }
-    if (c->log && output_append(&s->log, c->log, !c->resume)) return study_fail(s, "--log: %s: cannot write there: %s", c->log,
-        strerror(errno));
+    if (c->log && output_append(&s->log, c->log, !c->resume))
+        return study_fail(s, "--log: %s: cannot write there: %s", c->log, strerror(errno));
     if (c->log) begin_log(s);
     return 0;
 }
@@ -129,8 +129,8 @@ static int measure_network(study *s)
     if (!bad) {
         s->gates = w->gates;
         s->parameters = w->net->parameters;
-        for (int g = 0; g < w->gates; g++) snprintf(s->gate_name[g], sizeof s->gate_name[g], "%s",
-            w->net->nodes[w->gate_node[g]].name);
+        for (int g = 0; g < w->gates; g++)
+            snprintf(s->gate_name[g], sizeof s->gate_name[g], "%s", w->net->nodes[w->gate_node[g]].name);
     }
     seat_close(w);
     return bad;
@@ -200,8 +200,8 @@ int main(int argc, char **argv)
                 s.saved ? s.config.save : "", s.saved ? " goes on from there" : "");
     if (output_close(&s.log) && !s.error[0]) bad = study_fail(&s, "--log: %s: %s", s.config.log, strerror(errno));
     errno = 0;
-    if ((fflush(stdout) || ferror(stdout)) && !s.error[0]) bad = study_fail(&s, "standard output: %s",
-        strerror(errno ? errno : EIO));
+    if ((fflush(stdout) || ferror(stdout)) && !s.error[0])
+        bad = study_fail(&s, "standard output: %s", strerror(errno ? errno : EIO));
     if (s.error[0]) fprintf(stderr, "study: %s\n", s.error);
     free_all(&s);
     if (bad >= 0) return 0;

@@ -101,8 +101,8 @@ static inline int svg_ticks(double *tick, int most, double a, double b, int log_
         for (e = floor(log10(a)); e <= log10(b) + 1e-9; e += every)
             for (k = 1; k < 10; k++) {
                 double v = k * pow(10, e);
-                if ((k == 1 || (decades < 2.5 && (k == 2 || k == 5))) && v > a * 0.999 && v < b * 1.001
-                    && n < most) tick[n++] = v;
+                if ((k == 1 || (decades < 2.5 && (k == 2 || k == 5))) && v > a * 0.999 && v < b * 1.001 && n < most)
+                    tick[n++] = v;
             }
     } else {
         double raw = (b - a) / about, unit = pow(10, floor(log10(raw))), step = raw / unit, i;
@@ -180,8 +180,8 @@ static inline void svg_line(svg *s, const svg_panel *p, const double *x, const d
         "stroke-linecap=\"%s\"%s%s%s points=\"",
             colour, width, dash ? "butt" : "round", dash ? " stroke-dasharray=\"" : "", dash ? dash : "", dash ? "\"" : "");
     for (i = 0; i < n; i++) {
-        if (i > kept && i + 1 < n && svg_bend(p, x, y, kept, i, i + 1) < 0.03 && svg_bend(p, x, y, kept, (kept + i + 1) / 2,
-            i + 1) < 0.03) continue;
+        if (i > kept && i + 1 < n && svg_bend(p, x, y, kept, i, i + 1) < 0.03
+            && svg_bend(p, x, y, kept, (kept + i + 1) / 2, i + 1) < 0.03) continue;
         fprintf(s->f, "%s%.1f,%.1f", i ? " " : "", svg_x(p, x[i]), svg_y(p, y[i]));
         kept = i;
     }

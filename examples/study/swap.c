@@ -18,8 +18,8 @@ static double mean_of(const study *s, int arm, const char *quantity)
 {
     const long best = plan_best_rate(s, 0, arm);
     double sum = 0;
-    for (long i = 0; i < s->config.seeds; i++) sum += record_get(s, plan_run(s, best, arm, i), quantity, -1,
-        -1) / (double)s->config.seeds;
+    for (long i = 0; i < s->config.seeds; i++)
+        sum += record_get(s, plan_run(s, best, arm, i), quantity, -1, -1) / (double)s->config.seeds;
     return sum;
 }
 static int asked(const study *s, int arm) { return plan_run(s, 0, arm, 0) != NULL; }
@@ -80,8 +80,8 @@ static int score_figure(study *s)
     /* the first epochs may leave the panel below */
     for (int k = 0; k < LINES; k++) if (asked(s, plan_arm(order[k]))) {
         figure_band(s, &b, plan_best_rate(s, 0, plan_arm(order[k])), plan_arm(order[k]), "holdout", -1, 1);
-        for (int i = 0; i < b.n; i++) if (b.x[i] >= (double)settled) { figure_range(&low, &high, b.low[i]); figure_range(&low,
-            &high, b.high[i]); }
+        for (int i = 0; i < b.n; i++)
+            if (b.x[i] >= (double)settled) { figure_range(&low, &high, b.low[i]); figure_range(&low, &high, b.high[i]); }
     }
     if (!(high - low > 0.2 * s->task.margin)) { low -= 0.1 * s->task.margin; high = low + 0.2 * s->task.margin; }
     p.y0 = low - 0.05 * (high - low);
@@ -126,8 +126,8 @@ static int hardness_figure(study *s)
     const long v = plan_best_rate(s, 0, lgelu), w = plan_best_rate(s, 0, hardened);
     const double target = (double)config_target(&s->config);
     figure f;
-    svg_panel p = { 56, 112, 236, 262, 0, (double)s->config.epochs, 1, 2, 0, 0 }, q = { 472, 112, 236, 262, 0,
-        (double)s->config.epochs, 1, 2, 0, 1 };
+    svg_panel p = { 56, 112, 236, 262, 0, (double)s->config.epochs, 1, 2, 0, 0 },
+        q = { 472, 112, 236, 262, 0, (double)s->config.epochs, 1, 2, 0, 1 };
     double low = 1e9, high = 0;
     int shown = 0, every = (s->gates + 13) / 14;                       /* no more labels than fit */
     if (!asked(s, lgelu) || !asked(s, hardened) || !s->gates) return 0;
@@ -141,8 +141,8 @@ static int hardness_figure(study *s)
     p.y0 = fmax(1, low - 0.05 * (high - low));
     p.y1 = high + 0.05 * (high - low);
     q.y1 = fmax(high, target) * 1.4;
-    if (figure_open(s, &f, "hardness", 820, 440, "The hardness λ of each gate: learned, then driven to its target", "bands: "
-        "standard deviation")) return -1;
+    if (figure_open(s, &f, "hardness", 820, 440, "The hardness λ of each gate: learned, then driven to its target",
+                    "bands: standard deviation")) return -1;
     svg_text(&f.s, p.left, 79, 's', -13, arm_table[lgelu].colour, "lgelu: learned throughout");
     svg_text(&f.s, q.left, 79, 's', -13, arm_table[hardened].colour, "hardened: driven from the switch point on");
     svg_axes(&f.s, &p, "epoch", "λ", 6, 6);
@@ -211,8 +211,8 @@ static int flips_figure(study *s)
         if (d > q.x1) q.x1 = pow(10, ceil(log10(d)));
     }
     p.x1 = log10(1 + most * 1.3);                                      /* log(1 + n): 0, 1 and 1000 can all be read */
-    bad = figure_open(s, &f, "flips", 800, (int)(p.top + p.height + 66), "What replacing every gate by ReLU changes", "bars: "
-        "mean, dots: seeds");
+    bad = figure_open(s, &f, "flips", 800, (int)(p.top + p.height + 66), "What replacing every gate by ReLU changes",
+                      "bars: mean, dots: seeds");
     if (bad) { free(v); return -1; }
     svg_text(&f.s, p.left, 84, 's', 13, SVG_INK, "flips: predictions of %zu that change",
         s->task.count[PART_TEST] * s->task.labels);

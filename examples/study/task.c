@@ -53,8 +53,8 @@ static int load_data(task *t, const config *c, char *error, size_t room)
     t->classes = t->regression ? 1 : d->classes;
     t->count[PART_TEST] = at_most(d->test, c->test_samples);
     t->count[PART_HOLDOUT] = c->holdout >= 0 ? (size_t)c->holdout : train / 10 < MOST_HOLDOUT ? train / 10 : MOST_HOLDOUT;
-    if (t->count[PART_HOLDOUT] >= train) return fail(error, room, "--holdout: %zu, but there are %zu training %s",
-        t->count[PART_HOLDOUT], train, t->samples);
+    if (t->count[PART_HOLDOUT] >= train)
+        return fail(error, room, "--holdout: %zu, but there are %zu training %s", t->count[PART_HOLDOUT], train, t->samples);
     t->count[PART_TRAIN] = train - t->count[PART_HOLDOUT];
     if (!(t->order = (uint32_t *)malloc((train + 1) * sizeof *t->order))) return fail(error, room, "out of memory");
     if (t->count[PART_HOLDOUT]) lgelu_shuffle(t->order, train, HOLDOUT_SEED, 0);
@@ -125,8 +125,8 @@ int task_load(task *t, const config *c, char *error, size_t room)
     const char *wrong;
     t->net = net_table + c->net;
     t->fingerprint = UINT64_C(0xCBF29CE484222325);
-    if (t->net->data == FROM_TEXT ? load_text(t, c, error, room) : t->net->data == FROM_SINE ? load_sine(t, c) : load_data(t, c,
-        error, room)) return -1;
+    if (t->net->data == FROM_TEXT ? load_text(t, c, error, room) : t->net->data == FROM_SINE ? load_sine(t, c)
+        : load_data(t, c, error, room)) return -1;
     t->percent = strcmp(t->score, "loss") != 0;
     t->sign = t->percent ? 1 : -1;
     t->unit = t->percent ? "points" : t->regression ? "squared error" : "nats";
@@ -184,8 +184,8 @@ void task_batch(const task *t, const config *c, uint64_t seed, long step, void *
     const long pass = step / t->pass_steps;
     if (!t->order) {                                                   /* from random places */
         for (size_t i = 0; i < batch; i++)
-            if (t->net->data == FROM_SINE) point((2 * lgelu_uniform(seed, (uint64_t)(SHUFFLE + step), i) - 1) * 3.14159265f,
-                (float *)x + i, y + i);
+            if (t->net->data == FROM_SINE)
+                point((2 * lgelu_uniform(seed, (uint64_t)(SHUFFLE + step), i) - 1) * 3.14159265f, (float *)x + i, y + i);
             else window(t, (size_t)(((uint64_t)lgelu_random(seed, (uint64_t)step,
                 i) * (t->from[PART_HOLDOUT] - t->numbers)) >> 32),
                         (int32_t *)x + i * t->numbers, y + i * t->labels);
@@ -201,8 +201,8 @@ void task_batch(const task *t, const config *c, uint64_t seed, long step, void *
         const size_t k = order[first + i];
         if (t->regression) memcpy(y + i, d->train_target + k, sizeof *y);
         if (c->augment && d->train_x)
-            data_augment((float *)x + i * t->numbers, d->train_x + k * t->numbers, d, 4, c->augment == 2, lgelu_random(seed,
-                (uint64_t)(AUGMENT + pass), k));
+            data_augment((float *)x + i * t->numbers, d->train_x + k * t->numbers, d, 4, c->augment == 2,
+                lgelu_random(seed, (uint64_t)(AUGMENT + pass), k));
     }
 }
 

@@ -366,8 +366,8 @@ static void log_epoch(seat *w, long epoch)
 #endif
     {
         fprintf(f, "{\"arm\": \"%s\", ", arm_table[r->arm].name);
-        for (int k = 0; k < s->axes; k++) if (r->at[k] >= 0) fprintf(f, "\"%s\": \"%s\", ", s->axis[k].option->name,
-            s->axis[k].value[r->at[k]]);
+        for (int k = 0; k < s->axes; k++) if (r->at[k] >= 0)
+            fprintf(f, "\"%s\": \"%s\", ", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
         fprintf(f, "\"seed\": %lu, \"epoch\": %ld, \"step\": %ld", (unsigned long)r->seed, epoch, w->net[w->which].step);
         for (size_t i = 0; i < r->count; i++) {
             const number *n = r->numbers + i;
@@ -469,6 +469,8 @@ static void path_of(char *path, size_t room, const study *s, const run *r)
 }
 static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
 
+static int ends_as_relu(const arm_row *a) { return a->gate == LGELU_GATE_RELU || a->event != EVENT_NONE; }
+
 /* --keep: weights, λ and statistics without the optimiser; with what its inputs were, so that others can use it */
 static int keep(seat *w)
 {
@@ -487,14 +489,13 @@ static int keep(seat *w)
     int bad;
     path_of(path, sizeof path, s, w->run);
     snprintf(seed, sizeof seed, "%lu", (unsigned long)w->run->seed);
-    snprintf(score, sizeof score, "%.9g", record_get(s, w->run, a->gate == LGELU_GATE_RELU || a->event ? "after" : "before", -1,
-        -1));
+    snprintf(score, sizeof score, "%.9g", record_get(s, w->run, ends_as_relu(a) ? "after" : "before", -1, -1));
     for (size_t i = 0; t->net->data == FROM_PICTURES && i < t->data.channels; i++) for (int k = 0; k < 2; k++)
         snprintf(channel[k] + strlen(channel[k]), sizeof channel[k] - strlen(channel[k]), "%s%.9g", i ? " " : "",
-            k ? t->data.deviation[i] : t->data.mean[i]);
+                 k ? t->data.deviation[i] : t->data.mean[i]);
     bad = seat_make(w, LGELU_INFER, &net, &nodes, &memory);
     if (!bad && lgelu_net_copy(&net, w->net + w->which)) bad = study_fail(s, "--keep: %s", net.message);
-    if (!bad && (a->gate == LGELU_GATE_RELU || a->event)) lgelu_net_relu(&net);
+    if (!bad && ends_as_relu(a)) lgelu_net_relu(&net);
     if (!bad && (output_try(&o, path) || output_begin(&o))) bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
     if (!bad) {
         errno = 0;
@@ -545,10 +546,10 @@ static int finish(seat *w)
         double v = record_get(s, r, "holdout", (int)e, -1);
         if (!at || s->task.sign * v > s->task.sign * best) { best = v; at = (int)e; }
         for (int g = 0; g < w->gates; g++)
-            drift += fabs(record_get(s, r, "lambda", (int)e, g) - record_get(s, r, "lambda", (int)e - 1,
-                g)) / (double)(epochs * w->gates);
+            drift += fabs(record_get(s, r, "lambda", (int)e, g) - record_get(s, r, "lambda", (int)e - 1, g));
     }
     if (s->task.count[PART_HOLDOUT]) { record(s, r, "best", -1, -1, best); record(s, r, "best_epoch", -1, -1, at); }
+    drift /= (double)(epochs * w->gates);
     record(s, r, "drift", -1, -1, drift >= 0 ? drift : 0);             /* ReLU's infinite λ stays where it is */
     if (event == EVENT_NONE || event == EVENT_DRIVE) wear(net, &before);
     if ((bad = look_at_gates(w)) != 0) return bad;
