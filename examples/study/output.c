@@ -59,14 +59,17 @@ static int is_plain(const char *path)
 static FILE *open_plain(const char *path, int fd)            /* with the place in the file that standard output has */
 {
     if (fd < 1) return fopen(path, "ab");
-    fd = dup(fd);
-    return fd < 0 ? NULL : fdopen(fd, "wb");
+    FILE *file = (fd = dup(fd)) < 0 ? NULL : fdopen(fd, "wb");
+    if (fd >= 0 && !file) { close(fd); errno = ENOMEM; }
+    return file;
 }
 static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && S_ISDIR(s.st_mode); }
-static FILE *create(const char *path)        /* with the rights of the file that it will replace left to umask */
+static FILE *create(const char *path)        /* nobody else's */
 {
     int f = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    return f < 0 ? NULL : fdopen(f, "wb");
+    FILE *file = f < 0 ? NULL : fdopen(f, "wb");
+    if (f >= 0 && !file) { close(f); unlink(path); errno = ENOMEM; }
+    return file;
 }
 static int on_disk(FILE *f, const char *path) { (void)path; return fsync(fileno(f)); }
 static void folder_on_disk(const char *path) /* so that the new name lasts, too; not every file system can */
