@@ -838,7 +838,8 @@ static int heads_of(onnx_model *m, const node *n, value *x, int tokens, int widt
     const layer *l;
     int d, i;
     memset(h, 0, sizeof *h);
-    if (x->kind != DATA || !linear_in_u(x)) return refuse(m, n, "queries, keys and values must be views of linear layers");
+    if (x->kind != DATA || x->padding || !linear_in_u(x))
+        return refuse(m, n, "queries, keys and values must be views of linear layers");
     l = m->layer + x->layer;
     if (l->shape[0] != 1 || !covers(&x->v, tokens, tokens + 1, channels(l), whole(l)) || has_batch(&x->v, tokens, tokens + 1))
         return refuse(m, n, "attention over something else than all tokens");
@@ -1054,6 +1055,15 @@ static int add_position(onnx_model *m, const node *n, int k, int c)        /* a 
     return result(m, n, l, &v);
 }
 enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER };
+/* beside data, a constant of these dimensions leaves the data's dimensions as they are */
+static int spreads(const view *c, const view *data)
+{
+    const int skip = data->rank - c->rank;
+    int d;
+    for (d = 0; d < c->rank && skip >= 0; d++)
+        if (!equal(size(c, d), just(1)) && !equal(size(c, d), size(data, d + skip))) return 0;
+    return skip >= 0;
+}
 /* data and a constant; swapped: the constant came first */
 static int with_constant(onnx_model *m, const node *n, int op, int data, int c, int swapped)
 {
@@ -1062,8 +1072,8 @@ static int with_constant(onnx_model *m, const node *n, int op, int data, int c, 
     double s = 0;
     const int one = single(m, b, &s);
     if (m->failed) return 0;
-    if (one && b->kind == TENSOR && x->kind != SCORES && b->v.rank > x->v.rank)
-        return refuse(m, n, "a constant of more dimensions than the data");
+    if (one && b->kind == TENSOR && x->kind != SCORES && !spreads(&b->v, &x->v))
+        return refuse(m, n, "a constant of other dimensions");
     if (swapped && (op == DIVIDE || op == POWER)) return refuse(m, n, "a constant over data");
     if (swapped && op == SUBTRACT) {
         if (!one || x->kind != DATA || x->function) return refuse(m, n, "a constant less data");
@@ -1155,6 +1165,8 @@ static int two_polynomials(onnx_model *m, const node *n, int op, const value *a,
     double p[4] = { 0, 0, 0, 0 };
     int i, j;
     if (!y) return 0;
+    if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || a->padding || b->padding)
+        return refuse(m, n, "arithmetic of two layers other than a sum");
     head = *y;
     *y = a->function ? *a : *b;
     y->name = head.name; y->chain = head.chain;
@@ -1451,7 +1463,7 @@ static int reduce_mean(onnx_model *m, const node *n)
     view v = nothing(0), part_of = nothing(0), rest = nothing(0);
     layer *l;
     if (m->failed) return 0;
-    if (!u || (u->kind != DATA && u->kind != SQUARE)) return refuse(m, n, "it is read of a layer only");
+    if (!u || u->padding || (u->kind != DATA && u->kind != SQUARE)) return refuse(m, n, "it is read of a layer only");
     if (count < 1) return refuse(m, n, "its axes are missing, or no constant");
     for (i = 0; i < count; i++) {
         if ((d = axis_of(axes[i], u->v.rank)) < 0) return refuse(m, n, "there is no such axis");
@@ -1513,7 +1525,8 @@ static int shape_op(onnx_model *m, const node *n)
     const view *v = x ? &x->v : NULL;
     value *y;
     int64_t from = attribute_int(n, "start", 0), to = attribute_int(n, "end", RANK), i;
-    if (!x || x->kind == ABSENT || x->kind >= SCORES) return refuse(m, n, "the shape of something that has none here");
+    if (!x || x->padding || x->kind == ABSENT || x->kind >= SCORES)
+        return refuse(m, n, "the shape of something that has none here");
     if (x->kind == NUMBERS) {
         const int count = x->count;
         if (from || !(y = make(m, n, 0))) return from ? refuse(m, n, "a part of the shape of a shape") : 0;
@@ -2326,15 +2339,19 @@ static int put(onnx_model *m, const value *c, int64_t offset, double factor, flo
     if (to) *to = x;
     return 1;
 }
-/* count numbers along dimension d of a constant, or one for all; c < 0: `otherwise` */
+/* index i of a constant that varies along one dimension, or is one number */
+static int64_t along_one(const view *v, int64_t i)
+{
+    int d;
+    for (d = 0; d < v->rank; d++) if (size(v, d).c > 1 && !has_batch(v, d, d + 1)) return at(v, d, i);
+    return 0;
+}
+/* count numbers of a constant, or one for all; c < 0: `otherwise` */
 static int put_vector(onnx_model *m, int c, int64_t count, double factor, float otherwise, float *to)
 {
-    const value *v = m->value + c;
     int64_t i;
-    int d, along_d = -1;
     if (c < 0) { for (i = 0; to && i < count; i++) to[i] = otherwise; return 1; }
-    for (d = 0; d < v->v.rank; d++) if (size(&v->v, d).c == count && !has_batch(&v->v, d, d + 1)) along_d = d;
-    for (i = 0; i < count; i++) if (!put(m, v, along_d < 0 ? 0 : at(&v->v, along_d, i), factor, to ? to + i : NULL)) return 0;
+    for (i = 0; i < count; i++) if (!put(m, m->value + c, along_one(&m->value[c].v, i), factor, to ? to + i : NULL)) return 0;
     return 1;
 }
 /* one output of a matrix, (rows, columns, channels) of a window */
@@ -2360,7 +2377,7 @@ static int put_bias(onnx_model *m, const layer *l, int64_t row, double factor, f
 {
     const value *b = m->value + l->bias;
     if (l->bias < 0) { if (to) *to = 0; return 1; }
-    return put(m, b, b->v.rank && size(&b->v, b->v.rank - 1).c > 1 ? at(&b->v, b->v.rank - 1, row) : 0, factor * l->beta, to);
+    return put(m, b, along_one(&b->v, row), factor * l->beta, to);
 }
 static int put_linear(onnx_model *m, const layer *l, float *w, float *b)   /* of picked rows: q, k and v, by heads */
 {
@@ -2401,12 +2418,7 @@ static int put_position(onnx_model *m, const layer *l, float *w)
 static double lambda_of(onnx_model *m, const layer *l, int64_t c)          /* beyond 1e30 it is ReLU */
 {
     const value *v = l->vector < 0 ? NULL : m->value + l->vector;
-    double x = l->lambda, f;
-    if (v) {
-        f = fetch(m, v, v->v.rank && size(&v->v, v->v.rank - 1).c > 1 ? at(&v->v, v->v.rank - 1, c) : v->v.rank > 2
-            ? at(&v->v, v->v.rank - 3, c) : 0);
-        x = l->divides ? x / f : x * f;
-    }
+    const double f = v ? fetch(m, v, along_one(&v->v, c)) : 1, x = l->divides && v ? l->lambda / f : l->lambda * f;
     return x > 1e30 ? (double)INFINITY : fabs(x - 1) < 1e-6 ? 1 : x;
 }
 /* everything that a wanted layer takes from the file; net NULL: is it all there and finite? */

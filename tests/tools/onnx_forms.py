@@ -71,6 +71,10 @@ case("same_row", [n("Conv", "x k b", "h", dilations=[1, 1], strides=[2, 2], pads
      n("Transpose", "g", "t", perm=[0, 2, 3, 1]), n("Reshape", "t r", "q"), n("MatMul", "q f",
          "y")], (3, 6, 5), (5,), s=w(6), m=w(6), v=np.abs(w(6)), r=ints(0, -1), f=w(54, 5), **conv)
 
+case("added", [n("Conv", "x k", "h0"), n("Add", "h0 b", "h"), n("Gelu", "h", "g"), n("GlobalAveragePool", "g", "m"),
+    n("Flatten", "m", "v"),
+    n("MatMul", "v f", "y0"), n("Add", "e y0", "y")], (3, 6, 5), (5,), k=conv["k"], b=w(6, 1, 1), f=w(6, 5), e=w(1, 5))
+
 def attention(name, body, opset=18, heads=2, width=8, T_=5, qkv=True, **init):
     nodes = [n("LayerNormalization", "x ln", "z", axis=-1), *([n("MatMul", "z wqkv", "q0"),
         n("Add", "q0 bqkv", "qkv")] if qkv else []), *body,
@@ -137,6 +141,10 @@ refuse("half_gelu", "not halved", [*lin, n("Erf", "h", "e"), n("Add", "e one", "
 refuse("soft", "lambda below 1", [*lin, n("Mul", "h c", "z"), n("Erf", "z", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g"),
     n("Mul", "g half", "y")], one=np.float32(1),
        half=np.float32(0.5), c=np.float32(0.5), **q)
+refuse("scaled", "arithmetic of two layers other than a sum", [*lin, n("Mul", "h v", "z"), n("Div", "h r", "d"),
+    n("Erf", "d", "e"),
+    n("Add", "e one", "f"), n("Mul", "z f", "g"), n("Mul", "g half",
+        "y")], one=np.float32(1), half=np.float32(0.5), r=np.float32(2 ** 0.5), v=w(3), **q)
 refuse("sigmoid", "(Sigmoid): this operator is not read", [*lin, n("Sigmoid", "h", "s"), n("Mul", "h s", "y")], **q)
 refuse("two_outputs", "the graph has more than one output", gemm,
     change=lambda m: m.graph.output.append(h.make_tensor_value_info("x", T.FLOAT, ["N", 4])), **q)
