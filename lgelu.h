@@ -3033,7 +3033,7 @@ LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
         lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
         if (k + 1 < count) x = lgelu_gate(net, name, x, kind, lambda);
     }
-    return x;
+    return net->status ? -1 : x;
 }
 LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
 {
@@ -3072,7 +3072,7 @@ static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t,
 {
     char *room = net->prefix + strlen(net->prefix);                   /* names as GPT-2's: h.0.attn.c_attn */
     const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    const float deviation = net->deviation > 0 ? net->deviation : 0.02f;
+    const float given = net->deviation, deviation = given > 0 ? given : 0.02f;
     const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
     size_t b;
     int y;
@@ -3096,6 +3096,7 @@ static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t,
         x = lgelu_add       (net, "mlp.add", y, x);
     }
     *room = 0;
+    net->deviation = given;
     return lgelu_layer_norm(net, "ln_f", x);
 }
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
@@ -3377,7 +3378,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
     memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
     /* not the room for products: what no thread needs takes no memory */
-    memset(net->arena, 0, net->arena_bytes);
+    if (net->arena_bytes) memset(net->arena, 0, net->arena_bytes);
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
@@ -3398,8 +3399,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
             size_t k = (size_t)node->hardness + j;
             net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
             net->s[k] = lgelu__free(&net->hardness, net->lambda[k]);
-            if (node->gate == LGELU_GATE_LAMBDA && net->s[k] != net->s[k])
-                return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': its map does not reach λ", node->name);
+            if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k]) continue;
+            net->memory = NULL;                                       /* not made after all */
+            return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': its map does not reach λ", node->name);
         }
     }
     return LGELU_OK;
@@ -3492,6 +3494,7 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
     net->samples = samples;
     net->from = net->tokens = net->known = 0;
+    net->pending = 0;
     if (lgelu__share(net, lgelu__run_forward)) return net->status;
     if (net->mode == LGELU_GENERATE) net->known = (size_t)-1;         /* all of them */
     return LGELU_OK;
@@ -3503,7 +3506,7 @@ LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k
     net->estimate = k;
     lgelu_net_forward(net, samples);
     net->estimate = 0;
-    net->pending = 0;
+    net->pending = 0; net->known = 0;
     return net->status;
 }
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
@@ -3516,7 +3519,8 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (node->op == LGELU_OP_TOKENS && !context) context = node->shape[1];
-        if (node->op == LGELU_OP_INPUT || (!lgelu__is_a(node, LGELU__SOURCE | LGELU__LOSS) && node->shape[1] != context)
+        if (node->op == LGELU_OP_INPUT
+            || ((node->op == LGELU_OP_TOKENS || !lgelu__is_a(node, LGELU__SOURCE | LGELU__LOSS)) && node->shape[1] != context)
             || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_TAKE
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]))
             return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__row(node)->name,
@@ -3577,7 +3581,8 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
     net->gradient_scale = 1;
-    return lgelu__share(net, lgelu__run_backward);
+    if (lgelu__share(net, lgelu__run_backward)) net->fresh = 1;       /* half a gradient is none */
+    return net->status;
 }
 /* ---- [8o] the training step ---- */
 /* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without one, sums of
@@ -3798,6 +3803,7 @@ static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
+    if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gates of an unknown kind"); return; }
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         if (node->op != LGELU_OP_GATE || node->gate == kind) continue;
