@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT-0
+# test_stack.sh: no function of lgelu.h takes more of the stack than $BOUND bytes, with gcc's own count of its frames, -O0 and
+# -O2 (Debian: gcc). The largest are named.
+dir=build/stack
+bound=${BOUND:-36000}
+mkdir -p $dir
+if ! echo 'int x;' | gcc -fstack-usage -x c -c - -o $dir/probe.o 2> /dev/null; then echo "skip frames on the stack: no gcc with -fstack-usage here"; exit 0; fi
+for level in -O0 -O2; do
+    if ! gcc -std=c99 $level -fstack-usage -c tools/lgelu.c -o $dir/lgelu.o; then echo "FAIL frames at $level: lgelu.h does not compile"; continue; fi
+    sort -t "$(printf '\t')" -k2,2nr $dir/lgelu.su | awk -F '\t' -v level=$level -v bound=$bound '
+        { name = $1; sub(/.*:/, "", name) }
+        $3 == "dynamic" { open_ended = open_ended " " name }
+        NR == 1 { most = $2; largest = name }
+        END {
+            printf "# %s: the largest of %d frames is %d bytes, %s\n", level, NR, most, largest
+            printf "%s frames at %s: none is larger than %d bytes%s\n", NR && most <= bound ? "ok" : "FAIL", level, bound, NR && most <= bound ? "" : ": " largest " takes " most
+            printf "%s frames at %s: all have a bound%s\n", open_ended ? "FAIL" : "ok", level, open_ended ? ":" open_ended : ""
+        }'
+done
