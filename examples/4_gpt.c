@@ -20,7 +20,8 @@
 
 enum { NODES = LGELU_TRANSFORMER_NODES(48), HEADS = 4, JUDGED = 8 };
 static const char form[] = "%zu x %zu, context %zu, batch %zu, steps %zu, seed %zu";              /* layers x channels */
-static const char *size = "3 x 128, context 64, batch 16, steps 1500, seed 1337", *path = "gpt.safetensors", *prompt = "\n", *bpe;
+static const char usual[] = "3 x 128, context 64, batch 16, steps 1500, seed 1337";
+static const char *size = usual, *path = "gpt.safetensors", *prompt = "\n", *bpe;
 static char settings[256], found[256], *characters;
 static size_t layers, width, context, batch, steps, seed;
 static text t;
@@ -32,10 +33,11 @@ static int parse(const char *s) { return sscanf(s, form, &layers, &width, &conte
 
 static int make(size_t samples, lgelu_mode mode)
 {
-    const lgelu_transformer shape = { .layers = layers, .heads = HEADS, .width = width, .lambda = 1.05f };    /* λ-GELU: kind 0 */
+    const lgelu_transformer shape = { .layers = layers, .heads = HEADS, .width = width, .gate = LGELU_GATE_LAMBDA,
+                                      .lambda = 1.05f };               /* one gate in the feed-forward part of each block */
     lgelu_net_begin(&net, nodes, NODES);
     in = lgelu_tokens(&net, "tokens", context, t.vocabulary);
-    logits = lgelu_gpt(&net, in, &shape);                              /* a gate in each block's feed-forward part */
+    logits = lgelu_gpt(&net, in, &shape);
     if (mode == LGELU_TRAIN) {
         next = lgelu_labels(&net, "next", context, t.vocabulary);      /* for each token the one that follows */
         lgelu_cross_entropy(&net, "loss", logits, next);
@@ -64,9 +66,8 @@ static int train(void)
 {
     const size_t split = t.tokens - t.tokens / 10, count = batch * context;
     int32_t *x = (int32_t *)malloc(2 * count * sizeof *x), *y = x + count;
-    lgelu_training plan = lgelu_training_defaults(1e-3f, (long)steps);
     if (!x) return fail("batch", "out of memory");
-    plan.clip = 1;
+    lgelu_training plan = lgelu_training_defaults(1e-3f, (long)steps); plan.clip = 1;
     plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);        /* λ is learned for three quarters, then driven there */
     plan.hardening.begin = plan.steps * 3 / 4; plan.hardening.end = plan.steps;
     lgelu_net_bind(&net, in, x); lgelu_net_bind(&net, next, y);
@@ -84,16 +85,15 @@ static int train(void)
         if (fflush(stdout) || save()) return 1;
     }
     if (net.step < plan.steps) return save() ? 1 : (fail(path, "stopped; the same command goes on from here"), 130);
-    double hardened = judge(x, y, split);
+    printf("held out: hardened %.4f, ", judge(x, y, split));
     lgelu_net_relu(&net);                                              /* what is saved now is a ReLU network */
-    printf("held out: hardened %.4f, with ReLU in every gate %.4f\n", hardened, judge(x, y, split));
+    printf("with ReLU in every gate %.4f\n", judge(x, y, split));
     return fflush(stdout) ? 1 : save();
 }
 static int sample(size_t tokens)        /* a token at a time: keys and values of the ones before it stay in the network */
 {
     int32_t *now = (int32_t *)malloc((context + 1) * sizeof *now), *begin;
-    text_bytes out = { NULL, 0, 0 };
-    size_t used, known = 0;
+    text_bytes out = { NULL, 0, 0 }; size_t used, known = 0;
     if (text_encode(&t, prompt, strlen(prompt), &begin, &used)) return fail("--prompt", t.error);
     if (!now || !used || used > context) return fail("--prompt", "from one token to a context of them");
     memcpy(now, begin, used * sizeof *now);
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     }
     if (help || bad || parse(size)) {
         fprintf(help ? stdout : stderr, "usage: 4_gpt train [FILE.txt] [--file FILE] [--bpe FOLDER] [--size \"%s\"]\n"
-                "       4_gpt sample [--file FILE] [--bpe FOLDER] [--prompt TEXT] [--tokens N]\n", size);
+                "       4_gpt sample [--file FILE] [--bpe FOLDER] [--prompt TEXT] [--tokens N]\n", usual);
         return help ? 0 : 2;
     }
     for (i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) lgelu_isa_limit(i);
