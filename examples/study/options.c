@@ -238,8 +238,7 @@ int option_set(study *s, config *c, const option *o, const char *value)
         if (end == value || *end || isspace((unsigned char)*value) || !(x >= o->least && x <= o->most)
             || (o->above && !(x > o->least)))
             return study_fail(s, "--%s: '%s', expected a number %s %g %s %g", o->name, value, o->above ? "above" : "from",
-                o->least,
-                              o->above ? "and at most" : "to", o->most);
+                              o->least, o->above ? "and at most" : "to", o->most);
         *(double *)at = x;
         return 0;
     }

@@ -167,7 +167,7 @@ int plan_make(study *s)
     s->run_count = hidden;
     for (family *f = s->families; f < s->families + s->family_count; f++) {
         const run *t = s->runs + f->trunk;
-        qsort(f->branches, (size_t)f->count, sizeof *f->branches, by_step);
+        if (f->count) qsort(f->branches, (size_t)f->count, sizeof *f->branches, by_step);
         s->steps_all += t->hidden ? f->branches[f->count - 1].step : t->steps;
         for (int k = 0; k < f->count; k++) s->steps_all += t->steps - f->branches[k].step;
     }

@@ -202,8 +202,7 @@ static void put_config(FILE *f, const study *s)
     fprintf(f, ", \"parameters\": %zu, \"gates\": [", s->parameters);
     for (int g = 0; g < s->gates; g++) { if (g) fprintf(f, ", "); record_text(f, s->gate_name[g]); }
     fprintf(f, "],\n    \"score\": \"%s\", \"margin\": %g, \"epoch_steps\": %ld, \"steps\": %ld, \"lambda_null\": \"infinity: "
-        "ReLU\"",
-            t->score, t->margin, s->runs->epoch_steps, s->runs->steps);
+            "ReLU\"", t->score, t->margin, s->runs->epoch_steps, s->runs->steps);
     for (int i = 0; i < option_count; i++) if (option_table[i].matters != OPT_HOW && strcmp(option_table[i].name, "steps")
                                                && option_table[i].offset != offsetof(config, data)
                                                    && option_table[i].offset != offsetof(config, text)) {

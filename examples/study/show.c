@@ -74,12 +74,10 @@ void show_begin(study *s)
     char rule[120], text[200];
     s->terminal = is_terminal();
     printf("%s: %zu training, %zu held-out and %zu test %s", t->name, t->count[PART_TRAIN], t->count[PART_HOLDOUT],
-        t->count[PART_TEST],
-           t->samples);
+           t->count[PART_TEST], t->samples);
     if (t->classes > 1) printf(" of %zu classes", t->classes);
     printf("; %s, %zu parameters; %ld steps; %s, %d at a time\n", t->network, s->parameters, s->runs->steps,
-        lgelu_isa_name(lgelu_isa()),
-           s->workers);
+           lgelu_isa_name(lgelu_isa()), s->workers);
     for (int k = 0; k < s->axes; k++) {
         printf("--%s:", s->axis[k].option->name);
         for (int v = 0; v < s->axis[k].values; v++) printf(" %s", s->axis[k].value[v]);
@@ -87,9 +85,9 @@ void show_begin(study *s)
     }
     if (e->rule) printf("What decides: %s\n", e->rule);
     if (e->claims) printf("What decides: differences of two arms, paired by seed. A 95 %% interval inside of the range: seen; "
-        "outside: "
-                          "not seen; else, or with fewer than 5 seeds, not decidable at this size\n");
+                          "outside: not seen; else, or with fewer than 5 seeds, not decidable at this size\n");
     for (const claim *c = e->claims; c && c->text; c++) {
+        if (!plan_run(s, 0, plan_arm(c->arm), 0) || !plan_run(s, 0, plan_arm(c->other), 0)) continue;
         stat_rule(rule, sizeof rule, s, c);
         snprintf(text, sizeof text, "%s %s - %s %s", c->arm, c->quantity, c->other, c->other_quantity);
         printf("  %s%*s  %s%*s  %s\n", c->text, 54 - show_columns(c->text), "", text, 34 - show_columns(text), "", rule);

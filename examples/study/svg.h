@@ -158,8 +158,7 @@ static inline void svg_axes(svg *s, const svg_panel *p, const char *x_name, cons
 static inline void svg_clip(svg *s, const svg_panel *p)
 {
     fprintf(s->f, "<clipPath id=\"c%d\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></clipPath>\n<g "
-        "clip-path=\"url(#c%d)\">\n",
-            s->clips, p->left, p->top - 2, p->width + 2, p->height + 2, s->clips);
+            "clip-path=\"url(#c%d)\">\n", s->clips, p->left, p->top - 2, p->width + 2, p->height + 2, s->clips);
     s->clips++;
 }
 static inline void svg_unclip(svg *s) { fprintf(s->f, "</g>\n"); }

@@ -191,8 +191,7 @@ static int network_failed(seat *w, const char *when)
     }
     if (net->status == LGELU_E_NONFINITE)
         return study_fail(s, "%s, seed %lu, step %ld: the loss%s is not finite; a smaller --lr may help%s%s", arm, seed,
-            net->step + 1, when,
-                          s->saved ? "; the last good checkpoint is " : "", s->saved ? s->config.save : "");
+                          net->step + 1, when, s->saved ? "; the last good checkpoint is " : "", s->saved ? s->config.save : "");
     return study_fail(s, "%s, seed %lu, step %ld: %s%s", arm, seed, net->step + 1, net->message, when);
 }
 
