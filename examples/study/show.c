@@ -295,9 +295,9 @@ void show_findings(study *s)
             add(text, sizeof text, format, f->high);
             add(text, sizeof text, ")");
         }
-        say_left(s, 64, f->text);
-        say_left(s, 27, text);
-        say_left(s, 24, f->rule);
+        say_left(s, 66, f->text);
+        say_left(s, 32, text);
+        say_left(s, 28, f->rule);
         say(s, "%s\n", f->verdict);
     }
 }
