@@ -297,7 +297,7 @@ void show_findings(study *s)
         }
         say_left(s, 66, f->text);
         say_left(s, 32, text);
-        say_left(s, 28, f->rule);
+        say_left(s, 31, f->rule);
         say(s, "%s\n", f->verdict);
     }
 }
