@@ -2500,7 +2500,7 @@ static void lgelu__dropout_piece(void *user, size_t index)
 
 /* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time, forward or
    backward ---- */
-static void lgelu__patches_piece(void *user, size_t sample)
+static void lgelu__squares_piece(void *user, size_t sample)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side;
@@ -2527,7 +2527,7 @@ static void lgelu__class_token_backward(lgelu__job *p)
     lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->net->samples, p->channels, p->add_dbias, &p->net->threads);
     if (p->dx[0]) lgelu__each(p, lgelu__class_token_piece, p->pieces);
 }
-static void lgelu__take_piece(void *user, size_t sample)
+static void lgelu__mean_piece(void *user, size_t sample)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const size_t c = p->channels, first = p->node->option[0] * c, count = p->node->option[1], n = lgelu__size(p->from);
@@ -2693,9 +2693,9 @@ static const lgelu__layer lgelu__layers[] = {
     { "attention", lgelu__attention_forward, lgelu__attention_backward, NULL, lgelu__attention_aux, lgelu__attention_work,
       LGELU__KEEPS },
     { "dropout", NULL, NULL, lgelu__dropout_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__FOURS },
-    { "patches", NULL, NULL, lgelu__patches_piece, NULL, NULL, LGELU__SAMPLES },
+    { "patches", NULL, NULL, lgelu__squares_piece, NULL, NULL, LGELU__SAMPLES },
     { "class token", NULL, lgelu__class_token_backward, lgelu__class_token_piece, NULL, NULL, LGELU__SAMPLES },
-    { "take", NULL, NULL, lgelu__take_piece, NULL, NULL, LGELU__SAMPLES },
+    { "take", NULL, NULL, lgelu__mean_piece, NULL, NULL, LGELU__SAMPLES },
     { "cross-entropy", lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL, lgelu__cross_entropy_aux, NULL,
       LGELU__KEEPS | LGELU__LOSS },
     { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL, NULL, NULL,
@@ -3331,7 +3331,7 @@ LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
     if (net->memory) { lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made"); return 0; }
     return lgelu__layout(net, NULL, batch, mode);
 }
-static float lgelu__free(const lgelu_hardness *h, float lambda)         /* s; ReLU's is inf on every map */
+static float lgelu__s_of(const lgelu_hardness *h, float lambda)         /* s; ReLU's is inf on every map */
 {
     return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
@@ -3398,7 +3398,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
         for (j = 0; j < (size_t)node->hardnesses; j++) {
             size_t k = (size_t)node->hardness + j;
             net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
-            net->s[k] = lgelu__free(&net->hardness, net->lambda[k]);
+            net->s[k] = lgelu__s_of(&net->hardness, net->lambda[k]);
             if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k]) continue;
             net->memory = NULL;                                       /* not made after all */
             return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': its map does not reach λ", node->name);
@@ -3447,7 +3447,7 @@ static void lgelu__net_crew(void *with, const lgelu_threads *crew)
     p->net->threads = own;
 }
 /* run(net) with a crew, where there is work enough for one: 2^20 fma or so */
-static lgelu_status lgelu__share(lgelu_net *net, void (*run)(lgelu_net *net))
+static lgelu_status lgelu__run(lgelu_net *net, void (*run)(lgelu_net *net))
 {
     lgelu_threads own = net->threads;
     lgelu__net_work with;
@@ -3495,7 +3495,7 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
     net->samples = samples;
     net->from = net->tokens = net->known = 0;
     net->pending = 0;
-    if (lgelu__share(net, lgelu__run_forward)) return net->status;
+    if (lgelu__run(net, lgelu__run_forward)) return net->status;
     if (net->mode == LGELU_GENERATE) net->known = (size_t)-1;         /* all of them */
     return LGELU_OK;
 }
@@ -3532,7 +3532,7 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
                                               net->known);
     net->samples = 1;
     net->from = from; net->tokens = count;
-    net->known = lgelu__share(net, lgelu__run_forward) ? 0 : from + count;
+    net->known = lgelu__run(net, lgelu__run_forward) ? 0 : from + count;
     return net->status;
 }
 /* From the last node down. Whether a gradient holds something is known here alone: of a value once a reader has written it, of a
@@ -3581,7 +3581,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     net->pending = 0;                                                 /* its buffers are used up */
     net->share = share;
     net->gradient_scale = 1;
-    if (lgelu__share(net, lgelu__run_backward)) net->fresh = 1;       /* half a gradient is none */
+    if (lgelu__run(net, lgelu__run_backward)) net->fresh = 1;       /* half a gradient is none */
     return net->status;
 }
 /* ---- [8o] the training step ---- */
@@ -3785,7 +3785,7 @@ LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
 
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
-    float s = lgelu__free(&net->hardness, lambda);
+    float s = lgelu__s_of(&net->hardness, lambda);
     if (lgelu__enter(net)) return net->status;
     if (hardness < 0 || hardness >= net->hardnesses || !net->memory)
         return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", (long)hardness,
