@@ -177,8 +177,8 @@ static int all_kept(graph *h, const graph *g, size_t batch, size_t samples)
     move_biases(h);
     lgelu_net_forward(&h->net, samples);
     lgelu_net_backward(&h->net, 0.75f);
-    good &= !memcmp(&h->net.loss, &g->net.loss, sizeof g->net.loss) && !memcmp(h->net.dlambda, g->net.dlambda, (size_t)g->net.hardnesses * sizeof *g->net.dlambda)
-         && !memcmp(h->net.g, g->net.g, g->net.parameters * sizeof *g->net.g);
+    good &= !memcmp(&h->net.loss, &g->net.loss, sizeof g->net.loss) && (!g->net.hardnesses || !memcmp(h->net.dlambda, g->net.dlambda, (size_t)g->net.hardnesses * sizeof *g->net.dlambda))
+         && (!g->net.parameters || !memcmp(h->net.g, g->net.g, g->net.parameters * sizeof *g->net.g));
     for (int l = 0; l < h->net.count; l++) if (h->nodes[l].op > LGELU_OP_LABELS && h->nodes[l].op < LGELU_OP_CROSS_ENTROPY) {
         const float *kept = lgelu_net_value(&h->net, l), *value = lgelu_net_value(&g->net, l);
         good &= kept && (!value || !memcmp(kept, value, samples * h->nodes[l].shape[0] * h->nodes[l].shape[1] * h->nodes[l].shape[2] * sizeof *kept));
