@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_snippets.sh: every ```c block of README.md and examples/README.md, and the ten lines on top of lgelu.h, compiled and run.
 #   a block with a main    is a program of its own
-#   the others             are fragments: those under one heading make up one function, in their order, with the frame below around it;
+#   the others             are fragments: those of one chapter (##) make up one function, in their order, with the frame below around it;
 #                          what begins with `static` in the first column, up to a `}` there, goes before the function
 # A comment behind a printf, to the end of its line, is what it prints, in both kinds.
 out=build/snippets
@@ -26,15 +26,17 @@ C
 blocks()
 {
     awk -v to="$out/$2" '
-    /^#+ / && !inside { heading++ }
-    /^```c$/ { inside = 1; text = ""; next }
+    /^##? / && !inside && !other { heading++ }
+    /^```c$/ && !other { inside = 1; text = ""; next }
     /^```/ && inside {
         inside = 0
         if (text ~ /main\(/) { n++; file = to "_" n ".c"; printf "%s", text > file; close(file); print file; next }
         if (heading != last) { n++; last = heading; names[n] = to "_" n ".f" }
         printf "%s", text > names[n]
         if (!said[n]++) print names[n]
+        next
     }
+    /^```/ { other = !other }
     inside { text = text $0 "\n" }' "$1"
 }
 # a fragment file as a program
