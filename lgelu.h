@@ -47,7 +47,8 @@
    PROMISES
      Accuracy      of every float x at seven λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests expand.
      Determinism   y[i] depends on x[i] and λ alone: not on i, n, alignment, neighbours or instruction set. Sums run over
-                   16 virtual lanes in one order. gcc and clang, -O0 to -O3, contraction on or off: the same bits.
+                   16 virtual lanes in one order. gcc and clang, -O0 to -O3, contraction on or off: the same bits. Of libm only
+                   what is exact is called: fma, sqrt, floor, frexp, ldexp.
      Threads       every function is reentrant; the only global is one atomic int, the instruction set in force. A thread
                    that waits for another spins a moment, then yields its processor (sched_yield).
      Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
@@ -667,27 +668,57 @@ LGELU__APART float lgelu__fmaf(float a, float b, float c)
 #endif
 
 /* ==== [3] YARDSTICK ================================================================================================ */
-/* Φ and φ at the unrounded product z = h + l = λx, abs(z) < 40. erfc and exp come from libm; what the rounding of λx and of
-   z/√2 leaves over enters to first order. */
+/* Own elementary functions in double, within an ulp or two: neither the yardstick nor what decides a λ, a rate or a first weight
+   may hang on whose libm is linked. Every product that meets a sum is an fma. */
+static double lgelu__exp_sum(double x, double l)                      /* exp(x + l), l small */
+{
+    double n, r, p;
+    int i;
+    if (!(x > -745.2)) return x != x ? x : 0;
+    if (x > 709.8) return HUGE_VAL;
+    n = floor(fma(x, 1.4426950408889634, 0.5));
+    r = fma(n, -0.6931471805599453, x) + fma(n, -2.3190468138462996e-17, l);   /* the first is exact */
+    for (p = 1, i = 13; i > 1; i--) p = fma(p * r, 1.0 / i, 1.0);   /* Taylor, abs(r) <= 0.35 */
+    return ldexp(fma(p, r, 1.0), (int)n);
+}
+static double lgelu__exp(double x) { return lgelu__exp_sum(x, 0); }
+
+/* Φ and f' at the unrounded product z = h + l = λx, abs(z) < 40, by Mills' ratio: Q(z) = Φ(-z) = φ(z)·m, f'(-z) = φ(z)·(m - z),
+   m' = zm - 1. l enters to first order. (z + 5/4)m is one polynomial in
+   (z - 11/2)/(z + 11/2), 3e-17 off. Coefficients: tests/tools/coefficients.py. */
+static const double lgelu__mills_table[24] = {
+    1.1901801538604433, -0.30454784811505309, 0.16025256563732709, -0.045870411495901549, -0.020353731740227574,
+    0.042262204456459833, -0.036876936789332848, 0.022259091992580228, -0.009726808510571467, 0.0027806491547351874,
+    -0.00023806377193651352, -0.00020444345200072286, 9.4265572453759017e-05, -2.8343100357035534e-06, -1.1049072377511349e-05,
+    2.7126646743433887e-06, 1.0224269694701323e-06, -5.3034076408665675e-07, -9.0781602912951656e-08, 8.309777082442632e-08,
+    1.047809419063414e-08, -9.8658762110393761e-09, -1.4972952193139869e-09, 3.8097939016690859e-10
+};
+
 typedef struct { double h, l; } lgelu__product;
 
 static lgelu__product lgelu__z(double x, double lambda)
 {
     lgelu__product z;
-    z.h = lambda * x;
+    z.h = fma(lambda, x, 0.0);
     z.l = fma(lambda, x, -z.h);
     return z;
 }
 static double lgelu__density(lgelu__product z)
 {
-    double s = z.h * z.h, l = fma(z.h, z.h, -s) + fma(2 * z.h, z.l, 0.0), e = exp(-0.5 * s);
-    return fma(e, -0.5 * l, e) * 0.39894228040143267794;
+    const double s = z.h * z.h;
+    return 0.39894228040143267794 * lgelu__exp_sum(-0.5 * s, -0.5 * fma(2 * z.h, z.l, fma(z.h, z.h, -s)));
 }
-static double lgelu__distribution(lgelu__product z)
+/* Φ(z), k = 0; f'(z), k = 1 */
+static double lgelu__distribution(lgelu__product z, int k)
 {
-    const double r = 0.70710678118654752440, rl = -4.833646656726457e-17;
-    double w = -z.h * r, l = fma(-z.h, r, -w) - fma(z.h, rl, z.l * r);
-    return fma(-0.56418958354775628695 * exp(-(w * w)), l, 0.5 * erfc(w));
+    const double a = fabs(z.h), l = z.h < 0 ? -z.l : z.l, t = (a - 5.5) / (a + 5.5), e = lgelu__density(z);
+    double m = lgelu__mills_table[23];
+    int i;
+    if (a < 0.0001220703125) return fma(z.h, e * fma(z.h, z.h * (1.0 / 3), 1.0 + k), 0.5);       /* 1/2 stays exact */
+    for (i = 22; i >= 0; i--) m = fma(m, t, lgelu__mills_table[i]);
+    m /= a + 1.25;
+    m = k ? fma(l, fma(a, m, -2.0), m - a) : fma(l, fma(a, m, -1.0), m);
+    return z.h < 0 ? e * m : fma(-e, m, 1.0);
 }
 
 LGELU_DEF double lgelu_exact(double x, double lambda)
@@ -695,7 +726,7 @@ LGELU_DEF double lgelu_exact(double x, double lambda)
     if (!(lambda >= 0) || x != x) return (double)NAN;
     if (!(lambda > 0)) return 0.5 * x;
     if (!(fabs(lambda * x) < 40)) return x > 0 ? x : copysign(0.0, x);    /* clang 14 may take x >= 0 ? x : -0.0 for a maximum */
-    return x * lgelu__distribution(lgelu__z(x, lambda));
+    return x * lgelu__distribution(lgelu__z(x, lambda), 0);
 }
 
 /* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles, keeps relative accuracy */
@@ -712,12 +743,11 @@ LGELU_DEF double lgelu_exact_dx(double x, double lambda)
     if (!(fabs(lambda * x) < 40)) return x > 0 ? 1 : 0;
     z = lgelu__z(x, lambda);
     d = (z.h + 0.7517915246935645) + (z.l - 1.4956759177009883e-17);
-    if (fabs(d) < 0.0625) {
+    if (fabs(d) < 0.125) {
         for (p = c[12], i = 11; i >= 0; i--) p = fma(p, d, c[i]);
         return p * d;
     }
-    p = lgelu__density(z);
-    return fma(z.l, p, fma(z.h, p, lgelu__distribution(z)));
+    return lgelu__distribution(z, 1);
 }
 
 LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
@@ -727,19 +757,6 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
-/* Own elementary functions in double, within an ulp or two: what decides a λ, a rate or a first weight must not hang on whose
-   libm is linked. Every product that meets a sum is an fma. */
-static double lgelu__exp(double x)
-{
-    double n, r, p;
-    int i;
-    if (!(x > -745.2)) return x != x ? x : 0;
-    if (x > 709.8) return HUGE_VAL;
-    n = floor(fma(x, 1.4426950408889634, 0.5));
-    r = fma(n, -2.3190468138462996e-17, fma(n, -0.6931471805599453, x));
-    for (p = 1, i = 13; i > 0; i--) p = fma(p * r, 1.0 / i, 1.0);   /* Taylor, abs(r) <= 0.35 */
-    return ldexp(p, (int)n);
-}
 static double lgelu__log(double x)
 {
     double m, s, q, p;

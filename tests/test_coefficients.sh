@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# The committed tables of room [K] are the ones that coefficients.py makes.
+# The committed tables of the rooms [3] and [K] are the ones that coefficients.py makes.
 name='tables as coefficients.py makes them'
 for python in python3 /usr/bin/python3; do
     $python -c 'import mpmath' 2>/dev/null || continue

@@ -93,6 +93,37 @@ static void gates(void)
     add_floats("tanh gate", y, N);
 }
 
+/* the exact gate in double, and λ so small or large that the kernels go by it */
+static void yardstick(void)
+{
+    static const float extreme[] = { 0, 1e-45f, 1e-38f, 1e-20f, 1e-12f, 3e11f, 1e12f, 1e20f, 3.4e38f };
+    static float x[N], y[N], dy[N];
+    double out[3], sum;
+    size_t i, k;
+    for (i = 0; i < N; i++) {
+        const double z = (double)even(8, i) * (i % 3 ? 1.0 / 2 : 5.0 / 2) + (double)even(9, i) * 1e-6, lambda = 1 + (double)(i % 40) / 8;
+        out[0] = lgelu_exact(z / lambda, lambda);
+        out[1] = lgelu_exact_dx(z / lambda, lambda);
+        out[2] = lgelu_exact_dlambda(z / lambda, lambda);
+        add_doubles("yardstick", out, 3);
+    }
+    for (k = 0; k < sizeof extreme / sizeof *extreme; k++) {
+        const double unit = extreme[k] > 1 ? 1 / (double)extreme[k] : 1e19;                       /* where something happens */
+        for (i = 0; i < N; i++) {
+            x[i] = i % 4 ? (float)((double)even(10, i) * unit) : any_float(11, i);
+            dy[i] = even(12, i);
+        }
+        lgelu_forward(y, x, extreme[k], N);
+        add_floats("gate, extreme lambda", y, N);
+        sum = lgelu_backward(y, dy, x, extreme[k], N);
+        add_floats("gate, extreme lambda", y, N);
+        add_doubles("gate, extreme lambda", &sum, 1);
+        for (i = 0; i < N; i++) if (i % 4 == 0) x[i] = (float)((double)even(10, i) * unit / 64);
+        sum = lgelu_backward(y, dy, x, extreme[k], N);                                                 /* no NaN in this sum */
+        add_doubles("gate, extreme lambda", &sum, 1);
+    }
+}
+
 static void optimiser(void)
 {
     static float w[N], m[N], v[N], g[N];
@@ -279,6 +310,7 @@ static void transformer(void)
 static void everything(void)
 {
     gates();
+    yardstick();
     optimiser();
     hardness();
     random_numbers();

@@ -11,8 +11,8 @@
 #include "tools/reference_values.h"
 
 /* In units of double's last place, everywhere; float's last place has 5e8 of them. df/dx cancels around its root: where the
-   series about the root ends, at a distance of 1/16, eleven are left. */
-static const double bound[3] = { 4, 16, 4 };
+   series about the root ends, at a distance of 1/8, seven are left. */
+static const double bound[3] = { 4, 12, 4 };
 
 static double ulps(double a, double b)
 {

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Makes the tables of the gate's kernels (lgelu.h, room [K], METHOD) and prints them as C, exactly as committed.
+"""Makes the tables of the gate's kernels (lgelu.h, room [K], METHOD) and of the yardstick (room [3]), and prints them as C, exactly as
+committed.
 
     python3 coefficients.py                 prints the tables
     python3 coefficients.py --check FILE    compares them with the ones in FILE (lgelu.h); exit status 1 if they differ
@@ -228,16 +229,23 @@ for k in range(8):
 tables.append("static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */\n"
               + ',\n'.join('    { ' + ', '.join(number(c[j]) for c in columns) + ' }' for j in range(9)) + '\n};')
 
+# The yardstick, in double: (z + 5/4)·Q(z)/φ(z) for z in [0, 40] is one polynomial in t = (z - 11/2)/(z + 11/2), nearly flat at both ends.
+mills = lambda t: (lambda z: (z + mpf(5) / 4) * tail(z) / density(z))(mpf(11) / 2 * (1 + t) / (1 - t))
+c = fit(mills, mpf(-1), mpf(69) / 91, range(24), mills, lawson=4, points=60, to=float)
+errors.append(('mills', worst(mills, c, mpf(-1), mpf(69) / 91, mills)))
+lines = [', '.join('%.17g' % v for v in c[i:i + 5]) for i in range(0, len(c), 5)]
+yardstick = 'static const double lgelu__mills_table[%d] = {\n    %s\n};\n' % (len(c), ',\n    '.join(lines))
+
 text = '\n'.join(tables) + '\n'
 if len(sys.argv) == 1:
-    sys.stdout.write(text)
+    sys.stdout.write(yardstick + text)
 elif sys.argv[1] == '--errors':
     for name, e in errors:
-        print('%-10s %.4f' % (name, float(e)))
+        print('%-10s %.4g' % (name, float(e)))
 elif sys.argv[1] == '--check' and len(sys.argv) == 3:
     with open(sys.argv[2], encoding='utf-8') as source:
         have = source.read()
-    if text not in have:
+    if text not in have or yardstick not in have:
         print('the tables in %s are not the ones that coefficients.py makes' % sys.argv[2])
         sys.exit(1)
 else:
