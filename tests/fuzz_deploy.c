@@ -22,12 +22,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NODES = 8, BLOCK = 1 << 15, ROOM = 1 << 14, READERS = 5 };
+enum { NODES = 8, BLOCK = 1 << 18, ROOM = 1 << 14, READERS = 5 };
 typedef struct { unsigned char byte[ROOM]; size_t size; } file;
 
 static lgelu_node nodes[NODES];
 static lgelu_net net;
-static unsigned char block[BLOCK], before[BLOCK];
+static union { unsigned char byte[BLOCK]; double align; } memory;
+static unsigned char *const block = memory.byte;
+static float before[64];
 static int output;
 
 static int put(void *user, const void *data, size_t size)
@@ -41,10 +43,9 @@ static int put(void *user, const void *data, size_t size)
 static void make(void)
 {
     static const size_t outputs[2] = { 3, 2 };
-    memset(block, 0, BLOCK);
     lgelu_net_begin(&net, nodes, NODES);
     output = lgelu_mlp(&net, lgelu_input(&net, "x", 1, 1, 2), outputs, 2, LGELU_GATE_RELU, 1);
-    if (lgelu_net_make(&net, block, BLOCK, 1, LGELU_INFER, 1)) abort();
+    if (lgelu_net_make(&net, block, BLOCK, 1, LGELU_INFER, 1)) { fprintf(stderr, "%s\n", net.message); abort(); }
 }
 static void one_line(const char *message)
 {
@@ -64,8 +65,9 @@ static int read_nnet(const uint8_t *p, size_t n)
     nnet a;
     if (nnet_read(&a, p, n)) { one_line(a.message); return 0; }
     make();
-    memcpy(before, block, BLOCK);
-    if (nnet_fill(&a, &net, output)) { one_line(net.message); if (memcmp(before, block, BLOCK)) abort(); }
+    memcpy(before, net.w, net.parameters * sizeof *before);
+    if (nnet_fill(&a, &net, output)) { one_line(net.message);
+        if (memcmp(before, net.w, net.parameters * sizeof *before)) abort(); }
     nnet_free(&a);
     return 1;
 }
@@ -92,10 +94,10 @@ static int read_torch(const uint8_t *p, size_t n)
     memset(&how, 0, sizeof how);
     how.loose = n & 1;
     make();
-    memcpy(before, block, BLOCK);
+    memcpy(before, net.w, net.parameters * sizeof *before);
     if (!torch_read(&net, &how, p, n)) return 1;
     one_line(net.message);
-    if (memcmp(before, block, BLOCK) || net.status) abort();
+    if (memcmp(before, net.w, net.parameters * sizeof *before) || net.status) abort();
     return 0;
 }
 static int read_solution(const uint8_t *p, size_t n)

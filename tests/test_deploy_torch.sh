@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# test_deploy_torch.sh: weights with PyTorch's names and shapes, both ways: load_state_dict(strict=True) takes what torch_file.c wrote,
-# and gives its logits to 1e-4; what torch then makes of the weights is read again, as F32, F64, F16 and BF16. Arrays go as .npy.
+# test_deploy_torch.sh: weights with PyTorch's names and shapes, both ways: load_state_dict(strict=True) takes what torch_file.c
+# wrote, and gives its logits to 1e-4; what torch makes of the weights is read again, as F32, F64, F16, BF16. Arrays are .npy.
 CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS

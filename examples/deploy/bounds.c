@@ -118,12 +118,14 @@ static int tap_at(const window *w, size_t r, size_t c, size_t i, size_t j, size_
     return u < w->from->shape[0] && v < w->from->shape[1];
 }
 
-/* ---- sums: of the middles and half-widths of x; of a difference without the bias ---- */
+/* ---- sums: of the middles and half-widths of x; of a difference without the bias, and without rounding where both networks
+   add up
+   the same numbers ---- */
 static void sum_up(bounds *b, int i, size_t at, double terms, double outputs, double middle, double half, double s, double bias)
 {
     bounds_node *y = b->node + i;
     double e;
-    if (b->soft) { bias = 0; e = b->soft->node[i].error[at] + b->hard->node[i].error[at]; }
+    if (b->soft) { bias = 0; e = s > 0 ? b->soft->node[i].error[at] + b->hard->node[i].error[at] : 0; }
     else e = error_of(terms, outputs, s + fabs(bias));
     y->error[at] = e;
     y->lo[at] = middle + bias - half - e;

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT-0
+# test_deploy_measure.sh: the four measurements of examples/deploy/measure.c on small networks of the study.
+out=build/measure
+bin=../examples/build
+rm -rf $out
+mkdir -p $out
+if ! make -s -C ../examples CC="${CC:-cc}" build/study build/measure > $out/make.log 2>&1; then
+    tail -n 5 $out/make.log
+    echo "FAIL measure: it does not compile"
+    exit 1
+fi
+if ! $bin/study swap --data ../examples/pictures --quick --seeds 2 --hidden 12,10 --arms gelu,hardened,relu,switched \
+    --keep $out/networks > $out/study.log 2>&1; then
+    tail -n 3 $out/study.log
+    echo "FAIL measure: the study"
+    exit 1
+fi
+# run TASK QUANTITY TEXT OPTIONS...: numbers of this quantity for two seeds, and this text in the table
+run() {
+    task=$1 quantity=$2 says=$3
+    shift 3
+    if $bin/measure "$task" --data ../examples/pictures --networks $out/networks --seeds 2 --csv "$out/$task.csv" "$@" \
+        > "$out/$task.txt" 2> "$out/$task.log" && [ "$(grep -c ",$quantity,.*,[12],[-0-9.e+]*$" "$out/$task.csv")" -ge 8 ] \
+        && grep -q "$says" "$out/$task.txt"; then
+        echo "ok measure $task"
+    else
+        cat "$out/$task.log" "$out/$task.txt" | tail -n 3
+        echo "FAIL measure $task"
+    fi
+}
+run verification 'proven by lines, %' 'hardened proves more by lines than relu' --pictures 6 --seconds 2
+run int8 'drop, points' 'does int8 need ReLU' --pictures 100
+run sparsity 'zeros behind the gate, %' 'hardened has more zeros than relu' --pictures 100
+run certificate 'proven change of a logit' '^0 of [0-9]* inputs changed' --random 300 --attacked 20
+if $bin/measure int8 --data ../examples/pictures --networks $out/none 2> $out/none.log; then
+    echo "FAIL measure: a folder that is not there"
+elif [ "$(wc -l < $out/none.log)" -eq 1 ] && grep -q none/mlp_gelu_1 $out/none.log; then
+    echo "ok measure: a folder that is not there is one line"
+else
+    echo "FAIL measure: $(cat $out/none.log)"
+fi
