@@ -45,17 +45,18 @@
          [Kg] sums, softmax, norms     [Kh] matrix product              [Ki] pictures
 
    PROMISES
-     Accuracy      of every float x at seven λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests expand.
+     Accuracy      of every float x at seven λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests
+                   expand.
      Determinism   y[i] depends on x[i] and λ alone: not on i, n, alignment, neighbours or instruction set. Sums run over
                    16 virtual lanes in one order. gcc and clang, -O0 to -O3, contraction on or off: the same bits. Of libm only
                    what is exact is called: fma, sqrt, floor, frexp, ldexp.
      Threads       every function is reentrant; the only global is one atomic int, the instruction set in force. A thread
                    that waits for another spins a moment, then yields its processor (sched_yield).
      Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
-                   that the caller provides after asking for its size. No stdio, no environment, no errno; the largest
-                   array on the stack takes 16 KB.
-     Errors        a network's calls return a status, with one line in net.message that names the layer or the byte; a refused file
-                   changes nothing. What a forward has checked is what its backward reads.
+                   that the caller provides after asking for its size. No stdio, no environment, no errno. No function
+                   has more than 34 KB on the stack for itself (gcc -O2).
+     Errors        a network's calls return a status, with one line in net.message that names the layer or the byte; a refused
+                   file changes nothing. What a forward has checked is what its backward reads.
      Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2) to +inf (ReLU; a negative x
                    gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept.
