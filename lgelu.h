@@ -148,7 +148,8 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 
 /* ---- hardness: λ >= 1 from the free number s at temperature t [L, 3]; softplus is the paper's, sigmoid is ours ---- */
 typedef enum { LGELU_SOFTPLUS = 0, LGELU_SIGMOID, LGELU_DIRECT } lgelu_map;
-typedef struct { lgelu_map map; float t; float lambda_max; } lgelu_hardness;   /* {0}: softplus, t = 0.1, λmax = 256 */
+/* {0}: softplus, t = 0.1, λmax = 256, which also stand for a t or λmax that is infinite, NaN or too small */
+typedef struct { lgelu_map map; float t; float lambda_max; } lgelu_hardness;
 LGELU_DEF float lgelu_lambda        (const lgelu_hardness *h, float s);        /* 1 + softplus(s/t), and siblings */
 LGELU_DEF float lgelu_lambda_slope  (const lgelu_hardness *h, float s);        /* dλ/ds */
 LGELU_DEF float lgelu_lambda_inverse(const lgelu_hardness *h, float lambda);   /* s; -inf at λ = 1, NaN outside the map */
@@ -1062,8 +1063,8 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 }
 
 /* ==== [5] HARDNESS ================================================================================================= */
-static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 ? (double)h->t : 0.1; }
-static double lgelu__span(const lgelu_hardness *h) { return h->lambda_max > 1 ? (double)h->lambda_max - 1 : 255; }
+static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 && h->t <= FLT_MAX ? (double)h->t : 0.1; }
+static double lgelu__span(const lgelu_hardness *h) { return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255; }
 static double lgelu__softplus(double u) { return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u)); }
 static double lgelu__sigmoid(double u)                                /* the small side is never 1 - something */
 {

@@ -4,10 +4,12 @@
    that all of them rest on.
 
        cc -std=c99 -O2 -I.. test_hardness.c tools/lgelu.c -lm -o test_hardness && ./test_hardness */
+#define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 
 static const double pi = 3.14159265358979323846;
@@ -259,6 +261,39 @@ static void facts(void)
     check(worst < 1e-300, "scale identity f(x; λ) = GELU(λx)/λ", "off by %g", worst);
 }
 
+static int number(float a) { return !(a != a); }
+static int equal(float a, float b) { return !(a < b) && !(a > b) && number(a) && number(b); }
+
+/* t and λmax that say nothing, and plans whose length no long can hold (-fsanitize=undefined sees the difference) */
+static void extremes(void)
+{
+    static const float useless[] = { 0, -1, -INFINITY, INFINITY, NAN }, at[] = { -INFINITY, -3, -0.0f, 0.07f, 3, INFINITY };
+    int good = 1, numbers = 1;
+    for (int map = LGELU_SOFTPLUS; map <= LGELU_DIRECT; map++) for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
+        const lgelu_hardness usual = { (lgelu_map)map, 0, 0 }, h = { (lgelu_map)map, useless[i], useless[i] };
+        for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+            const float l = lgelu_lambda(&h, at[k]), d = lgelu_lambda_slope(&h, at[k]);
+            numbers &= number(l) && number(d) && l >= 1 && d >= 0;
+            good &= equal(l, lgelu_lambda(&usual, at[k])) && equal(d, lgelu_lambda_slope(&usual, at[k]));
+        }
+        good &= equal(lgelu_lambda_inverse(&h, 1.6931472f), lgelu_lambda_inverse(&usual, 1.6931472f));
+    }
+    check(numbers, "any t and λmax: λ >= 1 and a slope, no NaN", "a NaN, or too small");
+    check(good, "t and λmax that are infinite, NaN or too small count as not given", "another λ, slope or s");
+    lgelu_hardening p = { 100, LONG_MIN, LONG_MAX, LGELU_COSINE, { LGELU_SOFTPLUS, 0, 0 } };
+    float middle = lgelu_harden(2, &p, 0), first = lgelu_harden(2, &p, LONG_MIN), last = lgelu_harden(2, &p, LONG_MAX), late = lgelu_harden(2, &p, LONG_MAX - 1);
+    check(equal(middle, 51) && equal(first, 2) && equal(last, 100) && equal(late, 100), "a plan from LONG_MIN to LONG_MAX", "%g, %g, %g, %g",
+          (double)first, (double)middle, (double)late, (double)last);
+    lgelu_training t = lgelu_training_defaults(0.5f, LONG_MAX);
+    t.warmup = 0;
+    t.hold = LONG_MIN;
+    t.rate = LGELU_RATE_LINEAR;
+    float half = lgelu_training_rate(&t, LONG_MAX / 2 + 1), start = lgelu_training_rate(&t, 1), end = lgelu_training_rate(&t, LONG_MAX);
+    check(equal(half, 0.25f) && equal(start, 0.5f) && end >= 0 && end < 1e-15f, "a rate over LONG_MAX steps", "%g, %g, %g", (double)start, (double)half, (double)end);
+    t.warmup = LONG_MAX;
+    check(equal(lgelu_training_rate(&t, LONG_MAX / 2 + 1), 0.25f) && lgelu_training_rate(&t, LONG_MIN) <= 0, "a warm-up of LONG_MAX steps", "%g", (double)lgelu_training_rate(&t, 1));
+}
+
 int main(void)
 {
     isa_from_environment();
@@ -267,5 +302,6 @@ int main(void)
     targets();
     plans();
     facts();
+    extremes();
     return check_end();
 }
