@@ -301,8 +301,8 @@ int main(int argc, char **argv)
     net_keeps = 0;
     attacks();
     certificates(NET_MLP, 8, random, attacked);
-    certificates(NET_LENET, 16, random / 4, attacked);
-    certificates(NET_RESNET, 8, random / 4, attacked);
+    certificates(NET_LENET, 16, argc > 2 ? random : random / 4, attacked);
+    certificates(NET_RESNET, 8, argc > 2 ? random : random / 4, attacked);
     refusals();
     return check_end();
 }
