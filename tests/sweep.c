@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    Every float against the yardstick, each row of LGELU_CLAIMS held to its bound.  cc -O3 -march=native -fopenmp -I.. sweep.c -lm
    sweep [--stride N] [--lambda L]... [--only NAME] [--random N]: all 2^32 inputs (with a stride every N-th), the worst in hex; then
-   N random pairs (x, λ), λ log-uniform in [1, 10^4], z = λx mostly in [-15, 6].
+   N random pairs (x, λ) against LGELU_CLAIMS_BETWEEN, λ log-uniform in [1, 10^4], z = λx mostly in [-15, 6].
 
    How 2^32 floats take seconds: 2048 neighbours lie so close together that one Taylor series about their middle gives all their
    exact values to 1e-6 ulp of a float. The yardstick supplies the series' first terms, says at three places of every block whether
@@ -24,6 +24,8 @@ enum { FORWARD, DX, DLAMBDA, TANH, TANH_DX, KINDS };
 #define TINY(kernel, ulp, tiny) tiny,
 static const char *const kind_name[KINDS] = { LGELU_CLAIMS(NAME) };
 static const double claim[KINDS] = { LGELU_CLAIMS(ULP) }, claim_tiny[KINDS] = { LGELU_CLAIMS(TINY) };
+static const double claim_between[] = { LGELU_CLAIMS_BETWEEN(ULP) }, claim_between_tiny[] = { LGELU_CLAIMS_BETWEEN(TINY) };
+static const double root_slack = 1.0 / ((uint64_t)1 << 54);            /* what LGELU_CLAIMS_BETWEEN adds to dx */
 static const double least_normal = 1.1754943508222875e-38;
 
 /* ---- the tanh approximation's yardstick: long double, for f' cancels around its root ---- */
@@ -247,26 +249,48 @@ static void yardsticks(void)
     check(most < 1e-4, "the yardsticks against 60 digits", "%.2g ulp of a float", most);
 }
 
-static void random_pairs(uint64_t n)
+/* the worst pairs that hundreds of millions found, and random ones; every 64th λ with the floats next to the root of f' */
+static void between(uint64_t n)
 {
+    static const float known[][2] = { { -0x1.eb494ep-12f, 0x1.629bcap+12f }, { -0x1.894946p-7f, 0x1.846d7cp+7f }, { -0x1.0d7dc6p-12f, 0x1.6da5c2p+11f } };
+    enum { KNOWN = sizeof known / sizeof *known };
     worst w[3] = { { { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 } } };
     float lambda = 1, one = 1;
+    double most = 0;
     uint64_t i;
     int kind;
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < n + KNOWN; i++) {
         float x, y;
-        double v, l;
-        if (i % 64 == 0) lambda = ldexpf(1 + lgelu_uniform(7, 1, i), (int)(lgelu_random(7, 2, i) % 13));
+        double v, l, want, dx;
+        if (i >= n) lambda = known[i - n][1];
+        else if (i % 64 == 0) {
+            lambda = ldexpf(1 + lgelu_uniform(7, 1, i), (int)(lgelu_random(7, 2, i) % 14));
+            if (lambda > 1e4f) lambda = 1e4f;
+        }
         x = (21 * lgelu_uniform(7, 3, i) - 15) / lambda;
         if (i % 64 == 1) x = -(0.7517915f + 1e-3f * (lgelu_uniform(7, 4, i) - 0.5f)) / lambda;
+        if (i % 64 >= 2 && i % 64 < 5) x = nextafterf((float)(-0.7517915246935645 / (double)lambda), (float)(i % 64) - 3);     /* and the one itself */
+        if (i % 64 == 3) x = (float)(-0.7517915246935645 / (double)lambda);
+        if (i >= n) x = known[i - n][0];
         v = (double)x;
         l = (double)lambda;
         lgelu_forward(&y, &x, lambda, 1);
         note(&w[FORWARD], x, (double)y, lgelu_exact(v, l));
         note(&w[DLAMBDA], x, lgelu_backward(&y, &one, &x, lambda, 1), lgelu_exact_dlambda(v, l));
-        note(&w[DX], x, (double)y, lgelu_exact_dx(v, l));
+        want = lgelu_exact_dx(v, l);
+        dx = (double)y - want;
+        if (fabs(want) < 1e-9) most = fmax(most, fabs(dx));
+        dx = fabs(dx) > root_slack ? copysign(fabs(dx) - root_slack, dx) : 0;
+        note(&w[DX], x, want + dx, want);
     }
-    for (kind = 0; kind < 3; kind++) judge(kind, 0, &w[kind], "random pairs");
+    for (kind = 0; kind < 3; kind++) {
+        char name[192];
+        snprintf(name, sizeof name, "%s at any λ: %.4f ulp at %08x, %.4f units of 2^-149 at %08x", kind_name[kind],
+                 w[kind].normal.most, w[kind].normal.at, w[kind].tiny.most, w[kind].tiny.at);
+        check(w[kind].normal.most <= claim_between[kind] && w[kind].tiny.most <= claim_between_tiny[kind], name, "claimed %.2f and %.2f",
+              claim_between[kind], claim_between_tiny[kind]);
+    }
+    check(most > 5e-17 && most < 2e-16, "the floats next to the root of f' are among them", "error %g", most);
 }
 
 int main(int count, char **arg)
@@ -295,6 +319,6 @@ int main(int count, char **arg)
             judge(kind, kind < TANH ? lambda[i] : 1, &w, where);
         }
     }
-    if (pairs) random_pairs(pairs);
+    if (pairs) between(pairs);
     return check_end();
 }
