@@ -252,7 +252,8 @@ static void yardsticks(void)
 /* the worst pairs that hundreds of millions found, and random ones; every 64th λ with the floats next to the root of f' */
 static void between(uint64_t n)
 {
-    static const float known[][2] = { { -0x1.eb494ep-12f, 0x1.629bcap+12f }, { -0x1.894946p-7f, 0x1.846d7cp+7f }, { -0x1.0d7dc6p-12f, 0x1.6da5c2p+11f } };
+    static const float known[][2] = { { -0x1.eb494ep-12f, 0x1.629bcap+12f }, { -0x1.894946p-7f, 0x1.846d7cp+7f }, { -0x1.0d7dc6p-12f, 0x1.6da5c2p+11f },
+                                       { -0x1.8a9116p-5f, 0x1.83db5ep+5f } };
     enum { KNOWN = sizeof known / sizeof *known };
     worst w[3] = { { { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 } } };
     float lambda = 1, one = 1;
