@@ -109,13 +109,13 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);   /* x² φ(λx) 
 LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
 
-/* What is promised of every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4: the error in units of the last place of the exact
-   result, and in units of 2^-149 where that is below 2^-126. dx is relative also at its root; dlambda is one term with dy = 1.
-   tests/sweep.c holds the kernels to these very rows.                                          X(kernel, ulp, units of 2^-149) */
+/* What is promised of every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4: the error in units of the last place of the
+   exact result, and in units of 2^-149 where that is below 2^-126. dx is relative also at its root; dlambda is one term with
+   dy = 1. tests/sweep.c holds the kernels to these very rows: X(kernel, ulp, units of 2^-149) */
 #define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.6) X(dlambda, 2.4, 1.2) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
-/* And at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. λx, a product, may come nearer to the root of
-   dx at -0.7517915 than any float at those seven, so that here 2^-54 is added to dx's bound: relative from a distance of 2^-28 on,
-   absolute (within 2^-51) nearer by. */
+/* And at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. λx, a product, may come nearer to the
+   root of dx at -0.7517915 than any float at those seven, so that here 2^-54 is added to dx's bound: relative from a distance of
+   2^-28 on, absolute (within 2^-51) nearer by. */
 #define LGELU_CLAIMS_BETWEEN(X) X(forward, 2.25, 1.0) X(dx, 2.5, 1.6) X(dlambda, 3.0, 1.2)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
@@ -129,7 +129,8 @@ LGELU_DEF void lgelu_tanh_forward (float *y, const float *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
 /* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5, 10). To the nearest, ties to
-   even; too large becomes ±inf (f16: from 65520 on), too small gradually ±0; a NaN keeps its sign and first bits and is quiet. ---- */
+   even; too large becomes ±inf (f16: from 65520 on), too small gradually ±0; a NaN keeps its sign and first
+   bits and is quiet. ---- */
 LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n);
@@ -140,10 +141,11 @@ LGELU_DEF void   lgelu_forward_f16  (uint16_t *y, const uint16_t *x, float lambd
 LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16 (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
 
-/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] = [R < Φ·2^32] with
-   R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the sign of x (of dy).
-   λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B with the forward's seed,
-   stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Returns Σ dy·x²φ(λx), of the mean, in both cases. ---- */
+/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] = [R < Φ·2^32]
+   with R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the sign of x (of
+   dy). λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B with the forward's
+   seed, stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Returns Σ dy·x²φ(λx), of the
+   mean, in both cases. ---- */
 typedef enum { LGELU_STRAIGHT_THROUGH = 0, LGELU_MEAN } lgelu_estimate;
 LGELU_DEF void   lgelu_stochastic_forward (float *y, const float *x, float lambda, size_t n,
                                            uint64_t seed, uint64_t stream, uint64_t first);
@@ -193,23 +195,30 @@ LGELU_DEF float    lgelu_normal (uint64_t seed, uint64_t stream, uint64_t i);   
 LGELU_DEF void     lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream);   /* a permutation of 0..n-1 */
 
 /* ---- instruments: small functions over activations, weights and histories; no trainer needed ---- */
-LGELU_DEF size_t lgelu_flips        (const float *before, const float *after, size_t samples, size_t classes);   /* argmax differs; one class: the sign */
+/* argmax differs; one class: the sign */
+LGELU_DEF size_t lgelu_flips        (const float *before, const float *after, size_t samples, size_t classes);
 LGELU_DEF double lgelu_max_change   (const float *before, const float *after, size_t n);       /* max abs difference */
 LGELU_DEF double lgelu_dead_share   (const float *a, size_t n);                                /* share of a <= 0 [B] */
 LGELU_DEF double lgelu_mean         (const float *a, size_t n);                                /* activation mean [B] */
-/* OUI of one layer, a (samples, width), on the bits a > 0; the two forms are not interchangeable. Pairwise: activations. Batch: as published
-   (arXiv 2605.10161) the outputs of linear and convolution layers before their gates; of maps one random pixel a sample, width = channels */
-LGELU_DEF double lgelu_oui_pairwise (const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs);   /* arXiv 2504.17160 */
+/* OUI of one layer, a (samples, width), on the bits a > 0; the two forms are not interchangeable. Pairwise: activations. Batch:
+   as published (arXiv 2605.10161) the outputs of linear and convolution layers before their gates; of maps one random pixel a
+   sample, width = channels */
+/* arXiv 2504.17160 */
+LGELU_DEF double lgelu_oui_pairwise (const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs);
 LGELU_DEF double lgelu_oui_batch    (const float *a, size_t samples, size_t width);            /* arXiv 2603.09950, 2605.10161 */
 /* two time scales (arXiv 2602.08333): A_k = share of activation bits that changed, W_k = L2 norm of the weights' change */
 LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n);
 LGELU_DEF double lgelu_weight_change (const float *w, const float *previous, size_t n);
-LGELU_DEF void   lgelu_smooth       (double *curve, size_t n, double keep);                    /* c[k] = keep·c[k-1] + (1 - keep)·c[k] */
-LGELU_DEF size_t lgelu_decay_time   (const double *curve, size_t n, double q);                 /* first k with c[k..] < q·max; n if none (ours) */
-LGELU_DEF double lgelu_roughness    (const double *curve, size_t n);                           /* ω1: mean abs first difference (arXiv 2601.21739) */
+/* c[k] = keep·c[k-1] + (1 - keep)·c[k] */
+LGELU_DEF void   lgelu_smooth       (double *curve, size_t n, double keep);
+/* first k with c[k..] < q·max; n if none (ours) */
+LGELU_DEF size_t lgelu_decay_time   (const double *curve, size_t n, double q);
+/* ω1: mean abs first difference (arXiv 2601.21739) */
+LGELU_DEF double lgelu_roughness    (const double *curve, size_t n);
 /* λ's over a run, history (epochs, layers): mean abs change from epoch to epoch [L, figures 1 and 2] */
 LGELU_DEF double lgelu_drift        (const float *history, size_t epochs, size_t layers);
-LGELU_DEF double lgelu_spearman     (const float *a, const float *b, size_t n);                /* rank correlation, ties averaged; NaN if constant */
+/* rank correlation, ties averaged; NaN if constant */
+LGELU_DEF double lgelu_spearman     (const float *a, const float *b, size_t n);
 
 typedef enum { LGELU_OK = 0, LGELU_E_ARGUMENT, LGELU_E_SHAPE, LGELU_E_MEMORY, LGELU_E_UNBOUND, LGELU_E_LABEL,
                LGELU_E_LAMBDA, LGELU_E_NONFINITE, LGELU_E_FILE, LGELU_E_SUM } lgelu_status;
@@ -515,9 +524,10 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) \
     || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
-#error "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, Inf, underflow and same bits need IEEE arithmetic)"
+#error "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, underflow and same bits need IEEE arithmetic)"
 #endif
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32      /* these are of halves alone */
+/* 16 and 32 are of halves alone */
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32
 #error "lgelu.h: floats must be evaluated as floats: on 32-bit x86 add -msse2 -mfpmath=sse, elsewhere use -std=gnu99"
 #endif
 
@@ -527,12 +537,13 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #endif
 #define LGELU__GIVEN(n, arrays) LGELU_ASSERT(!(n) || (arrays))         /* a programming error: an array that isn't there */
 
-/* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without optimisation it would take 197 KB of stack,
-   under sanitizers minutes to compile */
+/* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without optimisation it would take 197 KB
+   of stack, under sanitizers minutes to compile */
 #if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LGELU__CALLS 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer) \
+    || __has_feature(undefined_behavior_sanitizer)
 #define LGELU__CALLS 1
 #endif
 #endif
@@ -567,7 +578,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__GET(p)    (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
-#else                                       /* any C99 compiler, tcc for one: scalar code, and one thread, for there are no atomics */
+#else                                       /* any C99 compiler, tcc for one: scalar code on one thread, without atomics */
 #undef  LGELU__ATOMIC
 #define LGELU__ATOMIC 0
 #define LGELU__GNU 0
@@ -651,9 +662,9 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 LGELU__INLINE uint32_t lgelu__bits (float x)    { uint32_t u; memcpy(&u, &x, 4); return u; }
 LGELU__INLINE float    lgelu__float(uint32_t u) { float x;    memcpy(&x, &u, 4); return x; }
 
-/* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum, rounded twice, is right unless it
-   comes to lie between two floats; then it is rounded to odd before (Boldo & Melquiond 2008). A call, not inlined: half of what the
-   scalar kernels take to compile */
+/* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum, rounded twice, is right unless
+   it comes to lie between two floats; then it is rounded to odd before (Boldo & Melquiond 2008). A call, not inlined: half of
+   what the scalar kernels take to compile */
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
 LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
 #else
@@ -735,7 +746,8 @@ LGELU_DEF double lgelu_exact(double x, double lambda)
     return x * lgelu__distribution(lgelu__z(x, lambda), 0);
 }
 
-/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles, keeps relative accuracy */
+/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles,
+   keeps relative accuracy */
 LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 {
     static const double c[13] = { 0.4314939923140469, 0.388284982990552, -0.018199676398671087, -0.1140082332972217,
@@ -843,33 +855,41 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 }
 
 /* ==== [4] DISPATCH ================================================================================================= */
-/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1, k2 = 1 - β2; SGD: k1 = momentum */
+/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1,
+   k2 = 1 - β2; SGD: k1 = momentum */
 typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-/* of the next sliver of a block of which `rest` rows are left: an even share, of at most 8 or even, so that fewer tiles must be compiled */
+/* of the next sliver of a block of which `rest` rows are left: an even share, of at most 8 or even, so that fewer
+   tiles must be compiled */
 static size_t lgelu__height(size_t rest, size_t most)
 {
     const size_t slivers = (rest - 1) / most + 1, share = (rest - 1) / slivers + 1, even = (share + 1) / 2 * 2;
     return share <= 8 ? share : even <= rest ? even : share - share / 2;
 }
-enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,        /* a block of B: its most columns, most rows and most numbers */
-       LGELU__ACROSS = 384, LGELU__GROUP = 8,                         /* where A is read along its columns: most rows of B; slivers copied together */
+/* a block of B: its most columns, most rows and most numbers */
+enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,
+       /* where A is read along its columns: most rows of B; slivers copied together */
+       LGELU__ACROSS = 384, LGELU__GROUP = 8,
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
 enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };       /* Winograd's transforms */
 typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
     size_t rows, cols, depth, room;          /* the last: bytes for a strand */
-    int across, pack_a, pack_b, next;        /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
+    /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
+    int across, pack_a, pack_b, next;
     unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* slivers of A past `run` panels of B, k rows each */
-    const float *a, *b, *start, *next, *y;   /* start: of the sums, or NULL; next, y or NULL: what memory is asked for meanwhile */
+    /* start: of the sums, or NULL; next, y or NULL: what memory is asked for meanwhile */
+    const float *a, *b, *start, *next, *y;
     float *c;
-    size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row, next_step;     /* step: from panel to panel */
+    /* step: from panel to panel */
+    size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row, next_step;
 } lgelu__sliver;
-typedef struct {                             /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
+/* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
+typedef struct {
     const float *x;
     size_t rows, columns, pixel;             /* of a picture; floats from pixel to pixel */
     size_t channels, across;                 /* of a tap; taps in a row of the kernel */
@@ -902,22 +922,29 @@ typedef struct lgelu__kernels {
     /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
     void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
     void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, float eps, size_t n);
-    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain, int add, size_t n);
+    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain,
+                               int add, size_t n);
     void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
-    void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, size_t col, size_t cols);
-    void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);   /* m rows from i, n columns from j */
+    void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,
+                               size_t col, size_t cols);
+    /* m rows from i, n columns from j */
+    void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
     void   (*patches)         (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
-    void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
+    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
+    void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);
     /* y = (a·ka + ca) + (b·kb + cb), b, factors and constants may be NULL */
-    void   (*affine)          (float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb, const float *cb,
+    void   (*affine)          (float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb,
+                               const float *cb,
                                size_t rows, size_t n);
-    void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps);
+    void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap,
+                               size_t taps);
     /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */
     void   (*winograd_in)     (float *u, size_t step, const float *x, const size_t *at, size_t n);
     void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);
     void   (*winograd_out)    (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n);
-    void   (*winograd_dy)     (float *m, size_t step, const float *dy, const size_t *at, size_t n);   /* the transposes of the last two: */
+    /* the transposes of the last two: */
+    void   (*winograd_dy)     (float *m, size_t step, const float *dy, const size_t *at, size_t n);
     void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
     void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 8 */
     size_t rows, cols;                                                                        /* of a tile */
@@ -952,7 +979,8 @@ static int lgelu__detect(void)
 #if LGELU__X86
     unsigned a, b, c, d, os;
 #ifdef __GNUC__
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;   /* F16C AVX OSXSAVE POPCNT FMA */
+    /* F16C AVX OSXSAVE POPCNT FMA */
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;
     __asm__ volatile("xgetbv" : "=a"(os), "=d"(d) : "c"(0));
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return LGELU_SCALAR;
 #else
@@ -1032,7 +1060,10 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
     lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner);
 }
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
-LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n) { lgelu__k()->tanh_backward(dx, dy, x, n); }
+LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
+{
+    lgelu__k()->tanh_backward(dx, dy, x, n);
+}
 
 LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__BF16, n); }
 LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__F16, n); }
@@ -1054,7 +1085,8 @@ LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint
 {
     return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__F16, n);
 }
-LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream, uint64_t first)
+LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream,
+    uint64_t first)
 {
     lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
 }
@@ -1068,7 +1100,10 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 
 /* ==== [5] HARDNESS ================================================================================================= */
 static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 && h->t <= FLT_MAX ? (double)h->t : 0.1; }
-static double lgelu__span(const lgelu_hardness *h) { return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255; }
+static double lgelu__span(const lgelu_hardness *h)
+{
+    return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255;
+}
 static double lgelu__softplus(double u) { return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u)); }
 static double lgelu__sigmoid(double u)                                /* the small side is never 1 - something */
 {
@@ -1164,7 +1199,8 @@ static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long ste
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
     lgelu__rule r;
     for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) if (step & 1) { p1 *= f1; p2 *= f2; }
-    r.scale = scale; r.k1 = (float)(1 - b1); r.beta2 = o->beta2; r.k2 = (float)(1 - b2); r.eps = o->eps; r.decay = o->lr * o->weight_decay;
+    r.scale = scale; r.k1 = (float)(1 - b1); r.beta2 = o->beta2; r.k2 = (float)(1 - b2); r.eps = o->eps;
+        r.decay = o->lr * o->weight_decay;
     r.rate = (float)((double)o->lr / fma(p1, -1.0, 1.0));
     r.root = (float)(1 / sqrt(fma(p2, -1.0, 1.0)));
     return r;
@@ -1199,7 +1235,8 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, 
     o.weight_decay = 0;                       /* decay of s would pull λ to 1 + ln 2, not to 1 */
     for (i = 0; i < layers; i++) {
         float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
-        if (fabsf(s[i]) <= FLT_MAX) lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);    /* λ = 1 and λ = inf are ends: they stay */
+        /* λ = 1 and λ = inf are ends: they stay */
+        if (fabsf(s[i]) <= FLT_MAX) lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
         lambda[i] = lgelu_lambda(h, s[i]);
     }
 }
@@ -1308,7 +1345,8 @@ LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
     for (i = layers; i < epochs * layers; i++) sum += fabs((double)history[i] - (double)history[i - layers]);
     return sum / ((double)(epochs - 1) * (double)layers);
 }
-static double lgelu__rank(const float *a, size_t n, size_t i)         /* twice the averaged rank, from the mean: no scratch needed */
+/* twice the averaged rank, from the mean: no scratch needed */
+static double lgelu__rank(const float *a, size_t n, size_t i)
 {
     size_t j, below = 0, above = 0;
     for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
@@ -1328,7 +1366,8 @@ LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 {
     static const char *const text[] = { "no error", "an argument is out of its range", "shapes do not fit",
-        "the memory given is too small, or a size overflows", "an input has no data", "a label is out of range", "a hardness must be at least 1",
+        "the memory given is too small, or a size overflows", "an input has no data", "a label is out of range",
+            "a hardness must be at least 1",
         "the loss is not finite", "a file is damaged, or could not be written", "the sum over machines failed" };
     return (unsigned)status < sizeof text / sizeof *text ? text[status] : "unknown status";
 }
@@ -4573,7 +4612,8 @@ static const float lgelu__tail[7] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1
 static const float lgelu__tanh[8] = {  /* -√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats */
     -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f, 1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
 };
-static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
+/* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
+static const float lgelu__tanh_slope[9][8] = {
     { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
     { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f, -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
     { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f, 0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
@@ -4599,10 +4639,11 @@ static const uint64_t lgelu__places[256] = {
 
 /* what one λ comes to. The tail's constants, which take longer, are made when a number needs them */
 typedef struct {
-    float lambda, step, last, left, right;   /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
+    /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
+    float lambda, step, last, left, right;
     float scale;                             /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
-    float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)), the backward's λ/√(2π);
-                                                below deep results may be tiny */
+    float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)),
+                                                the backward's λ/√(2π); below deep results may be tiny */
 } lgelu__gate;
 
 enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
@@ -4690,19 +4731,20 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 }
 #endif
 
-/* The vocabulary, one letter for each type: v_t a vector of v_lanes floats, n_t whole numbers, s_t 16-bit numbers, i_t indices into
-   a table of eight, m_t a mask. v_load_n and v_store_n touch the first n numbers only (n may exceed v_lanes; the rest of a load
-   is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127]. v_turn reads four numbers of each of v_lanes
-   rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a tile of the matrix product, v_rows × two
+/* The vocabulary, one letter for each type: v_t a vector of v_lanes floats, n_t whole numbers, s_t 16-bit numbers, i_t indices
+   into a table of eight, m_t a mask. v_load_n and v_store_n touch the first n numbers only (n may exceed v_lanes; the rest of a
+   load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127]. v_turn reads four numbers of each of
+   v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a tile of the matrix product, v_rows × two
    vectors, which fills the registers; v_flat of one four vectors wide, if it is more than 1.
    N is as many whole numbers of 32 bits, which wrap: v_bits and v_float look at the same bits, v_whole converts; n_up and n_down
-   shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask one
-   after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back and touches nothing else.
-   v_signed reads a table of sixteen over signed x (columns 8 to 15: x < 0). A vector of sixteen floats looks all of it up. A shorter one
-   knows the half for x < 0 alone: v_fold is -abs(x), where the function is odd about its middle but for a 1, v_base takes this
-   1 from the first coefficient for x > 0, and v_turned gives dy the sign that the result then lacks. The bits are the same.
-   v_least and v_most are the smaller and the larger of abs(a), abs(b), NaN or not where one is NaN; v_nge(a, b) is a < b or NaN, v_lt_of(k, a, b)
-   a < b among the lanes k; m_some(a, b) says whether any lane of a or b is set; m_less(a, b) is a without b. v_stream stores past the caches, v_fence ends such stores. */
+   shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask
+   one after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back and touches nothing else.
+   v_signed reads a table of sixteen over signed x (columns 8 to 15: x < 0). A vector of sixteen floats looks all of it up. A
+   shorter one knows the half for x < 0 alone: v_fold is -abs(x), where the function is odd about its middle but for a 1, v_base
+   takes this 1 from the first coefficient for x > 0, and v_turned gives dy the sign that the result then lacks. The bits are the
+   same. v_least and v_most are the smaller and the larger of abs(a), abs(b), NaN or not where one is NaN; v_nge(a, b) is a < b or
+   NaN, v_lt_of(k, a, b) a < b among the lanes k; m_some(a, b) says whether any lane of a or b is set; m_less(a, b) is a without
+   b. v_stream stores past the caches, v_fence ends such stores. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
@@ -4797,7 +4839,10 @@ typedef __m512 v_t;
 typedef __mmask16 m_t;
 LGELU__WORD __mmask16 LGELU__FN(first)(size_t n)          { return (__mmask16)((1u << n) - 1u); }
 LGELU__WORD v_t  v_load   (const float *p)                { return _mm512_loadu_ps(p); }
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p); }
+LGELU__WORD v_t v_load_n (const float *p, size_t n)
+{
+    return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p);
+}
 LGELU__WORD void v_store  (float *p, v_t a)               { _mm512_storeu_ps(p, a); }
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
@@ -4860,9 +4905,16 @@ LGELU__WORD int  m_any    (m_t a)                         { return a != 0; }
 LGELU__WORD int  m_some   (m_t a, m_t b)                  { return !_kortestz_mask16_u8(a, b); }
 LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
 LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32(k); }
-LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)        { _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a)); return m_count(k); }
+LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
+{
+    _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a));
+    return m_count(k);
+}
 LGELU__WORD void v_unpack (float *p, const float *t, m_t k) { _mm512_mask_storeu_ps(p, k, _mm512_maskz_expandloadu_ps(k, t)); }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
+LGELU__WORD v_t v_table (const float *t, i_t i)
+{
+    return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t)));
+}
 LGELU__WORD int  m_all    (m_t a)                         { return a == 0xFFFF; }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return (m_t)(a & ~b); }
 LGELU__WORD v_t  v_fold   (v_t x)                         { return x; }
@@ -4916,7 +4968,10 @@ LGELU__WORD __m256i LGELU__FN(first)(size_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 LGELU__WORD v_t  v_load   (const float *p)                { return _mm256_loadu_ps(p); }
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p); }
+LGELU__WORD v_t v_load_n (const float *p, size_t n)
+{
+    return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p);
+}
 LGELU__WORD void v_store  (float *p, v_t a)               { _mm256_storeu_ps(p, a); }
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
@@ -4998,12 +5053,21 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)
 {
     return _mm256_sub_ps(c, _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_srai_epi32(v_bits(x), 31)), _mm256_set1_ps(1)));
 }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return _mm256_xor_ps(dy, _mm256_andnot_ps(x, _mm256_set1_ps(-0.0f))); }
+LGELU__WORD v_t v_turned (v_t dy, v_t x)
+{
+    return _mm256_xor_ps(dy, _mm256_andnot_ps(x, _mm256_set1_ps(-0.0f)));
+}
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
-LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(_mm256_min_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(_mm256_max_epi32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD v_t v_least (v_t a, v_t b)
+{
+    return v_float(_mm256_min_epi32(v_bits(v_abs(a)), v_bits(v_abs(b))));
+}
+LGELU__WORD v_t v_most (v_t a, v_t b)
+{
+    return v_float(_mm256_max_epi32(v_bits(v_abs(a)), v_bits(v_abs(b))));
+}
 LGELU__WORD void v_stream (float *p, v_t a)               { _mm256_stream_ps(p, a); }
 LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
 /* 16-bit numbers, random numbers */
@@ -5098,7 +5162,10 @@ LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return vorrq_s32(a, 
 LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return vmaxq_s32(a, b); }
 LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return vminq_s32(a, b); }
 LGELU__WORD n_t  n_up     (n_t a, int k)                  { return vshlq_s32(a, vdupq_n_s32(k)); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
+LGELU__WORD n_t n_down (n_t a, int k)
+{
+    return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k)));
+}
 LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return vcgtq_s32(a, b); }
 LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return vbslq_s32(k, a, b); }
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return vandq_u32(a, b); }
@@ -5129,7 +5196,10 @@ LGELU__WORD void v_unpack (float *p, const float *t, m_t k)
     for (j = 0; j < 4; j++) if (m >> j & 1) p[j] = t[n++];
 }
 /* one load: a pair put together of two goes through the stack with gcc 12 */
-LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
+LGELU__WORD v_t v_table (const float *t, i_t i)
+{
+    return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i));
+}
 LGELU__WORD int  m_all    (m_t a)                         { return vminvq_u32(a) != 0; }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return vbicq_u32(a, b); }
 LGELU__WORD v_t  v_fold   (v_t x)                         { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
@@ -5137,7 +5207,10 @@ LGELU__WORD v_t  v_base   (v_t c, v_t x)
 {
     return vsubq_f32(c, v_float(vbicq_s32(v_bits(v_set(1)), vshrq_n_s32(v_bits(x), 31))));
 }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x)))); }
+LGELU__WORD v_t v_turned (v_t dy, v_t x)
+{
+    return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x))));
+}
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return vmvnq_u32(vcgeq_f32(a, b)); }
@@ -5168,7 +5241,8 @@ LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return veorq_s32(a, 
 LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
     uint32x4_t u = vreinterpretq_u32_s32(a), v = vreinterpretq_u32_s32(b);
-    uint32x4_t p = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(u), vget_low_u32(v))), q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
+    uint32x4_t p = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(u), vget_low_u32(v))),
+        q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
     *low = vreinterpretq_s32_u32(vuzp1q_u32(p, q));
     return vreinterpretq_s32_u32(vuzp2q_u32(p, q));
 }
@@ -5228,7 +5302,10 @@ LGELU__WORD int  m_all    (m_t a)                         { return a; }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return a && !b; }
 LGELU__WORD v_t  v_fold   (v_t x)                         { return lgelu__float(lgelu__bits(x) | 0x80000000u); }
 LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return lgelu__bits(x) >> 31 ? c : c - 1; }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u)); }
+LGELU__WORD v_t v_turned (v_t dy, v_t x)
+{
+    return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u));
+}
 LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return t[8 + i]; }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return k && a < b; }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
@@ -5253,7 +5330,8 @@ LGELU__WORD s_t  v_to_f16 (v_t x)
     uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
     if (a > 0x7F800000u) return (s_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
     if (a >= 0x477FF000u) return (s_t)(s | 0x7C00);                                                  /* 65520 */
-    if (a < 0x38800000u) return (s_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));    /* below 2^-14: units of 2^-24 */
+    /* below 2^-14: units of 2^-24 */
+    if (a < 0x38800000u) return (s_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
     return (s_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 LGELU__WORD n_t  v_cut    (v_t a)                         { return (n_t)a; }
@@ -5268,18 +5346,20 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 
 /* ---- [Kb] the gate ---- */
 /* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
-     middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding to the nearest gives the number and
-              both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that Φ there is all
-              but a float for z < 0, and for z > 0 too (Gal), and the best of many in that the other roundings add up to least.
+     middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding to the nearest gives the
+              number and both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that Φ
+              there is all but a float for z < 0, and for z > 0 too (Gal), and the best of
+              many in that the other roundings add up to least.
      beyond   y = max(x, 0) - aQ, aQ = 2^(k1 x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, k1 in two floats, w = 1/z², P of
               degree 6, 2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole numbers.
-     f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root -0.7517915, where the value stays relatively
-              exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
+     f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root -0.7517915, where the value stays
+              relatively exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
      x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond, from the same exponential, in units of 1/4^⌊log2 λ⌋.
-   A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond that are
-   not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only skips what no
-   lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients: tests/tools/coefficients.py.
-   Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of the largest go past the caches. */
+   A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond
+   that are not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only
+   skips what no lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients:
+   tests/tools/coefficients.py. Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of the
+   largest go past the caches. */
 #define v_gate    LGELU__FN(v_gate)
 typedef struct { v_t lambda, step, last, left, right, scale, k1, k2, w, c, cl, deep; } v_gate;
 
@@ -5333,7 +5413,8 @@ LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
     v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[0]));)
 }
 
-/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 the sum with 2^-26 rounds at 2^-149 */
+/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 the sum with
+   2^-26 rounds at 2^-149 */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const v_t big = v_set(1.490116119384765625e-8f);
@@ -5434,7 +5515,8 @@ typedef struct {
     m_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
-/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far, or tiny, which become far; near: to do beyond */
+/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far, or tiny, which become
+   far; near: to do beyond */
 LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *near, const v_gate *g, const int w)
 {
     const m_t small = v_nge(v_least(x[0], x[w - 1]), v_set(1.08420217e-19f));
@@ -5445,7 +5527,8 @@ LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *near, con
     v_many(r[u] = v_max(v_set(-0.0f), x[u]);)
     if (m_any(small)) {                      /* x/2 in whole numbers: nothing may touch a subnormal */
         v_many(tiny[u] = n_gt(n_set(0x20000000), v_bits(a[u]));)
-        v_many(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(a[u])), n_and(v_bits(x[u]), n_set(INT32_MIN)))), r[u]);)
+        v_many(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(a[u])), n_and(v_bits(x[u]), n_set(INT32_MIN)))),
+            r[u]);)
         v_many(x[u] = v_select(tiny[u], g->right, x[u]);)
         v_many(a[u] = v_abs(x[u]);)
     }
@@ -5462,7 +5545,8 @@ LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far,
 LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g) { LGELU__FN(beyond)(&x, g, 1); return x; }
 
 /* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made when a number wants them */
-LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail, lgelu__gate *gate, const int each, const int w)
+LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail, lgelu__gate *gate, const int each,
+    const int w)
 {
     v_t r[2], z[2];
     m_t far[2], near[2];
@@ -5548,8 +5632,8 @@ static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgel
     else LGELU__FN(forward_few)(y, x, gate, n);
 }
 
-/* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four pages, so that its parts answer side by side;
-   x is asked for four pages ahead, y goes past the caches. Returns how many are done */
+/* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four pages, so that its parts answer
+   side by side; x is asked for four pages ahead, y goes past the caches. Returns how many are done */
 static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lgelu__gate *gate, size_t n)
 {
     enum { line = 16, page = 1024 };
@@ -5618,12 +5702,13 @@ LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
 LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 {
     const n_t b = v_bits(v_abs(a)), sign = n_and(v_bits(a), n_set(INT32_MIN));
-    const v_t r = v_select(n_gt(n_set(0x00800000), b), v_mul(v_whole(b), v_set(1.7763568394002505e-15f)), v_float(n_add(b, n_set(100 << 23))));
+    const v_t r = v_select(n_gt(n_set(0x00800000), b), v_mul(v_whole(b), v_set(1.7763568394002505e-15f)),
+        v_float(n_add(b, n_set(100 << 23))));
     return v_float(n_or(v_bits(r), sign));
 }
 
-/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot overflow. That of a faint E = exp(-z²/2),
-   below 2^-60, or of a thin dy, below 2^-30, goes to small instead, as 2^100·dy·x²E·scale.
+/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot overflow. That of a faint E =
+   exp(-z²/2), below 2^-60, or of a thin dy, below 2^-30, goes to small instead, as 2^100·dy·x²E·scale.
    f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
@@ -5653,7 +5738,8 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(p[u] = v_mul(dy[u], r[u]);)
     v_each(y[u] = v_bits(v_abs(dy[u]));)
     v_each(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
-    v_each(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)    /* thin, inf, NaN: below 0x30800000 or beyond */
+    /* thin, inf, NaN: below 0x30800000 or beyond */
+    v_each(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)
     if (m_some(odd[0], odd[1])) {
         v_t h[2];
         m_t thin[2];
@@ -5667,7 +5753,8 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
         v_each(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
         v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
         v_each(v[u] = v_mul(h[u], v_float(n_add(v_bits(v_fma(l[u], v[u], v[u])), n_up(n_max(n[u], n_set(-100)), 23))));)
-        v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u], zero);)       /* below 2^-126: 0 */
+        /* below 2^-126: 0 */
+        v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u], zero);)
         v_each(small[u] = v_select(thin[u], v[u], small[u]);)
         v_each(s[u] = v_select(thin[u], zero, s[u]);)
     }
@@ -5685,14 +5772,17 @@ typedef struct {
     m_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
-/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes 2^100·scale·dy·x²E of tiny x and thin dy */
-LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count, size_t *pairs,
+/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes 2^100·scale·dy·x²E
+   of tiny x and thin dy */
+LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count,
+    size_t *pairs,
                                        size_t i, const v_t *dy, const v_t *x, const v_gate *g)
 {
     const v_t zero = v_set(0), one = v_set(1);
     const n_t least = n_set(0x1FFFFFFF + INT32_MIN), bias = n_set(INT32_MAX);                   /* 0 < a < 2^-63, unsigned */
     v_t a[2], y[2], z[2];
-    m_t far[2], near[2], thin[2], tiny[2], few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), v_set(1.08420217e-19f));
+    m_t far[2], near[2], thin[2], tiny[2], few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])),
+        v_set(1.08420217e-19f));
     int short_x = 0, short_dy = 0;                   /* whether some are */
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
@@ -5729,7 +5819,8 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sma
     if (short_x) {                                   /* x² below 2^-220 counts as 0, and so does what is subnormal times dy */
         n_t n[2];
         if (short_dy) v_each(tiny[u] = m_less(tiny[u], thin[u]);)
-        v_each(z[u] = v_mul(v_select(m_and(tiny[u], n_gt(v_bits(a[u]), n_set(0x08800000))), a[u], zero), v_set(1125899906842624.0f));)
+        v_each(z[u] = v_mul(v_select(m_and(tiny[u], n_gt(v_bits(a[u]), n_set(0x08800000))), a[u], zero),
+            v_set(1125899906842624.0f));)
         v_each(z[u] = v_mul(v_mul(z[u], z[u]), g->scale);)
         v_each(n[u] = n_add(n_down(v_bits(v_abs(dy[u])), 23), n_down(v_bits(z[u]), 23));)
         v_each(z[u] = v_select(n_gt(n[u], n_set(127)), z[u], zero);)
@@ -5759,8 +5850,8 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
     }
 }
 
-/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of the middle in order, then those beyond,
-   in order among themselves, then the small ones. unit: of the latter two */
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of the middle in order, then those
+   beyond, in order among themselves, then the small ones. unit: of the latter two */
 static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy, const float *x, lgelu__gate *gate,
                                                     double unit, size_t n)
 {
@@ -5836,7 +5927,8 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             for (i = 0; dx && i < n; i += v_lanes) {
                 const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i), zero = v_set(0);
                 const m_t above = m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(0x7F800001), v_bits(a)));
-                v_store_n(dx + i, v_select(above, b, v_mul(b, v_add(v_max(zero, a), zero))), n - i);  /* -0 + 0 is 0 with every compiler */
+                /* -0 + 0 is 0 with every compiler */
+                v_store_n(dx + i, v_select(above, b, v_mul(b, v_add(v_max(zero, a), zero))), n - i);
             }
         else
             for (i = 0; i < n; i++) {
@@ -5851,7 +5943,8 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     i = 0;
     if (dx && dx != dy && dx != x && n >= LGELU__STREAM) {                    /* dx goes past the caches */
         const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
-        float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;                         /* lines begin in both alike */
+        /* lines begin in both alike */
+        float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;
         for (; n - i >= 2048; i += 2048) {
             LGELU__FN(backward_block)(t, total, dy + i, x + i, &g, unit, 2048);
             memcpy(dx + i, t, head * sizeof *t);
@@ -5867,9 +5960,11 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     return (total[0] + total[2]) + (total[1] + total[3]);
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 256 rows at a time
-   are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector or whose λ is extreme */
-static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows, size_t columns)
+/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 256 rows at a
+   time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector
+   or whose λ is extreme */
+static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
+    size_t columns)
 {
     size_t r, c, q;
     for (r = 0; r + v_lanes <= rows; r += v_lanes) {
@@ -5917,7 +6012,8 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
         for (o = 0; o < outer; o += 256) {
             rows = outer - o < 256 ? outer - o : 256;
             at = o * channels + c;
-            for (j = 0; j + v_lanes <= ordinary; j += v_lanes) LGELU__FN(forward_lanes)(y + at + j, x + at + j, gate + j, rows, channels);
+            for (j = 0; j + v_lanes <= ordinary; j += v_lanes) LGELU__FN(forward_lanes)(y + at + j, x + at + j, gate + j, rows,
+                channels);
             if (j == m) continue;
             LGELU__FN(turn)(t[j], 256, x + at + j, channels, rows, m - j);
             for (k = j; k < m; k++) LGELU__FN(forward)(t[k], t[k], lambda[c + k], rows);
@@ -5952,7 +6048,8 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 /* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one division.
    x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in
    between tiny: -abs(x)·2^-t, added up unrounded to half a unit.
-   f' is a table of its values like the gate's for abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
+   f' is a table of its values like the gate's for abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)),
+   P = 1 - wv'(w), E = e^-v(w). */
 LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* -log2(e)·v = n + f; t holds n */
 {
     const v_t magic = v_set(12582912.0f), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
@@ -6001,7 +6098,8 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
         v_each(LGELU__AHEAD(x, i + u * v_lanes);)
         a[0] = v_load_n(x + i, rest);
         a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
-        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)), n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)),
+            n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
         any = m_some(out[0], out[1]);
         v_each(c[u] = a[u];)
         if (any) { v_each(c[u] = v_select(out[u], one, a[u]);) }
@@ -6129,7 +6227,8 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
    bf16 subnormal) take a step to the side of the exact f, which is never a middle. Those below f16's normal numbers may stay. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format, size_t n)
 {
-    const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
+    const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000),
+        one = n_set(1);
     float a;
     size_t i, j;
     for (i = 0; i < n; i += v_lanes) {
@@ -6154,7 +6253,8 @@ static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, f
         LGELU__FN(to16)(y + i, t, format, m);
     }
 }
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format,
+    size_t n)
 {
     float t[1024], d[1024];
     double sum = 0;
@@ -6343,7 +6443,9 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     float lane[16];
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(-HUGE_VALF);
-    for (i = 0; i < n && n >= 16; i += v_lanes) a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);   /* the last may meet those before */
+    /* the last may meet those before */
+    for (i = 0; i < n && n >= 16; i += v_lanes) a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)),
+        a[v_part(i)]);
     for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
     for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
     LGELU__UNROLL for (i = 0; i < 8; i++) lane[i] = lane[i + 8] > lane[i] ? lane[i + 8] : lane[i];
@@ -6394,18 +6496,21 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
     stat[1] = 1 / sqrtf(stat[1] + eps);
     r = v_set(stat[1]);
     for (i = 0; i < n; i += v_lanes)
-        v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i), v_load_n(gain + n + i, n - i)), n - i);
+        v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i),
+            v_load_n(gain + n + i, n - i)), n - i);
 }
 /* (g is a product that meets a sum, but must be rounded before: with one channel g - mean(g) is 0.)
    With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx [+]= r·(g - mean(g) - h·mean(g·h)) */
-static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat,
+static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x,
+    const float *stat,
                                                         const float *gain, int add, size_t n)
 {
     v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
     size_t i;
     for (i = 0; i < 16; i += v_lanes) a[0][v_part(i)] = a[1][v_part(i)] = v_set(0);
     for (i = 0; i < n; i += v_lanes) {
-        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
+        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
+            g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
         LGELU__AHEAD(dy, i);
         LGELU__AHEAD(x, i);
         if (dx) LGELU__AHEAD(dx, i);
@@ -6418,12 +6523,14 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     b = v_set(LGELU__FN(fold)(a[0]) / (float)n);
     c = v_set(LGELU__FN(fold)(a[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
-        v_t h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r), g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
+        v_t h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
+            g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
         v_store_n(dx + i, v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)), n - i);
     }
 }
 /* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
-static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)
+static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,
+    size_t n)
 {
     const n_t minus = n_set(INT32_MIN), limit = n_set((int32_t)((uint32_t)(rate * 16777216.0f) << 8 ^ 0x80000000u));
     float r[4 * v_lanes];
@@ -6432,7 +6539,8 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
         LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
         for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
             m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));            /* signed order for unsigned */
-            v_store_n(y + i + j, v_mul(v_load_n(x + i + j, n - i - j), v_select(drop, v_set(0), v_set(1 / (1 - rate)))), n - i - j);
+            v_store_n(y + i + j, v_mul(v_load_n(x + i + j, n - i - j), v_select(drop, v_set(0), v_set(1 / (1 - rate)))),
+                n - i - j);
         }
     }
 }
@@ -6454,7 +6562,8 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    is read only once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the
    tile alone reaches 99 % of the peak, whole products 83 to 96 % of the latter's (bench/gemm.c). ---- */
 /* n steps of k; two at a time, so that a processor foresees the end of the loop */
-LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g, const float **h, const lgelu__sliver *p, size_t n)
+LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g, const float **h,
+    const lgelu__sliver *p, size_t n)
 {
     const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row;
     v_t t[4], x;
@@ -6478,17 +6587,20 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     const float *a = p->a, *start = p->start;
     float *into = p->c;
     size_t slivers, run, i, v, l, n;
-    for (slivers = p->slivers; slivers; slivers--, a += rows * p->a_row, into += rows * c_row, start = start ? start + rows * p->start_row : start) {
+    for (slivers = p->slivers; slivers; slivers--, a += rows * p->a_row, into += rows * c_row,
+        start = start ? start + rows * p->start_row : start) {
         const float *s = start, *b = p->b, *next = p->next;
         float *c = into;
         for (run = p->run; run; run--, c += wide, s = s ? s + wide : s, b += p->b_step, next += p->next_step) {
-            const float *g[3], *h = b, *ask = next;   /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+            /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+            const float *g[3], *h = b, *ask = next;
             v_t sum[v_rows][4];
             LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * p->a_row : 0);
             if (run > 1 && p->k > 64) LGELU__FN(ask)(c + wide, c_row, rows, vectors);              /* of C, for the next panel */
             if (p->y) LGELU__FN(ask)(p->y + (c - p->c), p->y_row, rows, vectors);                  /* of y, for the gate */
             LGELU__UNROLL for (i = 0; i < rows; i++) LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_set(0);
-            if (s) LGELU__UNROLL for (i = 0; i < rows; i++) LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(s + i * p->start_row + v * v_lanes);
+            if (s) LGELU__UNROLL for (i = 0; i < rows; i++)
+                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(s + i * p->start_row + v * v_lanes);
             for (l = p->k; l; l -= n, ask += p->next_row) {
                 n = l < part ? l : part;
                 LGELU__FETCH(ask);
@@ -6523,7 +6635,8 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     v_t t[4];
     if (x->read) {
         w = step == 2 * v_lanes ? cols : 2 * v_lanes;
-        for (j = 0; j < cols; j += w, out += step) x->read(x->from, out, out_row, row, rows, col + j, cols - j < w ? cols - j : w);
+        for (j = 0; j < cols; j += w, out += step) x->read(x->from, out, out_row, row, rows, col + j,
+            cols - j < w ? cols - j : w);
         return;
     }
     in += row * x->row + col * x->col;
@@ -6545,7 +6658,9 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
         w = cols - j < v_lanes ? cols - j : v_lanes;
         i = 0;
         if (x->row == 1 && w == v_lanes) for (; i + 4 <= rows; i += 4) {
-            if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes) for (l = 0; l < v_lanes; l++) LGELU__FETCH(in + (v_lanes + l) * x->col + i);   /* of the next columns */
+            /* of the next columns */
+            if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes)
+                for (l = 0; l < v_lanes; l++) LGELU__FETCH(in + (v_lanes + l) * x->col + i);
             v_turn(t, in + i, x->col);
             for (l = 0; l < 4; l++, o += out_row) v_store(o, t[l]);
         }
@@ -6560,19 +6675,24 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
-    float edge[v_rows * 2 * v_lanes], *a_pack = room, *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
-    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && job->k * n <= 8192 && n % (4 * v_lanes) == 0       /* B in the first-level cache */
+    float edge[v_rows * 2 * v_lanes], *a_pack = room,
+        *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
+    /* B in the first-level cache */
+    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && job->k * n <= 8192 && n % (4 * v_lanes) == 0
                      && m > 3 && m != 7;                                          /* heights of 4 to 6 */
     const size_t width = flat ? 4 : 2, most = flat ? v_flat : v_rows, end = i0 + m;
-    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole, at = 0, k0, q, i, high;
+    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole,
+        at = 0, k0, q, i, high;
     lgelu__sliver t;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
         size_t b_panel, row, rows, in = 0;
         t.k = lgelu__least(job->k - k0, p->depth);
         b_panel = (t.k + 1) * 2 * v_lanes;
         if (packed_from < panels)             /* a last, narrow panel is copied in any case */
-            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes, n - packed_from * 2 * v_lanes);
-        for (row = i0; row < end; row += rows, in = (in + 1) % LGELU__GROUP) {       /* in: a sliver's place among those copied together */
+            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes,
+                n - packed_from * 2 * v_lanes);
+        /* in: a sliver's place among those copied together */
+        for (row = i0; row < end; row += rows, in = (in + 1) % LGELU__GROUP) {
             const size_t tall = lgelu__height(end - row, most);
             const int brief = t.k <= 128;     /* too short for asking to pay */
             rows = tall;
@@ -6587,17 +6707,20 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 t.a = a_pack + in * t.k * 16;
                 if (!in) for (i = 0; i < t.k; i += 16) for (q = 0, at = row; q < LGELU__GROUP && at < end; q++, at += high) {
                     high = lgelu__height(end - at, most);
-                    LGELU__FN(copy)(a_pack + (q * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, lgelu__least(t.k - i, 16), at, high);
+                    LGELU__FN(copy)(a_pack + (q * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, lgelu__least(t.k - i, 16),
+                        at, high);
                 }
             } else {
                 t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
                 LGELU__FN(copy)(a_pack, t.a_row, 2 * v_lanes, &job->a, row, rows, k0, t.k);
             }
             if (brief) {}
-            else if (!job->a.read && job->a.col == 1 && row + rows < end) {                     /* ask for the next sliver's rows */
+            /* ask for the next sliver's rows */
+            else if (!job->a.read && job->a.col == 1 && row + rows < end) {
                 t.next = job->a.x + (row + rows) * job->a.row + k0;
                 t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
-            } else if (p->across && at < end) {                                                /* for the next group: two lines and half of the rows each */
+            /* for the next group: two lines and half of the rows each */
+            } else if (p->across && at < end) {
                 t.next = job->a.x + at + in % (LGELU__GROUP / 2) * 32 + (k0 + in / (LGELU__GROUP / 2) * (t.k / 2)) * job->a.col;
                 t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
             }
@@ -6641,7 +6764,8 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
     }
 }
 
-LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)
+LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *x, size_t x_row, size_t m, size_t n,
+    int accumulate)
 {
     v_t s[4], t[4];
     size_t i, v, rest;
@@ -6673,10 +6797,12 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float 
     LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_load(sums + i * v_lanes);
     for (l = 0; l < k; l += 4, a += 4 * a_col) {
         depth = k - l < 4 ? k - l : 4;
-        LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));    /* as much of the next columns */
+        /* as much of the next columns */
+        LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
         if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
         else {                                                        /* an edge: zeros, which fma leaves the sums as they are */
-            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
+            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth
+                ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
             LGELU__UNROLL for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
         }
         for (q = 0; q < depth; q++)
@@ -6692,7 +6818,8 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         const float *a = job->a.x, *b = job->b.x + j * job->b.col;
         n = end - j < v_lanes ? end - j : v_lanes;
         for (i = 0; i < job->m; i++)
-            v_store(sums + i * v_lanes, job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias ? v_load_n(job->bias + j, n) : v_set(0));
+            v_store(sums + i * v_lanes, job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias
+                ? v_load_n(job->bias + j, n) : v_set(0));
         switch (job->m) {
         case 1:  LGELU__FN(few)(1, job, a, b, sums, n); break;
         case 2:  LGELU__FN(few)(2, job, a, b, sums, n); break;
@@ -6709,8 +6836,8 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         LGELU__FN(forward)(job->y + i * job->y_row + first, job->c + i * job->c_row + first, job->lambda, end - first);
     if (job->finish) job->finish(job->with, 0, job->m, first, end - first);
 }
-/* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's channels are
-   a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
+/* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's
+   channels are a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
 LGELU__WORD void LGELU__FN(move)(float *out, const float *in, size_t n)       /* in NULL: zeros */
 {
     size_t i = 0;
@@ -6722,15 +6849,18 @@ LGELU__WORD void LGELU__FN(move)(float *out, const float *in, size_t n)       /*
     for (; i + v_lanes <= n; i += v_lanes) v_store(out + i, v_load(in + i));
     if (i < n) v_store_n(out + i, v_load_n(in + i, n - i), n - i);
 }
-static LGELU__TARGET void LGELU__FN(patches)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
+static LGELU__TARGET void LGELU__FN(patches)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,
+    size_t cols)
 {
     const lgelu__patches *p = (const lgelu__patches *)from;
     size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
-    size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
+    size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0],
+        line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
     for (; rows; rows--, out += out_row) {
         const float *picture = p->x + sample * p->rows * line;
-        size_t left = cols, first = begin, across_at = tap, y = row * p->step + (size_t)p->origin[0] + tap_row;      /* wraps below 0 */
+        /* wraps below 0 */
+        size_t left = cols, first = begin, across_at = tap, y = row * p->step + (size_t)p->origin[0] + tap_row;
         float *o = out;
         while (left) {
             size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
@@ -6751,7 +6881,8 @@ static LGELU__TARGET void LGELU__FN(patches)(const void *from, float *out, size_
     }
 }
 /* y (n) = [start] + Σ over the taps that are there, in order, of tap·w */
-static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, size_t taps)
+static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *w, size_t w_tap, const float *start,
+    const float *const *tap, size_t taps)
 {
     size_t i, t;
     for (i = 0; i < n; i += v_lanes) {
@@ -6760,27 +6891,32 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
         v_store_n(y + i, sum, n - i);
     }
 }
-/* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d): of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1);
-   of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
+/* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d):
+   of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
 LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
     const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
     switch (of) {
-    case LGELU__OF_X:  y[0] = v_sub(a, c);           y[step] = v_add(b, c);               y[2 * step] = v_sub(c, b); y[3 * step] = v_sub(b, d); break;
+    case LGELU__OF_X:  y[0] = v_sub(a, c);           y[step] = v_add(b, c);               y[2 * step] = v_sub(c, b);
+        y[3 * step] = v_sub(b, d); break;
     case LGELU__OF_W:  b = v_mul(b, half);
-                       y[0] = a;                     y[step] = v_add(sum, b);             y[2 * step] = v_sub(sum, b); y[3 * step] = c; break;
+                       y[0] = a;                     y[step] = v_add(sum, b);             y[2 * step] = v_sub(sum, b);
+                           y[3 * step] = c; break;
     case LGELU__OF_Y:  y[0] = v_add(v_add(a, b), c); y[step] = v_sub(v_sub(b, c), d); break;
-    case LGELU__OF_DY: y[0] = a;                     y[step] = v_add(a, b);               y[2 * step] = v_sub(a, b); y[3 * step] = v_sub(v_set(0), b); break;
+    case LGELU__OF_DY: y[0] = a;                     y[step] = v_add(a, b);               y[2 * step] = v_sub(a, b);
+        y[3 * step] = v_sub(v_set(0), b); break;
     default:           y[0] = v_add(a, sum);         y[step] = v_mul(v_sub(b, c), half);  y[2 * step] = v_add(sum, d); break;
     }
 }
-LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, size_t m)      /* x (n, n), y (m, m): rows first, then columns */
+/* x (n, n), y (m, m): rows first, then columns */
+LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, size_t m)
 {
     const v_t none = v_set(0);
     v_t t[16];
     size_t k;
     LGELU__UNROLL for (k = 0; k < n; k++)
-        LGELU__FN(winograd_line)(t + k * m, 1, of, x[k * n], x[k * n + 1], n > 2 ? x[k * n + 2] : none, n > 3 ? x[k * n + 3] : none);
+        LGELU__FN(winograd_line)(t + k * m, 1, of, x[k * n], x[k * n + 1], n > 2 ? x[k * n + 2] : none,
+            n > 3 ? x[k * n + 3] : none);
     LGELU__UNROLL for (k = 0; k < m; k++)
         LGELU__FN(winograd_line)(y + k, m, of, t[k], t[m + k], n > 2 ? t[2 * m + k] : none, n > 3 ? t[3 * m + k] : none);
 }
@@ -6805,7 +6941,8 @@ static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, cons
     }
 }
 /* the next two by columns first, as their lines lie here */
-static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)
+static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m, size_t step, const float *bias,
+    int add, size_t n)
 {
     v_t t[16], z[4];
     size_t j, k;
@@ -6838,7 +6975,8 @@ static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u,
     for (j = 0; j < n; j += v_lanes) {
         LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = v_load_n(u + k * step + j, n - j);
         LGELU__FN(winograd)(y, t, LGELU__OF_DW, 4, 3);
-        LGELU__UNROLL for (k = 0; k < 9; k++) v_store_n(dw + k * n + j, add ? v_add(v_load_n(dw + k * n + j, n - j), y[k]) : y[k], n - j);
+        LGELU__UNROLL for (k = 0; k < 9; k++) v_store_n(dw + k * n + j,
+            add ? v_add(v_load_n(dw + k * n + j, n - j), y[k]) : y[k], n - j);
     }
 }
 /* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors (Knuth's TwoSum, an fma), which
@@ -6873,7 +7011,8 @@ LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, 
     if (k) v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j)) : v_mul(v, v_load_n(k + j, n - j));
     return v;
 }
-static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb,
+static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const float *ka, const float *ca, const float *b,
+    const float *kb,
                                             const float *cb, size_t rows, size_t n)
 {
     size_t j;
