@@ -377,7 +377,7 @@ static void channels(const char *isa)
 
 int main(void)
 {
-    const uint64_t recorded = 0x4590acf3b4002e24;
+    const uint64_t recorded = 0xf8fb767f49ad0e8e;
     const char *cap = getenv("LGELU_ISA");
     int isa, most = LGELU_AVX512;
     for (isa = 0; cap && isa <= LGELU_AVX512; isa++) if (!strcmp(cap, lgelu_isa_name(isa))) most = isa;
