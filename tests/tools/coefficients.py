@@ -226,7 +226,8 @@ for k in range(8):
     c = fit(f, low - centre, high - centre, range(8), weight, given)
     errors.append(('tanh slope %d' % k, worst(f, c, low - centre, high - centre, lambda d: abs(f(d)) + mpf('1e-12'), 301)))
     columns.append([-float(centre)] + c)
-tables.append("static const float lgelu__tanh_slope[9][8] = {  /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */\n"
+tables.append("/* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */\n"
+              "static const float lgelu__tanh_slope[9][8] = {\n"
               + ',\n'.join('    { ' + ', '.join(number(c[j]) for c in columns) + ' }' for j in range(9)) + '\n};')
 
 # The yardstick, in double: (z + 5/4)·Q(z)/φ(z) for z in [0, 40] is one polynomial in t = (z - 11/2)/(z + 11/2), nearly flat at both ends.
