@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT-0
+# test_torch_steps.sh: the first 200 steps of the MLP and of ResNet-8 with learned λ's beside PyTorch, from the same weights and batches:
+# each step's loss to 1e-4 of PyTorch's in double. Its own single precision is printed beside ours.
+CC=${CC:-cc}
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+out=build/torch_steps
+mkdir -p $out
+python=
+for p in python3 /usr/bin/python3; do $p -c 'import torch, numpy' 2> /dev/null && { python=$p; break; }; done
+if [ -z "$python" ]; then echo "skip the first 200 steps beside PyTorch: not installed (Debian: python3-torch)"; exit 0; fi
+$CC -std=c99 -O2 -I.. tools/torch_steps.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/torch_steps -lm || exit 1
+for net in mlp resnet8; do
+    line=$($out/torch_steps $net $out) || exit 1
+    $python tools/torch_steps.py $out $line || { echo "FAIL $net: PyTorch's side"; exit 1; }
+done
