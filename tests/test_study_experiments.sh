@@ -28,7 +28,7 @@ try()
     verdict $(cmp $stem.csv $out/b.csv > /dev/null 2>&1; echo $?) "$what: the same CSV on one thread and after a stop" "$(cat $out/b.err)"
 }
 
-try path mlp 1 $few --hidden 12,8
+try path mlp 1 $few --hidden 12,8 --plan ours --order together,last --teach 0,0.5
 try path sine 1 --seeds 2
 try grid mlp 2 $few --hidden 12,8
 try sweep resnet8 2 --data ../examples/pictures --samples 300 --test-samples 100 --width 1 --epochs 2 --batch 90

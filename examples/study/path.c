@@ -3,6 +3,7 @@
    peak; so what is left is the way. */
 #include "figures.h"
 #include <stdlib.h>
+#include <string.h>
 
 const claim path_claims[] = {
     { "hardened: the swap costs nothing",                "hardened", "after", "hardened", "before", -1.0 / 3, 1.0 / 3 },
@@ -14,29 +15,33 @@ const claim path_claims[] = {
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
 
-/* the same arm by two plans, where --plan has both */
+/* the same arm by the first and by another value of an option: by two plans, say, or with and without a teacher */
+static int compare(study *s, int along, int arm, int other, double *v)
+{
+    const char *const quantity = arm_table[arm].event != EVENT_NONE ? "after" : "before";    /* gelu: as it was trained */
+    const char *name = s->axis[along].option->name;
+    int at[MOST_AXES];
+    long best[2], n = 0;
+    char text[200];
+    plan_place(s, 0, at);
+    for (int k = 0; k < 2; k++) { at[along] = k ? other : 0; best[k] = plan_best_rate(s, plan_variant(s, at), arm); }
+    for (long i = 0; i < s->config.seeds; i++) {
+        const double x = record_get(s, plan_run(s, best[0], arm, i), quantity, -1, -1);
+        const double y = record_get(s, plan_run(s, best[1], arm, i), quantity, -1, -1);
+        if (x - y >= -HUGE_VAL) v[n++] = s->task.sign * (x - y);
+    }
+    snprintf(text, sizeof text, "%s is not below by %s %s what it is by %s %s", arm_table[arm].name, name, s->axis[along].value[0],
+        name, s->axis[along].value[other]);
+    return n && stat_find(s, text, NULL, v, n, -s->task.margin, HUGE_VAL);
+}
 int path_report(study *s)
 {
-    static const char *const quantity[2] = { "before", "after" };
-    const int plan = plan_axis(s, "plan");
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     int bad = !v || show_table(s);
-    for (int a = 0; !bad && plan >= 0 && s->axis[plan].values == 2 && a < s->arm_total; a++) {
-        const arm_row *arm = arm_table + s->arms[a];
-        const int swapped = arm->event != EVENT_NONE;                  /* gelu is compared as it was trained */
-        int at[MOST_AXES];
-        long best[2], n = 0;
-        char text[200];
-        plan_place(s, 0, at);
-        for (int k = 0; k < 2; k++) { at[plan] = k; best[k] = plan_best_rate(s, plan_variant(s, at), s->arms[a]); }
-        for (long i = 0; i < s->config.seeds; i++) {
-            const double x = record_get(s, plan_run(s, best[0], s->arms[a], i), quantity[swapped], -1, -1);
-            const double y = record_get(s, plan_run(s, best[1], s->arms[a], i), quantity[swapped], -1, -1);
-            if (x - y >= -HUGE_VAL) v[n++] = s->task.sign * (x - y);
-        }
-        snprintf(text, sizeof text, "%s is not below by plan %s what it is by plan %s", arm->name, s->axis[plan].value[0],
-            s->axis[plan].value[1]);
-        bad = n && stat_find(s, text, NULL, v, n, -s->task.margin, HUGE_VAL);
+    for (int k = 0; k < s->axes; k++) for (int a = 0; a < s->arm_total; a++) {
+        const int matters = s->axis[k].option->matters & arm_matters(s->arms[a]);
+        for (int i = 1; !bad && matters && strcmp(s->axis[k].option->name, "lr") && i < s->axis[k].values; i++)
+            bad = compare(s, k, s->arms[a], i, v);
     }
     free(v);
     return bad ? -1 : 0;

@@ -79,6 +79,7 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
         if (!(s->axis[k].option->matters & arm_matters(arm))) r->at[k] = -1;
     }
     config_plan(&r->config);
+    if (r->config.teach > 0) s->taught = 1;
     const config *c = &r->config;
     r->epoch_steps = c->steps ? (c->steps + c->epochs - 1) / c->epochs : t->pass_steps;
     if (r->epoch_steps > 1000000000 / c->epochs)

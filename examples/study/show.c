@@ -280,7 +280,13 @@ int show_table(study *s)
 void show_findings(study *s)
 {
     const char *digits = s->task.percent ? "%+.2f" : "%+.4f";
+    int wide = 66;
     if (!s->finding_count) return;
+    for (int i = 0; i < s->finding_count; i++) {
+        int n = 2;
+        for (const char *p = s->findings[i].text; *p; p++) n += (*p & 0xC0) != 0x80;
+        if (n > wide) wide = n;
+    }
     say(s, "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the "
         "verdict\n");
     for (int i = 0; i < s->finding_count; i++) {
@@ -295,7 +301,7 @@ void show_findings(study *s)
             add(text, sizeof text, format, f->high);
             add(text, sizeof text, ")");
         }
-        say_left(s, 66, f->text);
+        say_left(s, wide, f->text);
         say_left(s, 32, text);
         say_left(s, 31, f->rule);
         say(s, "%s\n", f->verdict);

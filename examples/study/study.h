@@ -39,8 +39,8 @@ typedef struct {
     const char *data, *text, *bpe, *hidden, *size, *init, *arms, *out, *csv, *json, *svg, *log, *save, *resume, *keep, *text_out;
     long   seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads, save_every;
     long   width, layers, heads, context, warmup, harden_every;
-    double lr, hold, weight_decay, b1, b2, clip, dropout, c, t, tau, target, harden_from, harden_until;
-    int    net, plan, map, shape, rate, optimiser, decay_s, untied, norm, marks, augment, quick, full;
+    double lr, hold, weight_decay, b1, b2, clip, dropout, c, t, tau, target, harden_from, harden_until, teach;
+    int    net, plan, map, shape, order, rate, optimiser, decay_s, untied, norm, marks, augment, quick, full;
 } config;
 
 enum {                                       /* what hangs on an option */
@@ -194,6 +194,7 @@ struct study {
     char     stem[64];                       /* "swap_mlp": of files */
     output   csv, json, text, log;
     int      given[MOST_OPTIONS];            /* on the command line */
+    int      taught;                         /* some run has a teacher */
     int      workers;
     long     steps_done, steps_before, steps_all;
     double   started, shown, saved_at;
@@ -220,6 +221,8 @@ struct seat {
     int     logits, gates, gate_node[MOST_GATES];      /* a gate with a λ per channel counts once, by its geometric mean */
     void   *x; int32_t *y;
     uint32_t *order; long order_pass;
+    float  *lesson; int lesson_node;         /* --teach: dL/d logits beside the labels', or NULL */
+    lgelu_hardening way;                     /* of the branch in training */
     float  *before, *state, *lambda;         /* logits of a batch; running statistics, twice; λ's */
     double *score[2]; int32_t *truth;        /* per sample of the largest part, where the score needs them all */
     double  loss_sum[2]; long loss_steps[2]; /* since the last epoch's end */

@@ -123,6 +123,11 @@ static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **node
     net->hardness = config_hardness(c);
     if (s->workers > 1 || s->config.threads == 1) net->threads.run = serial;
     w->logits = s->task.net->build(net, &s->task, c, arm_table[r->arm].gate, config_lambda0(c));
+    if (s->taught && w->logits >= 0) {
+        const size_t *shape = net->nodes[w->logits].shape;
+        w->lesson_node = lgelu_input(net, "lesson", shape[0], shape[1], shape[2]);
+        lgelu_outer_loss(net, "teacher", w->logits, w->lesson_node);
+    }
     bytes = lgelu_net_bytes(net, (size_t)c->batch, mode);
     if (bytes && !(*memory = malloc(bytes))) return study_fail(s, "no memory for %zu bytes of network", bytes);
     if (!bytes || lgelu_net_make(net, *memory, bytes, (size_t)c->batch, mode, r->seed))
@@ -155,6 +160,8 @@ int seat_open(study *s, family *f, seat **out)
         for (int i = 0; i < 2; i++) if (!(w->score[i] = (double *)calloc(most, sizeof **w->score)))
             return study_fail(s, "out of memory");
     w->truth = (int32_t *)calloc(most, sizeof *w->truth);
+    if (s->taught && !(w->lesson = (float *)calloc(batch * t->labels * t->classes, sizeof *w->lesson)))
+        return study_fail(s, "out of memory");
     if (!w->x || !w->y || !w->order || !w->before || !w->state || !w->lambda || !w->truth) return study_fail(s, "out of memory");
     return 0;
 }
@@ -162,7 +169,7 @@ void seat_close(seat *w)
 {
     if (!w) return;
     for (int i = 0; i < 2; i++) { free(w->nodes[i]); free(w->memory[i]); free(w->score[i]); }
-    free(w->x); free(w->y); free(w->order); free(w->before); free(w->state); free(w->lambda); free(w->truth);
+    free(w->x); free(w->y); free(w->order); free(w->before); free(w->state); free(w->lambda); free(w->truth); free(w->lesson);
     free(w);
 }
 
@@ -331,8 +338,23 @@ static int look_at_gates(seat *w)
 }
 
 /* ==== training ===================================================================================================== */
-static lgelu_training plan_of(const run *r, const lgelu_net *net, int drive)
+/* gates one after another: each is held until its share of the way begins */
+static float in_order(void *user, int hardness, float lambda0, long step)
 {
+    const seat *w = (const seat *)user;
+    const int n = w->net->hardnesses, turn = w->run->config.order == 1 ? hardness : n - 1 - hardness;
+    const double share = (double)(w->way.end - w->way.begin) / n;
+    lgelu_hardening own = w->way;
+    own.begin += (long)(share * turn);
+    own.end = turn + 1 < n ? w->way.begin + (long)(share * (turn + 1)) : w->way.end;
+    if (own.end <= own.begin) own.end = own.begin + 1;
+    return lgelu_harden(lambda0, &own, step);
+}
+
+static lgelu_training plan_of(seat *w, int drive)
+{
+    const run *r = w->run;
+    const lgelu_net *net = w->net + w->which;
     const config *c = &r->config;
     lgelu_training p = lgelu_training_defaults((float)c->lr, r->steps);
     p.adamw.weight_decay = (float)c->weight_decay;
@@ -351,6 +373,8 @@ static lgelu_training plan_of(const run *r, const lgelu_net *net, int drive)
     if (p.hardening.end <= p.hardening.begin) p.hardening.end = p.hardening.begin + 1;
     p.hardening.shape  = (lgelu_shape)c->shape;
     p.hardening.h      = net->hardness;
+    w->way = p.hardening;
+    if (drive && c->order) { p.drive = in_order; p.user = w; }
     return p;
 }
 
@@ -421,19 +445,55 @@ static void decay_s(lgelu_net *net, const lgelu_training *plan)
     }
 }
 
+/* The teacher is the trunk, which stands at the switch point while its branches are trained. With p its probabilities and q those of
+   the network in training, the loss is (1 - share)·CE(label, q) + share·CE(p, q): beside the labels' gradient (q - label)/rows
+   goes share·(label - p)/rows; of a regression, share·2(target - its number)/rows. */
+static int teach(seat *w, int taught)
+{
+    const config *c = &w->run->config;
+    const task *t = &w->study->task;
+    lgelu_net *net = w->net + w->which, *teacher = w->net + TRUNK;
+    const size_t rows = (size_t)c->batch * t->labels, classes = t->classes;
+    const uint64_t pass = teacher->pass;
+    const float *logits;
+    if (!taught) return lgelu_net_bind(net, w->lesson_node, NULL);
+    teacher->evaluate = 1;
+    lgelu_net_bind(teacher, 0, w->x);
+    lgelu_net_bind(teacher, 1, w->y);
+    lgelu_net_bind(teacher, w->lesson_node, NULL);
+    lgelu_net_forward(teacher, (size_t)c->batch);
+    teacher->evaluate = 0;
+    teacher->pass = pass;
+    if (teacher->status || !(logits = lgelu_net_value(teacher, w->logits))) return -1;
+    for (size_t i = 0; i < rows; i++) {
+        const float *z = logits + i * classes;
+        float *g = w->lesson + i * classes;
+        const double share = c->teach / (double)rows;
+        double most = (double)z[0], sum = 0;
+        if (t->regression) { g[0] = (float)(2 * share * ((double)((const float *)w->y)[i] - (double)z[0])); continue; }
+        for (size_t k = 1; k < classes; k++) most = fmax(most, (double)z[k]);
+        for (size_t k = 0; k < classes; k++) sum += exp((double)z[k] - most);
+        for (size_t k = 0; k < classes; k++)
+            g[k] = (float)(share * ((k == (size_t)w->y[i]) - exp((double)z[k] - most) / sum));
+    }
+    return lgelu_net_bind(net, w->lesson_node, w->lesson);
+}
+
 /* steps up to and with `last`. 0, 1: diverged, or -1: stopped or failed */
 static int train(seat *w, long last, int drive)
 {
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
     const run *r = w->run;
-    const lgelu_training plan = plan_of(r, net, drive);
+    const lgelu_training plan = plan_of(w, drive);
+    const int taught = drive && r->config.teach > 0;
     if (interrupted) set_flag(&s->stopped, 1);
     while (net->step < last && !halted(s)) {
         int end, bad;
         task_batch(&s->task, &r->config, r->seed, net->step, w->x, w->y, w->order, &w->order_pass);
         lgelu_net_bind(net, 0, w->x);
         lgelu_net_bind(net, 1, w->y);
+        if (w->lesson && teach(w, taught)) return network_failed(w, " while it was taught");
         lgelu_net_forward (net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
         if (s->experiment->before && !net->status) s->experiment->before(w);
@@ -574,7 +634,7 @@ static int begin_branch(seat *w, run *to, const run *from)
     w->which = BRANCH;
     w->loss_sum[BRANCH] = w->loss_sum[TRUNK];
     w->loss_steps[BRANCH] = w->loss_steps[TRUNK];
-    plan = plan_of(to, net, 1);
+    plan = plan_of(w, 1);
     switch (arm_table[to->arm].event) {
     case EVENT_SWAP:
         if (s->task.count[PART_HOLDOUT]) {
