@@ -4732,20 +4732,10 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 }
 #endif
 
-/* The vocabulary, one letter for each type: v_t a vector of v_lanes floats, n_t whole numbers, s_t 16-bit numbers, i_t indices
-   into a table of eight, m_t a mask. v_load_n and v_store_n touch the first n numbers only (n may exceed v_lanes; the rest of a
-   load is 0). v_max(a, b) is a > b ? a : b. v_pow2(n) is 2^n for whole n in [-126, 127]. v_turn reads four numbers of each of
-   v_lanes rows: t[q] holds p[q], p[row + q], p[2·row + q], ... v_rows is the height of a tile of the matrix product, v_rows × two
-   vectors, which fills the registers; v_flat of one four vectors wide, if it is more than 1.
-   N is as many whole numbers of 32 bits, which wrap: v_bits and v_float look at the same bits, v_whole converts; n_up and n_down
-   shift (zeros come in), n_gt is signed. v_table(t, v_index(n)) is t[n mod 8] in each lane. v_pack writes the lanes of the mask
-   one after another (and may write rubbish up to v_lanes behind them), v_unpack puts them back and touches nothing else.
-   v_signed reads a table of sixteen over signed x (columns 8 to 15: x < 0). A vector of sixteen floats looks all of it up. A
-   shorter one knows the half for x < 0 alone: v_fold is -abs(x), where the function is odd about its middle but for a 1, v_base
-   takes this 1 from the first coefficient for x > 0, and v_turned gives dy the sign that the result then lacks. The bits are the
-   same. v_least and v_most are the smaller and the larger of abs(a), abs(b), NaN or not where one is NaN; v_nge(a, b) is a < b or
-   NaN, v_lt_of(k, a, b) a < b among the lanes k; m_some(a, b) says whether any lane of a or b is set; m_less(a, b) is a without
-   b. v_stream stores past the caches, v_fence ends such stores. */
+/* VOCABULARY. The kernels are written in these words alone, each of which stands here with its meaning; what an instruction set
+   must say for itself follows below, about fifty lines, and what follows from the rest has its default after that. A letter for
+   each type; v_lanes is 1, 4, 8 or 16; v_rows is the height of a tile of the matrix product, v_rows × two vectors, which fills
+   the registers; v_flat of one four vectors wide, if it is more than 1. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
@@ -4760,170 +4750,145 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define LGELU__TARGET   LGELU__TARGET_AVX512
 #endif
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
-#define v_t       LGELU__FN(v_t)
-#define m_t       LGELU__FN(m_t)
-#define v_load    LGELU__FN(v_load)
-#define v_load_n  LGELU__FN(v_load_n)
-#define v_store   LGELU__FN(v_store)
-#define v_store_n LGELU__FN(v_store_n)
-#define v_set     LGELU__FN(v_set)
-#define v_add     LGELU__FN(v_add)
-#define v_sub     LGELU__FN(v_sub)
-#define v_mul     LGELU__FN(v_mul)
-#define v_div     LGELU__FN(v_div)
-#define v_sqrt    LGELU__FN(v_sqrt)
-#define v_fma     LGELU__FN(v_fma)
-#define v_fnma    LGELU__FN(v_fnma)
-#define v_pack    LGELU__FN(v_pack)
-#define v_unpack  LGELU__FN(v_unpack)
-#define m_count   LGELU__FN(m_count)
-#define v_fms     LGELU__FN(v_fms)
-#define v_max     LGELU__FN(v_max)
-#define v_lt      LGELU__FN(v_lt)
-#define v_select  LGELU__FN(v_select)
-#define v_pow2    LGELU__FN(v_pow2)
-#define v_turn    LGELU__FN(v_turn)
-#define n_t       LGELU__FN(n_t)
-#define i_t       LGELU__FN(i_t)
-#define m_and     LGELU__FN(m_and)
-#define m_any     LGELU__FN(m_any)
-#define m_or      LGELU__FN(m_or)
-#define n_add     LGELU__FN(n_add)
-#define n_and     LGELU__FN(n_and)
-#define n_down    LGELU__FN(n_down)
-#define n_gt      LGELU__FN(n_gt)
-#define n_max     LGELU__FN(n_max)
-#define n_min     LGELU__FN(n_min)
-#define n_or      LGELU__FN(n_or)
-#define n_select  LGELU__FN(n_select)
-#define n_set     LGELU__FN(n_set)
-#define n_sub     LGELU__FN(n_sub)
-#define n_up      LGELU__FN(n_up)
-#define v_abs     LGELU__FN(v_abs)
-#define v_bits    LGELU__FN(v_bits)
-#define v_float   LGELU__FN(v_float)
-#define v_index   LGELU__FN(v_index)
-#define v_min     LGELU__FN(v_min)
-#define v_table   LGELU__FN(v_table)
-#define v_whole   LGELU__FN(v_whole)
-#define m_all     LGELU__FN(m_all)
-#define m_less    LGELU__FN(m_less)
-#define v_fold    LGELU__FN(v_fold)
-#define v_base    LGELU__FN(v_base)
-#define v_turned  LGELU__FN(v_turned)
-#define v_signed  LGELU__FN(v_signed)
-#define v_lt_of   LGELU__FN(v_lt_of)
-#define v_nge     LGELU__FN(v_nge)
-#define v_least   LGELU__FN(v_least)
-#define v_most    LGELU__FN(v_most)
-#define m_some    LGELU__FN(m_some)
-#define v_stream  LGELU__FN(v_stream)
-#define v_fence   LGELU__FN(v_fence)
-/* 16-bit numbers and random ones; v_cut rounds to a whole number towards 0, s_narrow keeps the low halves,
-   n_product returns the high halves of the unsigned products and keeps the low ones */
-#define v_cut     LGELU__FN(v_cut)
-#define n_product LGELU__FN(n_product)
-#define n_xor     LGELU__FN(n_xor)
-#define s_t       LGELU__FN(s_t)
-#define s_load    LGELU__FN(s_load)
-#define s_store   LGELU__FN(s_store)
-#define s_wide    LGELU__FN(s_wide)
-#define s_narrow  LGELU__FN(s_narrow)
+#define v_t        LGELU__FN(v_t)          /* v_lanes floats */
+#define n_t        LGELU__FN(n_t)          /* as many whole numbers of 32 bits, which wrap */
+#define m_t        LGELU__FN(m_t)          /* a mask of them */
+#define i_t        LGELU__FN(i_t)          /* indices into a table of eight */
+#define s_t        LGELU__FN(s_t)          /* 16-bit numbers */
+#define v_load     LGELU__FN(v_load)       /* (p) */
+#define v_load_n   LGELU__FN(v_load_n)     /* (p, n) the first n alone are touched, the rest is 0; n may exceed v_lanes */
+#define v_store    LGELU__FN(v_store)      /* (p, a) */
+#define v_store_n  LGELU__FN(v_store_n)    /* (p, a, n) the first n alone */
+#define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches, p at a multiple of the vector's size */
+#define v_fence    LGELU__FN(v_fence)      /* () ends such stores */
+#define v_set      LGELU__FN(v_set)        /* (float) in every lane */
+#define v_add      LGELU__FN(v_add)        /* a + b */
+#define v_sub      LGELU__FN(v_sub)        /* a - b */
+#define v_mul      LGELU__FN(v_mul)        /* a·b */
+#define v_div      LGELU__FN(v_div)        /* a/b */
+#define v_sqrt     LGELU__FN(v_sqrt)       /* √a */
+#define v_fma      LGELU__FN(v_fma)        /* a·b + c, rounded once */
+#define v_fms      LGELU__FN(v_fms)        /* a·b - c */
+#define v_fnma     LGELU__FN(v_fnma)       /* c - a·b */
+#define v_abs      LGELU__FN(v_abs)        /* without its sign, a NaN's too */
+#define v_max      LGELU__FN(v_max)        /* a > b ? a : b */
+#define v_least    LGELU__FN(v_least)      /* the smaller of abs(a), abs(b); where one is NaN, NaN or not */
+#define v_most     LGELU__FN(v_most)       /* the larger, likewise */
+#define v_sign     LGELU__FN(v_sign)       /* (a, b) a, which has none, with the sign of b */
+#define v_times2   LGELU__FN(v_times2)     /* (a, n) n, shifted up by 23, added to the exponent: a·2^n */
+#define v_lt       LGELU__FN(v_lt)         /* a < b */
+#define v_lt_of    LGELU__FN(v_lt_of)      /* (k, a, b) a < b among the lanes k */
+#define v_nge      LGELU__FN(v_nge)        /* a < b or NaN */
+#define v_select   LGELU__FN(v_select)     /* k ? a : b */
+#define v_bits     LGELU__FN(v_bits)       /* the same bits as whole numbers */
+#define v_float    LGELU__FN(v_float)      /* the same bits as floats */
+#define v_whole    LGELU__FN(v_whole)      /* (n) converted */
+#define v_cut      LGELU__FN(v_cut)        /* (a) to a whole number, towards 0 */
+#define v_index    LGELU__FN(v_index)      /* (n) of a table, n mod 8 */
+#define v_table    LGELU__FN(v_table)      /* (t, i) t[i] in each lane */
+/* Tables of sixteen over signed x, columns 8 to 15 for x < 0. A vector of sixteen floats looks all of it up. A shorter one knows
+   the half for x < 0 alone: there v_fold is -abs(x), the function being odd about its middle but for a 1. The same bits. */
+#define v_fold     LGELU__FN(v_fold)       /* x */
+#define v_signed   LGELU__FN(v_signed)     /* (t, i) of sixteen */
+#define v_base     LGELU__FN(v_base)       /* (c, x) c, or that 1 less where x > 0 */
+#define v_turned   LGELU__FN(v_turned)     /* (dy, x) with the sign that the result then lacks */
+#define v_turn     LGELU__FN(v_turn)       /* (t, p, row) of v_lanes rows, four numbers each: t[q] is p[q], p[row + q], ... */
+#define v_pack     LGELU__FN(v_pack)       /* (p, a, k) the lanes k one after another, and rubbish up to v_lanes; how many */
+#define v_unpack   LGELU__FN(v_unpack)     /* (p, t, m_bits(k)) puts them back, touching nothing else; how many */
+#define m_and      LGELU__FN(m_and)        /* a & b */
+#define m_or       LGELU__FN(m_or)         /* a | b */
+#define m_less     LGELU__FN(m_less)       /* a without b */
+#define m_any      LGELU__FN(m_any)        /* is one set? */
+#define m_all      LGELU__FN(m_all)        /* are all? */
+#define m_some     LGELU__FN(m_some)       /* is one of a or b? */
+#define m_bits     LGELU__FN(m_bits)       /* lane j as bit j */
+#define n_set      LGELU__FN(n_set)        /* (int32_t) in every lane */
+#define n_add      LGELU__FN(n_add)
+#define n_sub      LGELU__FN(n_sub)
+#define n_and      LGELU__FN(n_and)
+#define n_or       LGELU__FN(n_or)
+#define n_xor      LGELU__FN(n_xor)
+#define n_max      LGELU__FN(n_max)
+#define n_min      LGELU__FN(n_min)
+#define n_up       LGELU__FN(n_up)         /* (a, bits) shifted, zeros come in */
+#define n_down     LGELU__FN(n_down)
+#define n_gt       LGELU__FN(n_gt)         /* a > b, signed */
+#define n_select   LGELU__FN(n_select)     /* k ? a : b */
+#define n_product  LGELU__FN(n_product)    /* (low, a, b) the high halves of unsigned products; *low takes the low ones */
+#define s_load     LGELU__FN(s_load)       /* (p, n) as v_load_n */
+#define s_store    LGELU__FN(s_store)      /* (p, a, n) as v_store_n */
+#define s_wide     LGELU__FN(s_wide)       /* to 32 bits, zeros come in */
+#define s_narrow   LGELU__FN(s_narrow)     /* (n) the low halves */
 #define v_from_f16 LGELU__FN(v_from_f16)
-#define v_to_f16  LGELU__FN(v_to_f16)
+#define v_to_f16   LGELU__FN(v_to_f16)     /* to nearest even */
 
+#if LGELU__PASS >= 2  /* x86: what AVX2 and AVX-512 call alike */
 #if LGELU__PASS == 3
 #define v_lanes 16
 #define v_rows  14
 #define v_flat  6
+#define LGELU__MM(f) LGELU__PASTE(_mm512_, f)
+#define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm512_, f), si512)
 typedef __m512 v_t;
+typedef __m512i n_t, i_t;
 typedef __mmask16 m_t;
-LGELU__WORD __mmask16 LGELU__FN(first)(size_t n)          { return (__mmask16)((1u << n) - 1u); }
-LGELU__WORD v_t  v_load   (const float *p)                { return _mm512_loadu_ps(p); }
-LGELU__WORD v_t v_load_n (const float *p, size_t n)
+typedef __m256i s_t;
+#else
+#define v_lanes 8
+#define v_rows  6
+#define v_flat  1
+#define LGELU__MM(f) LGELU__PASTE(_mm256_, f)
+#define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm256_, f), si256)
+typedef __m256 v_t, m_t;
+typedef __m256i n_t, i_t;
+typedef __m128i s_t;
+#endif
+LGELU__WORD v_t  v_load   (const float *p)                { return LGELU__MM(loadu_ps)(p); }
+LGELU__WORD void v_store  (float *p, v_t a)               { LGELU__MM(storeu_ps)(p, a); }
+LGELU__WORD void v_stream (float *p, v_t a)               { LGELU__MM(stream_ps)(p, a); }
+LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
+LGELU__WORD v_t  v_set    (float a)                       { return LGELU__MM(set1_ps)(a); }
+LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return LGELU__MM(add_ps)(a, b); }
+LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return LGELU__MM(sub_ps)(a, b); }
+LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return LGELU__MM(mul_ps)(a, b); }
+LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return LGELU__MM(div_ps)(a, b); }
+LGELU__WORD v_t  v_sqrt   (v_t a)                         { return LGELU__MM(sqrt_ps)(a); }
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmadd_ps)(a, b, c); }
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmsub_ps)(a, b, c); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return LGELU__MM(fnmadd_ps)(a, b, c); }
+LGELU__WORD v_t  v_abs    (v_t a)                         { return LGELU__MM(andnot_ps)(v_set(-0.0f), a); }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return LGELU__MM(max_ps)(a, b); }
+LGELU__WORD n_t  v_bits   (v_t a)                         { return LGELU__SI(castps_)(a); }
+LGELU__WORD v_t  v_whole  (n_t a)                         { return LGELU__MM(cvtepi32_ps)(a); }
+LGELU__WORD n_t  v_cut    (v_t a)                         { return LGELU__MM(cvttps_epi32)(a); }
+LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
+LGELU__WORD n_t  n_set    (int32_t a)                     { return LGELU__MM(set1_epi32)(a); }
+LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return LGELU__MM(add_epi32)(a, b); }
+LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return LGELU__MM(sub_epi32)(a, b); }
+LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return LGELU__SI(and_)(a, b); }
+LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return LGELU__SI(or_)(a, b); }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return LGELU__SI(xor_)(a, b); }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return LGELU__MM(max_epi32)(a, b); }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return LGELU__MM(min_epi32)(a, b); }
+LGELU__WORD n_t  s_wide   (s_t a)                         { return LGELU__MM(cvtepu16_epi32)(a); }
+LGELU__WORD v_t  v_from_f16(s_t a)                        { return LGELU__MM(cvtph_ps)(a); }
+#endif
+
+#if LGELU__PASS == 3
+LGELU__WORD m_t  LGELU__FN(first)(size_t n)               { return (m_t)((1u << n) - 1u); }
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)
 {
-    return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : _mm512_loadu_ps(p);
+    return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : v_load(p);
 }
-LGELU__WORD void v_store  (float *p, v_t a)               { _mm512_storeu_ps(p, a); }
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
-    if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a);
-    else _mm512_storeu_ps(p, a);
+    if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a); else v_store(p, a);
 }
-LGELU__WORD v_t  v_set    (float a)                       { return _mm512_set1_ps(a); }
-LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return _mm512_add_ps(a, b); }
-LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return _mm512_sub_ps(a, b); }
-LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return _mm512_mul_ps(a, b); }
-LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return _mm512_div_ps(a, b); }
-LGELU__WORD v_t  v_sqrt   (v_t a)                         { return _mm512_sqrt_ps(a); }
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return _mm512_fmadd_ps(a, b, c); }
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return _mm512_fmsub_ps(a, b, c); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return _mm512_fnmadd_ps(a, b, c); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return _mm512_max_ps(a, b); }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm512_mask_blend_ps(k, b, a); }
-LGELU__WORD v_t  v_pow2   (v_t n)
-{
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
-}
-LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
-{
-    v_t x[4], a, b, c, d;
-    int q;
-    LGELU__UNROLL for (q = 0; q < 4; q++, p += row) {
-        x[q] = _mm512_castps128_ps512(_mm_loadu_ps(p));
-        x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 4 * row), 1);
-        x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 8 * row), 2);
-        x[q] = _mm512_insertf32x4(x[q], _mm_loadu_ps(p + 12 * row), 3);
-    }
-    a = _mm512_unpacklo_ps(x[0], x[1]); b = _mm512_unpackhi_ps(x[0], x[1]);
-    c = _mm512_unpacklo_ps(x[2], x[3]); d = _mm512_unpackhi_ps(x[2], x[3]);
-    t[0] = _mm512_shuffle_ps(a, c, 0x44); t[1] = _mm512_shuffle_ps(a, c, 0xEE);
-    t[2] = _mm512_shuffle_ps(b, d, 0x44); t[3] = _mm512_shuffle_ps(b, d, 0xEE);
-}
-/* whole numbers and tables */
-typedef __m512i n_t;
-typedef __m512i i_t;
-LGELU__WORD v_t  v_abs    (v_t a)                         { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
-LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return _mm512_min_ps(a, b); }
-LGELU__WORD n_t  v_bits   (v_t a)                         { return _mm512_castps_si512(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return _mm512_castsi512_ps(a); }
-LGELU__WORD v_t  v_whole  (n_t a)                         { return _mm512_cvtepi32_ps(a); }
-LGELU__WORD n_t  n_set    (int32_t a)                     { return _mm512_set1_epi32(a); }
-LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return _mm512_add_epi32(a, b); }
-LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return _mm512_sub_epi32(a, b); }
-LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return _mm512_and_si512(a, b); }
-LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return _mm512_or_si512(a, b); }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return _mm512_max_epi32(a, b); }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return _mm512_min_epi32(a, b); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm512_slli_epi32(a, (unsigned)k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm512_srli_epi32(a, (unsigned)k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
-LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return _mm512_mask_blend_epi32(k, b, a); }
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return (m_t)(a & b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return (m_t)(a | b); }
-LGELU__WORD int  m_any    (m_t a)                         { return a != 0; }
-LGELU__WORD int  m_some   (m_t a, m_t b)                  { return !_kortestz_mask16_u8(a, b); }
-LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
-LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32(k); }
-LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
-{
-    _mm512_storeu_ps(p, _mm512_maskz_compress_ps(k, a));
-    return m_count(k);
-}
-LGELU__WORD void v_unpack (float *p, const float *t, m_t k) { _mm512_mask_storeu_ps(p, k, _mm512_maskz_expandloadu_ps(k, t)); }
-LGELU__WORD v_t v_table (const float *t, i_t i)
-{
-    return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t)));
-}
-LGELU__WORD int  m_all    (m_t a)                         { return a == 0xFFFF; }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return (m_t)(a & ~b); }
-LGELU__WORD v_t  v_fold   (v_t x)                         { return x; }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { (void)x; return c; }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { (void)x; return dy; }
-LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(t)); }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm512_mask_blend_ps(k, b, a); }
 #ifdef __GNUC__                              /* gcc 12's macro of the instruction changes a sign */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
@@ -4933,181 +4898,111 @@ LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm512_range_
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
-LGELU__WORD void v_stream (float *p, v_t a)               { _mm512_stream_ps(p, a); }
-LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
-/* 16-bit numbers, random numbers */
-typedef __m256i s_t;
+LGELU__WORD v_t  v_table(const float *t, i_t i) { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
+LGELU__WORD v_t  v_fold   (v_t x)                         { return x; }
+LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, v_load(t)); }
+LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { (void)x; return c; }
+LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { (void)x; return dy; }
+LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row)         /* four numbers of rows 0, 4, 8, 12 */
+{
+    v_t x = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
+    return _mm512_insertf32x4(_mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * row), 2), _mm_loadu_ps(p + 12 * row), 3);
+}
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return (m_t)(a & b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return (m_t)(a | b); }
+LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return (m_t)(a & ~b); }
+LGELU__WORD unsigned m_bits(m_t a)                        { return a; }
+LGELU__WORD int  m_some   (m_t a, m_t b)                  { return !_kortestz_mask16_u8(a, b); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm512_slli_epi32(a, (unsigned)k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm512_srli_epi32(a, (unsigned)k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
+LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)             { return _mm512_mask_blend_epi32(0xAAAA, a, b); }
+LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
+{
+    v_store(p, _mm512_maskz_compress_ps(k, a));
+    return (size_t)_mm_popcnt_u32(k);
+}
+LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
+{
+    _mm512_mask_storeu_ps(p, (m_t)k, _mm512_maskz_expandloadu_ps((m_t)k, t));
+    return (size_t)_mm_popcnt_u32(k);
+}
 LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
 {
     return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p);
 }
 LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
 {
-    if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a);
-    else _mm256_storeu_si256((__m256i *)p, a);
+    if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a); else _mm256_storeu_si256((__m256i *)p, a);
 }
-LGELU__WORD n_t  s_wide   (s_t a)                         { return _mm512_cvtepu16_epi32(a); }
 LGELU__WORD s_t  s_narrow (n_t a)                         { return _mm512_cvtepi32_epi16(a); }
-LGELU__WORD v_t  v_from_f16(s_t a)                        { return _mm512_cvtph_ps(a); }
 LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return _mm512_cvttps_epi32(a); }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return _mm512_xor_si512(a, b); }
-LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
-{
-    n_t even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
-    *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
-    return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
-}
 #elif LGELU__PASS == 2
-#define v_lanes 8
-#define v_rows  6
-#define v_flat  1
-typedef __m256 v_t;
-typedef __m256 m_t;
-LGELU__WORD __m256i LGELU__FN(first)(size_t n)
+LGELU__WORD n_t  LGELU__FN(first)(size_t n)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(n_set((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-LGELU__WORD v_t  v_load   (const float *p)                { return _mm256_loadu_ps(p); }
-LGELU__WORD v_t v_load_n (const float *p, size_t n)
-{
-    return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : _mm256_loadu_ps(p);
-}
-LGELU__WORD void v_store  (float *p, v_t a)               { _mm256_storeu_ps(p, a); }
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)  { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : v_load(p); }
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
-    if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a);
-    else _mm256_storeu_ps(p, a);
+    if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a); else v_store(p, a);
 }
-LGELU__WORD v_t  v_set    (float a)                       { return _mm256_set1_ps(a); }
-LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return _mm256_add_ps(a, b); }
-LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return _mm256_sub_ps(a, b); }
-LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return _mm256_mul_ps(a, b); }
-LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return _mm256_div_ps(a, b); }
-LGELU__WORD v_t  v_sqrt   (v_t a)                         { return _mm256_sqrt_ps(a); }
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return _mm256_fmadd_ps(a, b, c); }
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return _mm256_fmsub_ps(a, b, c); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return _mm256_fnmadd_ps(a, b, c); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return _mm256_max_ps(a, b); }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm256_blendv_ps(b, a, k); }
-LGELU__WORD v_t  v_pow2   (v_t n)
-{
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
-}
-LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
-{
-    v_t x[4], a, b, c, d;
-    int q;
-    LGELU__UNROLL for (q = 0; q < 4; q++, p += row)
-        x[q] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
-    a = _mm256_unpacklo_ps(x[0], x[1]); b = _mm256_unpackhi_ps(x[0], x[1]);
-    c = _mm256_unpacklo_ps(x[2], x[3]); d = _mm256_unpackhi_ps(x[2], x[3]);
-    t[0] = _mm256_shuffle_ps(a, c, 0x44); t[1] = _mm256_shuffle_ps(a, c, 0xEE);
-    t[2] = _mm256_shuffle_ps(b, d, 0x44); t[3] = _mm256_shuffle_ps(b, d, 0xEE);
-}
-/* whole numbers and tables */
-typedef __m256i n_t;
-typedef __m256i i_t;
-LGELU__WORD v_t  v_abs    (v_t a)                         { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return _mm256_min_ps(a, b); }
-LGELU__WORD n_t  v_bits   (v_t a)                         { return _mm256_castps_si256(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return _mm256_castsi256_ps(a); }
-LGELU__WORD v_t  v_whole  (n_t a)                         { return _mm256_cvtepi32_ps(a); }
-LGELU__WORD n_t  n_set    (int32_t a)                     { return _mm256_set1_epi32(a); }
-LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return _mm256_add_epi32(a, b); }
-LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return _mm256_sub_epi32(a, b); }
-LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return _mm256_and_si256(a, b); }
-LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return _mm256_or_si256(a, b); }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return _mm256_max_epi32(a, b); }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return _mm256_min_epi32(a, b); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm256_slli_epi32(a, k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm256_srli_epi32(a, k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
-LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return _mm256_blendv_epi8(b, a, _mm256_castps_si256(k)); }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm256_blendv_ps(b, a, k); }
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm256_permutevar8x32_ps(v_load(t), i); }
+LGELU__WORD v_t  v_base   (v_t c, v_t x)
+{
+    return v_sub(c, _mm256_andnot_ps(v_float(_mm256_srai_epi32(v_bits(x), 31)), v_set(1)));
+}
+LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return _mm256_xor_ps(dy, _mm256_andnot_ps(x, v_set(-0.0f))); }
+LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row)         /* four numbers of rows 0, 4 */
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
+}
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return _mm256_and_ps(a, b); }
 LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return _mm256_or_ps(a, b); }
-LGELU__WORD int  m_any    (m_t a)                         { return _mm256_movemask_ps(a) != 0; }
-LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
-LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
-LGELU__WORD size_t m_count(m_t k)                         { return (size_t)_mm_popcnt_u32((unsigned)_mm256_movemask_ps(k)); }
+LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return _mm256_andnot_ps(b, a); }
+LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)_mm256_movemask_ps(a); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm256_slli_epi32(a, k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm256_srli_epi32(a, k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return v_float(_mm256_cmpgt_epi32(a, b)); }
+LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)             { return _mm256_blend_epi32(a, b, 0xAA); }
 LGELU__WORD v_t  LGELU__FN(order)(v_t a, uint64_t lanes)
 {
     return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes)));
 }
 LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
 {
-    const unsigned m = (unsigned)_mm256_movemask_ps(k);
-    _mm256_storeu_ps(p, LGELU__FN(order)(a, lgelu__lanes[m]));
-    return (size_t)_mm_popcnt_u32(m);
+    v_store(p, LGELU__FN(order)(a, lgelu__lanes[m_bits(k)]));
+    return (size_t)_mm_popcnt_u32(m_bits(k));
 }
-LGELU__WORD void v_unpack (float *p, const float *t, m_t k)
+LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
 {
-    const unsigned m = (unsigned)_mm256_movemask_ps(k);
-    _mm256_maskstore_ps(p, _mm256_castps_si256(k), LGELU__FN(order)(_mm256_loadu_ps(t), lgelu__places[m]));
+    const n_t bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    _mm256_maskstore_ps(p, _mm256_cmpeq_epi32(n_and(n_set((int)k), bit), bit), LGELU__FN(order)(v_load(t), lgelu__places[k]));
+    return (size_t)_mm_popcnt_u32(k);
 }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i); }
-LGELU__WORD int  m_all    (m_t a)                         { return _mm256_movemask_ps(a) == 255; }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return _mm256_andnot_ps(b, a); }
-LGELU__WORD v_t  v_fold   (v_t x)                         { return _mm256_or_ps(x, _mm256_set1_ps(-0.0f)); }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)
-{
-    return _mm256_sub_ps(c, _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_srai_epi32(v_bits(x), 31)), _mm256_set1_ps(1)));
-}
-LGELU__WORD v_t v_turned (v_t dy, v_t x)
-{
-    return _mm256_xor_ps(dy, _mm256_andnot_ps(x, _mm256_set1_ps(-0.0f)));
-}
-LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
-LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
-LGELU__WORD v_t v_least (v_t a, v_t b)
-{
-    return v_float(_mm256_min_epi32(v_bits(v_abs(a)), v_bits(v_abs(b))));
-}
-LGELU__WORD v_t v_most (v_t a, v_t b)
-{
-    return v_float(_mm256_max_epi32(v_bits(v_abs(a)), v_bits(v_abs(b))));
-}
-LGELU__WORD void v_stream (float *p, v_t a)               { _mm256_stream_ps(p, a); }
-LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
-/* 16-bit numbers, random numbers */
-typedef __m128i s_t;
-LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
-{
-    uint16_t t[8] = { 0 };
-    if (n < 8) memcpy(t, p, n * sizeof *t);
-    return _mm_loadu_si128((const __m128i *)(n < 8 ? t : p));
-}
-LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
-{
-    uint16_t t[8];
-    _mm_storeu_si128((__m128i *)(n < 8 ? t : p), a);
-    if (n < 8) memcpy(p, t, n * sizeof *t);
-}
-LGELU__WORD n_t  s_wide   (s_t a)                         { return _mm256_cvtepu16_epi32(a); }
+LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return _mm_loadu_si128((const s_t *)p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { _mm_storeu_si128((s_t *)p, a); }
 LGELU__WORD s_t  s_narrow (n_t a)
 {
-    a = _mm256_and_si256(a, _mm256_set1_epi32(0xFFFF));
+    a = n_and(a, n_set(0xFFFF));
     return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
 }
-LGELU__WORD v_t  v_from_f16(s_t a)                        { return _mm256_cvtph_ps(a); }
 LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return _mm256_cvttps_epi32(a); }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return _mm256_xor_si256(a, b); }
-LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
-{
-    n_t even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
-    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
-    return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
-}
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
 #define v_flat  1
 typedef float32x4_t v_t;
+typedef int32x4_t n_t;
 typedef uint32x4_t m_t;
+typedef uint8x16_t i_t;
+typedef uint16x4_t s_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return vld1q_f32(p); }
+LGELU__WORD void v_store  (float *p, v_t a)               { vst1q_f32(p, a); }
 LGELU__WORD v_t  v_load_n (const float *p, size_t n)
 {
     float t[4] = { 0, 0, 0, 0 };
@@ -5115,7 +5010,6 @@ LGELU__WORD v_t  v_load_n (const float *p, size_t n)
     memcpy(t, p, n * sizeof *t);
     return vld1q_f32(t);
 }
-LGELU__WORD void v_store  (float *p, v_t a)               { vst1q_f32(p, a); }
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     float t[4];
@@ -5134,11 +5028,44 @@ LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return vnegq_f32(vfm
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return vfmsq_f32(c, a, b); }
 LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return vcltq_f32(a, b); }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return vmvnq_u32(vcgeq_f32(a, b)); }
 LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return vbslq_f32(k, a, b); }
-LGELU__WORD v_t  v_pow2   (v_t n)
+LGELU__WORD n_t  v_bits   (v_t a)                         { return vreinterpretq_s32_f32(a); }
+LGELU__WORD v_t  v_float  (n_t a)                         { return vreinterpretq_f32_s32(a); }
+LGELU__WORD v_t  v_whole  (n_t a)                         { return vcvtq_f32_s32(a); }
+LGELU__WORD n_t  v_cut    (v_t a)                         { return vcvtq_s32_f32(a); }
+LGELU__WORD n_t  n_set    (int32_t a)                     { return vdupq_n_s32(a); }
+LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return vaddq_s32(a, b); }
+LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return vsubq_s32(a, b); }
+LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return vandq_s32(a, b); }
+LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return vorrq_s32(a, b); }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return veorq_s32(a, b); }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return vmaxq_s32(a, b); }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return vminq_s32(a, b); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return vshlq_s32(a, vdupq_n_s32(k)); }
+LGELU__WORD n_t  n_down   (n_t a, int k)
 {
-    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23));
+    return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k)));
 }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return vcgtq_s32(a, b); }
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return vandq_u32(a, b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return vorrq_u32(a, b); }
+LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return vbicq_u32(a, b); }
+LGELU__WORD unsigned m_bits(m_t a)                    { const m_t bit = { 1, 2, 4, 8 }; return vaddvq_u32(vandq_u32(a, bit)); }
+LGELU__WORD int  m_any    (m_t a)                         { return vmaxvq_u32(a) != 0; }
+/* number 0..7 of a float to the numbers of its four bytes; the table is one load: a pair put together of two goes through the
+   stack with gcc 12 */
+LGELU__WORD i_t  v_index  (n_t a)
+{
+    n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
+    return vreinterpretq_u8_s32(b);
+}
+LGELU__WORD v_t  v_table  (const float *t, i_t i) { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
+LGELU__WORD v_t  v_base   (v_t c, v_t x)
+{
+    return vsubq_f32(c, v_float(vbicq_s32(v_bits(v_set(1)), vshrq_n_s32(v_bits(x), 31))));
+}
+LGELU__WORD v_t  v_turned (v_t dy, v_t x)       { return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x)))); }
 LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
 {
     float32x4x2_t a = vtrnq_f32(vld1q_f32(p), vld1q_f32(p + row)), b = vtrnq_f32(vld1q_f32(p + 2 * row), vld1q_f32(p + 3 * row));
@@ -5147,98 +5074,6 @@ LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
-/* whole numbers and tables */
-typedef int32x4_t n_t;
-typedef uint8x16_t i_t;
-LGELU__WORD v_t  v_abs    (v_t a)                         { return vabsq_f32(a); }
-LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return vbslq_f32(vcltq_f32(a, b), a, b); }
-LGELU__WORD n_t  v_bits   (v_t a)                         { return vreinterpretq_s32_f32(a); }
-LGELU__WORD v_t  v_float  (n_t a)                         { return vreinterpretq_f32_s32(a); }
-LGELU__WORD v_t  v_whole  (n_t a)                         { return vcvtq_f32_s32(a); }
-LGELU__WORD n_t  n_set    (int32_t a)                     { return vdupq_n_s32(a); }
-LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return vaddq_s32(a, b); }
-LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return vsubq_s32(a, b); }
-LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return vandq_s32(a, b); }
-LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return vorrq_s32(a, b); }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return vmaxq_s32(a, b); }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return vminq_s32(a, b); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return vshlq_s32(a, vdupq_n_s32(k)); }
-LGELU__WORD n_t n_down (n_t a, int k)
-{
-    return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k)));
-}
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return vcgtq_s32(a, b); }
-LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return vbslq_s32(k, a, b); }
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return vandq_u32(a, b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return vorrq_u32(a, b); }
-LGELU__WORD int  m_any    (m_t a)                         { return vmaxvq_u32(a) != 0; }
-LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
-LGELU__WORD i_t  v_index  (n_t a)                       /* number 0..7 of a float to the numbers of its four bytes */
-{
-    n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
-    return vreinterpretq_u8_s32(b);
-}
-LGELU__WORD size_t m_count(m_t k)                         { return vaddvq_u32(vshrq_n_u32(k, 31)); }
-LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
-{
-    float t[4];
-    size_t n = 0, j;
-    const uint32x4_t bit = { 1, 2, 4, 8 };
-    unsigned m = vaddvq_u32(vandq_u32(k, bit));
-    v_store(t, a);
-    for (j = 0; j < 4; j++) { p[n] = t[j]; n += m >> j & 1; }
-    return n;
-}
-LGELU__WORD void v_unpack (float *p, const float *t, m_t k)
-{
-    size_t n = 0, j;
-    const uint32x4_t bit = { 1, 2, 4, 8 };
-    unsigned m = vaddvq_u32(vandq_u32(k, bit));
-    for (j = 0; j < 4; j++) if (m >> j & 1) p[j] = t[n++];
-}
-/* one load: a pair put together of two goes through the stack with gcc 12 */
-LGELU__WORD v_t v_table (const float *t, i_t i)
-{
-    return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i));
-}
-LGELU__WORD int  m_all    (m_t a)                         { return vminvq_u32(a) != 0; }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return vbicq_u32(a, b); }
-LGELU__WORD v_t  v_fold   (v_t x)                         { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)
-{
-    return vsubq_f32(c, v_float(vbicq_s32(v_bits(v_set(1)), vshrq_n_s32(v_bits(x), 31))));
-}
-LGELU__WORD v_t v_turned (v_t dy, v_t x)
-{
-    return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x))));
-}
-LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
-LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return vmvnq_u32(vcgeq_f32(a, b)); }
-LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(vminq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(vmaxq_s32(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD void v_stream (float *p, v_t a)               { v_store(p, a); }
-LGELU__WORD void v_fence  (void)                          { }
-/* 16-bit numbers, random numbers */
-typedef uint16x4_t s_t;
-LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
-{
-    uint16_t t[4] = { 0, 0, 0, 0 };
-    if (n < 4) memcpy(t, p, n * sizeof *t);
-    return vld1_u16(n < 4 ? t : p);
-}
-LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
-{
-    uint16_t t[4];
-    vst1_u16(n < 4 ? t : p, a);
-    if (n < 4) memcpy(p, t, n * sizeof *t);
-}
-LGELU__WORD n_t  s_wide   (s_t a)                         { return vreinterpretq_s32_u32(vmovl_u16(a)); }
-LGELU__WORD s_t  s_narrow (n_t a)                         { return vmovn_u32(vreinterpretq_u32_s32(a)); }
-LGELU__WORD v_t  v_from_f16(s_t a)                        { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
-LGELU__WORD s_t  v_to_f16 (v_t a)                         { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return vcvtq_s32_f32(a); }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return veorq_s32(a, b); }
 LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
     uint32x4_t u = vreinterpretq_u32_s32(a), v = vreinterpretq_u32_s32(b);
@@ -5247,12 +5082,20 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
     *low = vreinterpretq_s32_u32(vuzp1q_u32(p, q));
     return vreinterpretq_s32_u32(vuzp2q_u32(p, q));
 }
+LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return vld1_u16(p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { vst1_u16(p, a); }
+LGELU__WORD n_t  s_wide   (s_t a)                         { return vreinterpretq_s32_u32(vmovl_u16(a)); }
+LGELU__WORD s_t  s_narrow (n_t a)                         { return vmovn_u32(vreinterpretq_u32_s32(a)); }
+LGELU__WORD v_t  v_from_f16(s_t a)                        { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
+LGELU__WORD s_t  v_to_f16 (v_t a)                         { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
 #else
 #define v_lanes 1
 #define v_rows  4
 #define v_flat  1
 typedef float v_t;
+typedef int32_t n_t, i_t;
 typedef int m_t;
+typedef uint16_t s_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return *p; }
 LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n ? *p : 0; }
 LGELU__WORD void v_store  (float *p, v_t a)               { *p = a; }
@@ -5268,56 +5111,40 @@ LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return lgelu__fmaf(-a, b, c); }
 LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return a > b ? a : b; }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return a < b; }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
 LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return k ? a : b; }
-LGELU__WORD v_t  v_pow2   (v_t n)                         { return lgelu__float((uint32_t)((int32_t)n + 127) << 23); }
-LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row) { (void)row; memcpy(t, p, 4 * sizeof *t); }
-/* whole numbers and tables */
-typedef int32_t n_t;
-typedef int32_t i_t;
-LGELU__WORD v_t  v_abs    (v_t a)                         { return lgelu__float(lgelu__bits(a) & 0x7FFFFFFFu); }
-LGELU__WORD v_t  v_min    (v_t a, v_t b)                  { return a < b ? a : b; }
 LGELU__WORD n_t  v_bits   (v_t a)                         { return (n_t)lgelu__bits(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return lgelu__float((uint32_t)a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return (float)a; }
+LGELU__WORD n_t  v_cut    (v_t a)                         { return (n_t)a; }
 LGELU__WORD n_t  n_set    (int32_t a)                     { return a; }
 LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return (n_t)((uint32_t)a + (uint32_t)b); }
 LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return (n_t)((uint32_t)a - (uint32_t)b); }
 LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return a & b; }
 LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return a | b; }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return a ^ b; }
 LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return a > b ? a : b; }
 LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return a < b ? a : b; }
 LGELU__WORD n_t  n_up     (n_t a, int k)                  { return (n_t)((uint32_t)a << k); }
 LGELU__WORD n_t  n_down   (n_t a, int k)                  { return (n_t)((uint32_t)a >> k); }
 LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return a > b; }
-LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return k ? a : b; }
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return a & b; }
 LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return a | b; }
-LGELU__WORD int  m_any    (m_t a)                         { return a; }
-LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
-LGELU__WORD i_t  v_index  (n_t a)                         { return a & 7; }
-LGELU__WORD size_t m_count(m_t k)                         { return (size_t)k; }
-LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)        { *p = a; return (size_t)k; }
-LGELU__WORD void v_unpack (float *p, const float *t, m_t k) { if (k) *p = *t; }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return t[i]; }
-LGELU__WORD int  m_all    (m_t a)                         { return a; }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return a && !b; }
-LGELU__WORD v_t  v_fold   (v_t x)                         { return lgelu__float(lgelu__bits(x) | 0x80000000u); }
+LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)a; }
+LGELU__WORD i_t  v_index  (n_t a)                         { return a & 7; }
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return t[i]; }
 LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return lgelu__bits(x) >> 31 ? c : c - 1; }
-LGELU__WORD v_t v_turned (v_t dy, v_t x)
+LGELU__WORD v_t  v_turned (v_t dy, v_t x)           { return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u)); }
+LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row) { (void)row; memcpy(t, p, 4 * sizeof *t); }
+LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
-    return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u));
+    uint64_t p = (uint64_t)(uint32_t)a * (uint32_t)b;
+    *low = (n_t)(uint32_t)p;
+    return (n_t)(uint32_t)(p >> 32);
 }
-LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return t[8 + i]; }
-LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return k && a < b; }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
-LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD void v_stream (float *p, v_t a)               { *p = a; }
-LGELU__WORD void v_fence  (void)                          { }
-/* 16-bit numbers, random numbers */
-typedef uint16_t s_t;
-LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)   { return n ? *p : (s_t)0; }
-LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)  { if (n) *p = a; }
+LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return *p; }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { *p = a; }
 LGELU__WORD n_t  s_wide   (s_t a)                         { return a; }
 LGELU__WORD s_t  s_narrow (n_t a)                         { return (s_t)((uint32_t)a & 0xFFFFu); }
 LGELU__WORD v_t  v_from_f16(s_t h)
@@ -5335,14 +5162,75 @@ LGELU__WORD s_t  v_to_f16 (v_t x)
     if (a < 0x38800000u) return (s_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
     return (s_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return (n_t)a; }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return a ^ b; }
+#endif
+
+/* what follows from other words */
+LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return v_bits(v_select(k, v_float(a), v_float(b))); }
+LGELU__WORD v_t  v_sign   (v_t a, v_t b)                  { return v_float(n_or(v_bits(a), n_and(v_bits(b), n_set(INT32_MIN)))); }
+LGELU__WORD v_t  v_times2 (v_t a, n_t n)                  { return v_float(n_add(v_bits(a), n)); }
+#if LGELU__PASS != 1
+LGELU__WORD int  m_any    (m_t a)                         { return m_bits(a) != 0; }
+#endif
+LGELU__WORD int  m_all    (m_t a)                         { return m_bits(a) == (1u << v_lanes) - 1; }
+#if LGELU__PASS != 3
+LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
+LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
+LGELU__WORD v_t  v_fold   (v_t x)                         { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
+LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
+LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
+{
+    uint16_t t[v_lanes] = { 0 };
+    if (n < v_lanes) memcpy(t, p, n * sizeof *t);
+    return LGELU__FN(s_read)(n < v_lanes ? t : p);
+}
+LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
+{
+    uint16_t t[v_lanes];
+    LGELU__FN(s_write)(n < v_lanes ? t : p, a);
+    if (n < v_lanes) memcpy(p, t, n * sizeof *t);
+}
+#endif
+#if LGELU__PASS < 2
+LGELU__WORD v_t  v_abs    (v_t a)                         { return v_float(n_and(v_bits(a), n_set(INT32_MAX))); }
+LGELU__WORD void v_stream (float *p, v_t a)               { v_store(p, a); }
+LGELU__WORD void v_fence  (void)                          { }
+LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
+{
+    float t[v_lanes];
+    size_t n = 0, j;
+    v_store(t, a);
+    for (j = 0; j < v_lanes; j++) { p[n] = t[j]; n += m_bits(k) >> j & 1; }
+    return n;
+}
+LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
+{
+    size_t n = 0, j;
+    for (j = 0; j < v_lanes; j++) if (k >> j & 1) p[j] = t[n++];
+    return n;
+}
+#else
+LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
+{
+    v_t x[4], a, b, c, d;
+    int q;
+    LGELU__UNROLL for (q = 0; q < 4; q++, p += row) x[q] = LGELU__FN(row)(p, row);
+    a = LGELU__MM(unpacklo_ps)(x[0], x[1]);   b = LGELU__MM(unpackhi_ps)(x[0], x[1]);
+    c = LGELU__MM(unpacklo_ps)(x[2], x[3]);   d = LGELU__MM(unpackhi_ps)(x[2], x[3]);
+    t[0] = LGELU__MM(shuffle_ps)(a, c, 0x44); t[1] = LGELU__MM(shuffle_ps)(a, c, 0xEE);
+    t[2] = LGELU__MM(shuffle_ps)(b, d, 0x44); t[3] = LGELU__MM(shuffle_ps)(b, d, 0xEE);
+}
 LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 {
-    uint64_t p = (uint64_t)(uint32_t)a * (uint32_t)b;
-    *low = (n_t)(uint32_t)p;
-    return (n_t)(uint32_t)(p >> 32);
+    n_t even = LGELU__MM(mul_epu32)(a, b), odd = LGELU__MM(mul_epu32)(LGELU__MM(srli_epi64)(a, 32), LGELU__MM(srli_epi64)(b, 32));
+    *low = LGELU__FN(odd)(even, LGELU__MM(slli_epi64)(odd, 32));
+    return LGELU__FN(odd)(LGELU__MM(srli_epi64)(even, 32), odd);
 }
+#undef LGELU__MM
+#undef LGELU__SI
+#endif
+#if LGELU__PASS != 3
+LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 #endif
 
 /* ---- [Kb] the gate ---- */
@@ -5513,7 +5401,7 @@ enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 4032 };
 typedef struct {
     float x[LGELU__FN(stretch) + 64];
     uint16_t at[LGELU__FN(stretch) / v_lanes / 2];
-    m_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
+    uint16_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
 /* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far, or tiny, which become
@@ -5597,7 +5485,8 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         else {
             if (m_some(near[0], near[1])) {
                 todo.at[pairs] = (uint16_t)i;
-                v_each(count += v_pack(todo.x + count, a[u], todo.lanes[pairs][u] = near[u]);)
+                v_each(todo.lanes[pairs][u] = (uint16_t)m_bits(near[u]);
+                       count += v_pack(todo.x + count, a[u], near[u]);)
                 pairs++;
             }
             LGELU__FN(forward_sorted)(a, r, far, &g, 2);
@@ -5615,8 +5504,7 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
     }
     for (i = j = 0; i < pairs; i++) {
-        v_each(v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);
-               j += m_count(todo.lanes[i][u]);)
+        v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);)
     }
 }
 
@@ -5770,7 +5658,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
 typedef struct {
     float x[2048 + 64], dy[2048 + 64];
     uint16_t at[1024 / v_lanes];
-    m_t lanes[1024 / v_lanes][2];
+    uint16_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
 /* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes 2^100·scale·dy·x²E
@@ -5809,7 +5697,8 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sma
     if (m_some(near[0], near[1])) {
         todo->at[*pairs] = (uint16_t)i;
         v_each(v_pack(todo->dy + *count, dy[u], near[u]);
-               *count += v_pack(todo->x + *count, x[u], todo->lanes[*pairs][u] = near[u]);)
+               todo->lanes[*pairs][u] = (uint16_t)m_bits(near[u]);
+               *count += v_pack(todo->x + *count, x[u], near[u]);)
         ++*pairs;
     }
     if (m_all(m_and(far[0], far[1]))) {
@@ -5910,8 +5799,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
         }
         LGELU__FN(flush)(total, part, unit * 1048576);
         for (i = j = 0; dx && i < pairs; i++) {
-            v_each(v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]);
-                   j += m_count(todo.lanes[i][u]);)
+            v_each(j += v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]);)
         }
     }
     if (count || rare) LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
@@ -6322,7 +6210,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
             v_t a = v_abs(v_load_n(x + i + j, m - j));
             m_t tiny = n_gt(n_set(0x00800000), v_bits(a));
             a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)), v_select(tiny, v_set(p.s3), v_set(p.s2)));
-            v_store(w + j, v_sub(zero, v_max(v_min(a, v_set(p.cap)), least)));   /* 0·inf becomes cap */
+            v_store(w + j, v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));   /* 0·inf becomes cap */
         }
         LGELU__FN(forward)(f, w, p.m, j);
         for (j = 0; j < m; j += v_lanes) {
@@ -6416,7 +6304,7 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
     p = v_fma(r, p, v_set(0.5f));
     p = v_fma(r, p, v_set(1));
     p = v_fma(r, p, v_set(1));
-    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_pow2(n)));
+    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
 }
 /* 16 virtual lanes: the numbers from i on are added to a[v_part(i)], whatever v_lanes is; folded in one order */
 #define v_part(i) ((i) / v_lanes % (16 / v_lanes))
@@ -7047,15 +6935,16 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 
 /* the broom */
 #undef v_t
+#undef n_t
 #undef m_t
-#undef v_lanes
-#undef v_part
-#undef v_rows
-#undef v_flat
+#undef i_t
+#undef s_t
 #undef v_load
 #undef v_load_n
 #undef v_store
 #undef v_store_n
+#undef v_stream
+#undef v_fence
 #undef v_set
 #undef v_add
 #undef v_sub
@@ -7063,62 +6952,61 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_div
 #undef v_sqrt
 #undef v_fma
-#undef v_fnma
-#undef v_pack
-#undef v_unpack
-#undef m_count
 #undef v_fms
-#undef v_max
-#undef v_lt
-#undef v_select
-#undef v_pow2
-#undef v_turn
-#undef n_t
-#undef i_t
-#undef m_and
-#undef m_any
-#undef m_or
-#undef n_add
-#undef n_and
-#undef n_down
-#undef n_gt
-#undef n_max
-#undef n_min
-#undef n_or
-#undef n_select
-#undef n_set
-#undef n_sub
-#undef n_up
+#undef v_fnma
 #undef v_abs
-#undef v_bits
-#undef v_float
-#undef v_index
-#undef v_min
-#undef v_table
-#undef v_whole
-#undef m_all
-#undef m_less
-#undef v_fold
-#undef v_base
-#undef v_turned
-#undef v_signed
-#undef v_lt_of
-#undef v_nge
+#undef v_max
 #undef v_least
 #undef v_most
-#undef m_some
-#undef v_stream
-#undef v_fence
+#undef v_sign
+#undef v_times2
+#undef v_lt
+#undef v_lt_of
+#undef v_nge
+#undef v_select
+#undef v_bits
+#undef v_float
+#undef v_whole
 #undef v_cut
-#undef n_product
+#undef v_index
+#undef v_table
+#undef v_fold
+#undef v_signed
+#undef v_base
+#undef v_turned
+#undef v_turn
+#undef v_pack
+#undef v_unpack
+#undef m_and
+#undef m_or
+#undef m_less
+#undef m_any
+#undef m_all
+#undef m_some
+#undef m_bits
+#undef n_set
+#undef n_add
+#undef n_sub
+#undef n_and
+#undef n_or
 #undef n_xor
-#undef s_t
+#undef n_max
+#undef n_min
+#undef n_up
+#undef n_down
+#undef n_gt
+#undef n_select
+#undef n_product
 #undef s_load
 #undef s_store
 #undef s_wide
 #undef s_narrow
 #undef v_from_f16
 #undef v_to_f16
+#undef v_lanes
+#undef v_rows
+#undef v_flat
+#undef v_part
 #undef LGELU__WORD
 #undef LGELU__FN
 #undef LGELU__TARGET
