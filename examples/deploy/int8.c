@@ -128,7 +128,7 @@ static void int8_cut(int8_node *p, double share)                       /* the bi
 static void int8_grid_of(int8_grid *g, int bits)
 {
     g->most = (1 << bits) - 1;
-    g->scale = (g->high - g->low) / g->most;
+    g->scale = (double)(float)((g->high - g->low) / g->most);           /* scales are floats, as files have them */
     if (!(g->scale > 1e-30)) g->scale = 1;
     g->zero = (int32_t)floor(-g->low / g->scale + 0.5);
     if (g->zero > g->most) g->zero = g->most;
@@ -168,12 +168,12 @@ static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
         for (k = 0; k < terms; k++) if (fabs((double)net->w[node->weight + o * terms
                                                             + k]) > largest) largest = fabs((double)net->w[node->weight
                                                                     + o * terms + k]);
-        p->scale[o] = largest > 1e-30 ? largest / most : 1;
+        p->scale[o] = largest > 1e-30 ? (double)(float)(largest / most) : 1;
         if (largest > all) all = largest;
     }
     for (o = 0; o < out; o++) {
         double bias = node->biases ? (double)net->w[node->bias + o] : 0;
-        if (!q->options.per_channel) p->scale[o] = all > 1e-30 ? all / most : 1;
+        if (!q->options.per_channel) p->scale[o] = all > 1e-30 ? (double)(float)(all / most) : 1;
         for (k = 0; k < terms; k++) {
             double v = floor((double)net->w[node->weight + o * terms + k] / p->scale[o] + 0.5);
             p->w[o * terms + k] = (int8_t)(v > most ? most : v < -most ? -most : v);
@@ -190,14 +190,20 @@ static lgelu_status int8_factors(int8_net *q, const lgelu_net *net, int i)
     const lgelu_node *node = net->nodes + i;
     int8_node *p = q->node + i;
     const double y = q->node[p->into >= 0 ? p->into : i].grid.scale;
-    int k;
+    double m[2] = { 0, 0 };
+    int k, large = 0;
     p->multiplier = (int32_t *)deploy_room(2, sizeof *p->multiplier);
     p->shift = (int *)deploy_room(2, sizeof *p->shift);
     if (!p->multiplier || !p->shift) return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
     for (k = 0; k < node->inputs; k++) {
-        double m = q->node[node->input[k]].grid.scale / y;
-        if (node->op == LGELU_OP_AVERAGE_POOL) m /= (double)(node->window[0] * node->window[1]);
-        int8_multiplier(m, p->multiplier + k, p->shift + k);
+        m[k] = q->node[node->input[k]].grid.scale / y;
+        if (node->op == LGELU_OP_AVERAGE_POOL) m[k] /= (double)(node->window[0] * node->window[1]);
+        if (m[k] > m[large]) large = k;
+    }
+    int8_multiplier(m[large], p->multiplier + large, p->shift + large);
+    for (k = 0; k < node->inputs; k++) if (k != large) {                   /* the same shift, so that a sum is rounded once */
+        p->multiplier[k] = (int32_t)floor(ldexp(m[k], p->shift[large]) + 0.5);
+        p->shift[k] = p->shift[large];
     }
     return LGELU_OK;
 }
@@ -263,17 +269,26 @@ double int8_scale(const int8_net *q)
 }
 
 /* ---- running ---- */
-static int32_t int8_scaled(int64_t sum, int32_t multiplier, int shift)  /* sum·multiplier / 2^shift, half away from 0 */
+static int32_t int8_shifted(int64_t x, int shift)                       /* x / 2^shift, half away from 0 */
 {
-    const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum) * (uint64_t)multiplier;
+    const uint64_t magnitude = (uint64_t)(x < 0 ? -x : x);
     const uint64_t n = shift > 62 ? 0 : (magnitude + ((uint64_t)1 << (shift - 1))) >> shift;
     const int32_t most = n > 1073741823 ? 1073741823 : (int32_t)n;
-    return sum < 0 ? -most : most;
+    return x < 0 ? -most : most;
 }
+static int32_t int8_scaled(int32_t sum, int32_t multiplier, int shift) { return int8_shifted((int64_t)sum * multiplier, shift); }
 static uint8_t int8_onto(const int8_grid *g, int32_t steps)            /* from 0 */
 {
     const int32_t v = steps + g->zero;
     return (uint8_t)(v < 0 ? 0 : v > g->most ? g->most : v);
+}
+/* as ONNX's QuantizeLinear has it: a quotient in f32, to the nearest, half to even */
+static uint8_t int8_enter(const int8_grid *g, float x)
+{
+    const double t = (double)(float)((double)x / g->scale), down = floor(t), part = t - down;
+    if (!(t > -65535)) return int8_onto(g, -65535);
+    if (t > 65535) return int8_onto(g, 65535);
+    return int8_onto(g, (int32_t)down + (part > 0.5 || (!(part < 0.5) && (int32_t)down % 2)));
 }
 /* the sum of number o of a pixel: x NULL where a tap lies outside, which is 0 */
 static int32_t int8_dot(int32_t sum, const uint8_t *x, int32_t zero, const int8_t *w, size_t n)
@@ -329,10 +344,10 @@ static void int8_add(int8_net *q, int i)
     const int8_node *a = q->node + node->input[0], *b = q->node + node->input[1];
     const size_t n = deploy_size(node);
     size_t k;
-    for (k = 0; k < n; k++) {                 /* 256 times finer while they are added */
-        const int32_t x = int8_scaled(((int64_t)a->value[k] - a->grid.zero) * 256, p->multiplier[0], p->shift[0]);
-        const int32_t y = int8_scaled(((int64_t)b->value[k] - b->grid.zero) * 256, p->multiplier[1], p->shift[1]);
-        to->value[k] = int8_onto(&to->grid, int8_scaled((int64_t)x + y, 1, 8));
+    for (k = 0; k < n; k++) {
+        const int64_t x = ((int64_t)a->value[k] - a->grid.zero) * p->multiplier[0];
+        const int64_t y = ((int64_t)b->value[k] - b->grid.zero) * p->multiplier[1];
+        to->value[k] = int8_onto(&to->grid, int8_shifted(x + y, *p->shift));
     }
 }
 void int8_run(int8_net *q, int32_t *y, const float *x)
@@ -348,10 +363,7 @@ void int8_run(int8_net *q, int32_t *y, const float *x)
         if (p->given || (p->into >= 0 && !int8_sums(node) && node->op != LGELU_OP_ADD)) continue;
         switch (node->op) {
         case LGELU_OP_INPUT:
-            for (k = 0; k < n; k++) {
-                const double t = floor((double)x[k] / p->grid.scale + 0.5);
-                p->value[k] = int8_onto(&p->grid, t > 65535 ? 65535 : t > -65535 ? (int32_t)t : -65535);
-            }
+            for (k = 0; k < n; k++) p->value[k] = int8_enter(&p->grid, x[k]);
             break;
         case LGELU_OP_LINEAR: case LGELU_OP_CONV: int8_layer(q, i, i == q->output ? y : NULL); break;
         case LGELU_OP_MAX_POOL: case LGELU_OP_AVERAGE_POOL: int8_pool(q, i); break;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { ROOM = 4096, NAME = 96, MOST_DIMS = 6 };
-enum { TYPE_FLOAT = 1, TYPE_INT64 = 7 };                                            /* TensorProto.DataType */
+enum { TYPE_FLOAT = 1, TYPE_UINT8, TYPE_INT8, TYPE_INT32 = 6, TYPE_INT64 };         /* TensorProto.DataType */
 enum { WANTED = 1,                           /* the output hangs on it */
        FIRST = 2,                            /* its value lies channels first, as ONNX's pictures do */
        TURNED = 4,                           /* the value stands there in the other order, too */
@@ -29,6 +29,9 @@ typedef struct {
     int flat; char picture[NAME];            /* an input that comes in as a vector, or -1; its value as a picture */
     /* the result, if it is a picture of one pixel, or -1; its value before it is a vector */
     int one; char pixel[NAME];
+    const int8_net *whole;                   /* in whole numbers, or NULL */
+    int raw; char raw_name[NAME];            /* the node that is being written before it goes onto its grid, or -1 */
+    int entry; char entry_name[NAME];        /* the input, or -1; its value on its grid */
     size_t n; unsigned char room[ROOM];
 } writer;
 
@@ -163,7 +166,7 @@ static void begin_tensor(writer *w, const char *name, int type, const size_t *di
 {
     unsigned char p[10];
     piece m;
-    size_t bytes = type == TYPE_FLOAT ? 4 : 8;
+    size_t bytes = type == TYPE_INT64 ? 8 : type == TYPE_FLOAT || type == TYPE_INT32 ? 4 : 1;
     int i;
     m.n = 0;
     for (i = 0; i < rank; i++) { add_number(&m, 1, dims[i]); bytes *= dims[i]; }
@@ -221,6 +224,8 @@ static int source_of(const writer *w, int i)
 static const char *value_name(const writer *w, int i)
 {
     i = source_of(w, i);
+    if (i == w->raw) return w->raw_name;
+    if (i == w->entry) return w->entry_name;
     if (i == w->flat) return w->picture;
     if (i == w->one) return w->pixel;
     return i == w->named ? w->o->output : w->net->nodes[i].name;
@@ -291,13 +296,76 @@ static const char *in_order(writer *w, char name[NAME], int i, int first)
     return name;
 }
 
-/* ---- layers ---- */
 /* picture number p of channels-first order, as channels last */
 static size_t unmixed(const lgelu_node *picture, size_t p)
 {
     const size_t pixel = picture->shape[0] * picture->shape[1];
     return p % pixel * picture->shape[2] + p / pixel;
 }
+
+/* ---- whole numbers: steps, scale and, of values, zero stand behind a slash ---- */
+static void set_scale(writer *w, const char *name, const double *scale, size_t n)          /* one, or one a channel */
+{
+    size_t k;
+    begin_tensor(w, name, TYPE_FLOAT, &n, n > 1);
+    for (k = 0; k < n; k++) emit_float(w, (float)scale[k]);
+}
+static void on_grid(writer *w, const char *name, const char *value, const char *from, const int8_grid *g)
+{
+    const unsigned char zero = (unsigned char)g->zero;
+    char scale[NAME], at[NAME], steps[NAME];
+    piece m;
+    set_scale(w, joined(scale, name, "/scale"), &g->scale, 1);
+    begin_tensor(w, joined(at, name, "/zero"), TYPE_UINT8, NULL, 0);
+    emit(w, &zero, 1);
+    begin(&m, "QuantizeLinear", from, scale, at);
+    end(w, &m, joined(steps, name, "/steps"));
+    begin(&m, "DequantizeLinear", steps, scale, at);
+    end(w, &m, value);
+}
+static void dequantize(writer *w, const char *value, const char *steps, const char *scale, size_t n, int axis)
+{
+    static const unsigned char zeros[4] = { 0 };
+    const int wide = axis < 0;                                             /* int32, along the first axis; else int8 */
+    char zero[NAME];
+    size_t k;
+    piece m;
+    begin_tensor(w, joined(zero, value, "/zero"), wide ? TYPE_INT32 : TYPE_INT8, &n, n > 1);
+    for (k = 0; k < n; k++) emit(w, zeros, wide ? 4 : 1);
+    begin(&m, "DequantizeLinear", steps, scale, zero);
+    if (n > 1) set_int(&m, "axis", wide ? 0 : axis);
+    end(w, &m, value);
+}
+/* the parameters of a layer, their values in weight and bias: a matrix [out][in], whose inputs ONNX wants in another order, or
+   a convolution's [out][taps][c] as [out][c][taps]; turned: a matrix as [in][out] */
+static void whole_weights(writer *w, const lgelu_node *node, const lgelu_node *picture, int turned, char weight[NAME],
+    char bias[NAME])
+{
+    const int8_node *p = w->whole->node + (node - w->net->nodes);
+    const double sums = w->whole->node[node->input[0]].grid.scale;
+    const size_t out = node->shape[2], all = w->whole->options.per_channel ? out : 1, taps = node->op == LGELU_OP_CONV
+        ? node->window[0] * node->window[1] : 1, c = node->weights / (out * taps);
+    char steps[NAME], scale[NAME];
+    size_t dims[4], o, k, t;
+    dims[0] = turned ? c : out; dims[1] = turned ? out : c; dims[2] = node->window[0]; dims[3] = node->window[1];
+    begin_tensor(w, joined(steps, node->name, "/weight.steps"), TYPE_INT8, dims, node->op == LGELU_OP_CONV ? 4 : 2);
+    if (w->counting) w->total += node->weights;
+    else if (turned) { for (k = 0; k < c; k++) for (o = 0; o < out; o++) emit(w, p->w + o * c + k, 1); }
+    else for (o = 0; o < out && !w->failed; o++) for (k = 0; k < c; k++) for (t = 0; t < taps; t++)
+        emit(w, p->w + (o * taps + t) * c + (picture ? unmixed(picture, k) : k), 1);
+    set_scale(w, joined(scale, node->name, "/weight.scale"), p->scale, all);
+    dequantize(w, joined(weight, node->name, ".weight"), steps, scale, all, turned);
+    begin_tensor(w, joined(steps, node->name, "/bias.steps"), TYPE_INT32, &out, 1);
+    for (o = 0; o < out; o++) for (k = 0; k < 4; k++) {
+        const unsigned char byte = (unsigned char)((uint32_t)p->bias[o] >> 8 * k);
+        emit(w, &byte, 1);
+    }
+    begin_tensor(w, joined(scale, node->name, "/bias.scale"), TYPE_FLOAT, &all, all > 1);
+    for (o = 0; o < all; o++) emit_float(w, (float)(sums * p->scale[o]));
+    dequantize(w, joined(bias, node->name, ".bias"), steps, scale, all, -1);
+}
+
+/* ---- layers ---- */
 static void emit_linear(writer *w, const lgelu_node *node)
 {
     const lgelu_net *net = w->net;
@@ -308,8 +376,9 @@ static void emit_linear(writer *w, const lgelu_node *node)
     char x[NAME], weight[NAME], bias[NAME], product[NAME], back[NAME];
     piece m;
     const char *value = value_name(w, (int)(node - net->nodes)), *of = in_order(w, x, node->input[0], 0);
-    const int flat = !pixels(node), mixed = w->flag[from - net->nodes] & MIXED;
-    if (node->shares) {                                                    /* the matrix stands in the file as the embedding's */
+    const int flat = !pixels(node), mixed = w->flag[from - net->nodes] & MIXED, biased = node->biases || w->whole;
+    if (w->whole) whole_weights(w, node, mixed ? net->nodes + source_of(w, from->input[0]) : NULL, !flat, weight, bias);
+    else if (node->shares) {                                               /* the matrix stands in the file as the embedding's */
         static const size_t swap[2] = { 1, 0 };
         joined(weight, net->nodes[node->shares - 1].name, ".weight");
         if (!flat) { transpose(w, joined(back, node->name, "/weight"), weight, swap, 2); memcpy(weight, back, NAME); }
@@ -321,30 +390,26 @@ static void emit_linear(writer *w, const lgelu_node *node)
         else for (o = 0; o < out && !w->failed; o++) for (k = 0; k < in; k++)
             emit_float(w, matrix[o * in + (mixed ? unmixed(net->nodes + source_of(w, from->input[0]), k) : k)]);
     }
-    if (node->biases) vector(w, joined(bias, node->name, ".bias"), net->w + node->bias, node->biases);
+    if (node->biases && !w->whole) vector(w, joined(bias, node->name, ".bias"), net->w + node->bias, node->biases);
     if (flat) {
-        begin(&m, "Gemm", of, weight, node->biases ? bias : NULL);
+        begin(&m, "Gemm", of, weight, biased ? bias : NULL);
         set_int(&m, "transB", 1);
         end(w, &m, value);
     } else {
-        simple(w, "MatMul", node->biases ? joined(product, node->name, "/product") : value, of, weight);
-        if (node->biases) simple(w, "Add", value, product, bias);
+        simple(w, "MatMul", biased ? joined(product, node->name, "/product") : value, of, weight);
+        if (biased) simple(w, "Add", value, product, bias);
     }
 }
-/* (outputs, rows, columns, channels) → (outputs, channels, rows, columns), with the scale of a batch norm inside */
-static void emit_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
+/* (outputs, rows, columns, channels) → (outputs, channels, rows, columns), with the scale of a batch norm inside; the biases */
+static void conv_weights(writer *w, const lgelu_node *node, const lgelu_node *norm, const char *weight, const char *bias)
 {
     const lgelu_net *net = w->net;
     const size_t out = node->shape[2], taps = node->window[0] * node->window[1], c = node->weights / (out * taps);
-    size_t dims[4], pads[4], stride[2], o, k, t;
+    size_t dims[4], o, k, t;
     const float *matrix = net->w + node->weight, *gamma = norm ? net->w + norm->bias : NULL, *running = norm
         ? net->state + norm->state : NULL;
-    char x[NAME], weight[NAME], bias[NAME];
-    piece m;
-    const char *of = in_order(w, x, node->input[0], 1);
     dims[0] = out; dims[1] = c; dims[2] = node->window[0]; dims[3] = node->window[1];
-    begin_tensor(w, joined(weight, node->name, ".weight"), TYPE_FLOAT, dims, 4);
-    joined(bias, node->name, ".bias");
+    begin_tensor(w, weight, TYPE_FLOAT, dims, 4);
     if (w->counting) w->total += node->weights * 4;
     else for (o = 0; o < out && !w->failed; o++) {
         const double scale = norm ? (double)gamma[o] / sqrt((double)running[out + o] + (double)norm->eps) : 1;
@@ -358,7 +423,17 @@ static void emit_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
                 (double)gamma[o] / sqrt((double)running[out + o] + (double)norm->eps), (double)gamma[out + o]));
         }
     } else if (node->biases) vector(w, bias, net->w + node->bias, out);
-    begin(&m, "Conv", of, weight, norm || node->biases ? bias : NULL);
+}
+static void emit_conv(writer *w, const lgelu_node *node, const lgelu_node *norm)
+{
+    const lgelu_net *net = w->net;
+    size_t pads[4], stride[2];
+    char x[NAME], weight[NAME], bias[NAME];
+    piece m;
+    const char *of = in_order(w, x, node->input[0], 1);
+    if (w->whole) whole_weights(w, node, NULL, 0, weight, bias);
+    else conv_weights(w, node, norm, joined(weight, node->name, ".weight"), joined(bias, node->name, ".bias"));
+    begin(&m, "Conv", of, weight, norm || node->biases || w->whole ? bias : NULL);
     pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
     stride[0] = stride[1] = node->stride;
     set_ints(&m, "kernel_shape", node->window, 2);
@@ -674,6 +749,14 @@ static int value_dims(const writer *w, int i, size_t dims[4])
     dims[0] = node->shape[2]; dims[1] = node->shape[0]; dims[2] = node->shape[1];
     return 3;
 }
+/* the grid of a layer's value, or NULL: an input, the result, what another layer takes before it is rounded */
+static const int8_grid *grid_of(const writer *w, int i)
+{
+    int to;
+    if (!w->whole || w->net->nodes[i].op <= LGELU_OP_TOKENS || i == source_of(w, w->output)) return NULL;
+    to = w->whole->node[i].into < 0 ? i : w->whole->node[i].into;
+    return source_of(w, to) == i ? &w->whole->node[to].grid : NULL;
+}
 /* GraphProto: node 1, name 2, initializer 5, input 11, output 12 */
 static void emit_graph(writer *w)
 {
@@ -687,6 +770,7 @@ static void emit_graph(writer *w)
     w->named = w->o->output && !turned ? out : -1;
     w->one = turned ? out : -1;
     joined(w->pixel, net->nodes[out].name, "/pixel");
+    w->raw = w->entry = -1;
     for (i = 0; i < net->count; i++) w->flag[i] &= (unsigned char)~TURNED;
     m.n = 0;
     add_text(&m, 2, "lgelu");
@@ -700,8 +784,19 @@ static void emit_graph(writer *w)
             dims[0] = node->shape[0] * node->shape[1] * node->shape[2];
         }
         emit_value(w, 11, net->nodes[i].name, net->nodes[i].op == LGELU_OP_TOKENS ? TYPE_INT64 : TYPE_FLOAT, dims, rank);
+        if (w->whole) {
+            on_grid(w, node->name, joined(w->entry_name, node->name, "/grid"), value_name(w, i), &w->whole->node[i].grid);
+            w->entry = i;
+        }
     }
-    for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && !alias(w, net->nodes + i)) emit_layer(w, net->nodes + i);
+    for (i = 0; i < net->count; i++) if (w->flag[i] & WANTED && !alias(w, net->nodes + i)) {
+        const int8_grid *g = grid_of(w, i);
+        if (g) joined(w->raw_name, net->nodes[i].name, "/float");
+        w->raw = g ? i : -1;
+        emit_layer(w, net->nodes + i);
+        w->raw = -1;
+        if (g) on_grid(w, net->nodes[i].name, value_name(w, i), w->raw_name, g);
+    }
     rank = value_dims(w, out, dims);
     result = value_name(w, out);
     if (turned) {                                                          /* one pixel: its channels are the result */
@@ -840,10 +935,15 @@ static const char *warning(const writer *w)                                /* of
          : approximate ? "Its gates are GELU by the tanh formula, not ReLU." : "Its gates are ReLU.";
 }
 
+static const char *whole_warning(const writer *w)
+{
+    return w->whole ? " Weights and values are whole numbers of 8 bits: QuantizeLinear, DequantizeLinear." : "";
+}
+
 size_t onnx_save_bytes(const lgelu_net *net) { return (size_t)net->count; }
 
-lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *work, lgelu_write *write, void *user,
-    char text[160])
+static lgelu_status save(const lgelu_net *net, const int8_net *q, const onnx_options *options, void *work, lgelu_write *write,
+    void *user, char text[160])
 {
     writer w;
     piece m, opset;
@@ -853,12 +953,16 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
     *text = 0;
     memset(&w, 0, sizeof w);
     w.net = net; w.o = options; w.flag = (unsigned char *)work; w.write = write; w.user = user;
-    w.output = options->node;
+    w.output = options->node; w.whole = q; w.raw = w.entry = -1;
     if (net->status || !net->count || w.output >= net->count)
         return reject(text, LGELU_E_ARGUMENT, NULL, "there is no such network, or no such output");
     for (i = 0; w.output < 0 && i < net->count; i++)
         if (net->nodes[i].op >= LGELU_OP_CROSS_ENTROPY) w.output = net->nodes[i].input[0];
     if (w.output < 0) w.output = net->count - 1;
+    if (q && (q->net != net || q->pass != 2 || q->output != w.output))
+        return reject(text, LGELU_E_ARGUMENT, NULL, "whole numbers of this network, with this output, must be finished before");
+    if (q && q->options.value_bits != 8)
+        return reject(text, LGELU_E_ARGUMENT, NULL, "QuantizeLinear knows values of 8 bits, no fewer");
     plan(&w);
     if ((status = can_be_written(&w, text)) != LGELU_OK) return status;
     w.counting = 1;
@@ -875,9 +979,10 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
     add_bytes(&m, 8, opset.at, opset.n);
     emit(&w, m.at, m.n);
     emit_number(&w, 6 << 3 | 2);
-    emit_number(&w, (options->doc ? strlen(options->doc) + 1 : 0) + strlen(warning(&w)));
+    emit_number(&w, (options->doc ? strlen(options->doc) + 1 : 0) + strlen(warning(&w)) + strlen(whole_warning(&w)));
     if (options->doc) { emit(&w, options->doc, strlen(options->doc)); emit(&w, " ", 1); }
     emit(&w, warning(&w), strlen(warning(&w)));
+    emit(&w, whole_warning(&w), strlen(whole_warning(&w)));
     emit_number(&w, 7 << 3 | 2);
     emit_number(&w, bytes);
     w.total = 0;
@@ -885,4 +990,14 @@ lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *
     flush(&w);
     if (w.failed || w.total != bytes) return reject(text, LGELU_E_FILE, NULL, "the file could not be written");
     return LGELU_OK;
+}
+lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *work, lgelu_write *write, void *user,
+    char text[160])
+{
+    return save(net, NULL, options, work, write, user, text);
+}
+lgelu_status onnx_save_int8(const lgelu_net *net, const int8_net *q, const onnx_options *options, void *work, lgelu_write *write,
+    void *user, char text[160])
+{
+    return save(net, q, options, work, write, user, text);
 }

@@ -2,7 +2,7 @@
 
    reluize: somebody's GELU network in, a ReLU network and a report out.
 
-       reluize MODEL.onnx --data WHERE -o OUT.onnx [--epochs 3] [--report FILE]             `make build/reluize` builds it; --help
+       reluize MODEL.onnx --data WHERE -o OUT.onnx [--int8 OUT8.onnx] [--epochs 3] [--report FILE]    `make build/reluize`; --help
 
    The network is read (onnx_in.h), its GELUs become gates x Φ(λx) with λ = 1, and it is fine-tuned on the data while λ is driven
    to 159.6, where the gate is ReLU but for 0.0011; then ReLU takes its place and the network is written (onnx_out.h), with the
@@ -24,22 +24,24 @@
 #include <omp.h>
 #endif
 
-enum { MOST_CHANNELS = 4096, CERTIFIED = 10 };
+enum { MOST_CHANNELS = 4096, CERTIFIED = 10, SEEN = 1000 };
 static volatile sig_atomic_t stopped;
 static void stop(int number) { (void)number; stopped = 1; }
 
 static struct {
-    const char *model, *data, *out, *report;
+    const char *model, *data, *out, *whole, *report;
     long epochs, batch, seed, certify;
     double rate, mean[3], std[3];
     int learn, standard, fold, rival;
-} option = { NULL, NULL, NULL, NULL, 3, 64, 1, CERTIFIED, 3e-4, { 0, 0, 0 }, { 1, 1, 1 }, 0, 0, 0, 0 };
+} option = { NULL, NULL, NULL, NULL, NULL, 3, 64, 1, CERTIFIED, 3e-4, { 0, 0, 0 }, { 1, 1, 1 }, 0, 0, 0, 0 };
 
 static const char usage[] =
     "usage: reluize MODEL.onnx --data WHERE -o OUT.onnx [options]\n\n"
     "  --data WHERE      a folder of pictures (one folder a class), of IDX files or of CIFAR batches; a table of numbers\n"
     "                    FILE.csv, taken as they stand, the class (0, 1, ...) in the last column, every fifth row for the test\n"
     "  -o OUT.onnx       the ReLU network\n"
+    "  --int8 OUT8.onnx  and the same network in whole numbers of 8 bits, with QuantizeLinear and DequantizeLinear; ranges are\n"
+    "                    taken from the first 1,000 training samples\n"
     "  --report FILE     the report, as JSON where the name ends in .json\n"
     "  --epochs N        of fine-tuning (3)\n"
     "  --rate R          the largest learning rate, AdamW (0.0003)\n"
@@ -105,7 +107,7 @@ static int read_options(int argc, char **argv)
             : !strcmp(word, "--seed") ? &option.seed
                     : !strcmp(word, "--certify") ? &option.certify : NULL;
         const char **text = !strcmp(word, "--data") ? &option.data : !strcmp(word, "-o") ? &option.out
-            : !strcmp(word, "--report") ? &option.report : NULL;
+            : !strcmp(word, "--int8") ? &option.whole : !strcmp(word, "--report") ? &option.report : NULL;
         int *flag = !strcmp(word, "--learn") ? &option.learn : !strcmp(word, "--standard") ? &option.standard
             : !strcmp(word, "--fold") ? &option.fold
                   : !strcmp(word, "--rival") ? &option.rival : NULL;
@@ -249,10 +251,11 @@ typedef struct { lgelu_net net; lgelu_node *nodes; void *memory; int in, labels,
 static onnx_model *model;
 static int vectors;                          /* the network takes pictures as vectors */
 
-static int make(network *n, int learn, size_t batch, lgelu_mode mode, int direct)
+static int make(network *n, int learn, size_t batch, lgelu_mode mode, int direct)     /* direct: 2: values stay readable, too */
 {
     size_t bytes;
     const lgelu_node *in;
+    int i;
     memset(n, 0, sizeof *n);
     n->nodes = (lgelu_node *)room((size_t)onnx_nodes(model) + 2, sizeof *n->nodes);
     lgelu_net_begin(&n->net, n->nodes, onnx_nodes(model) + 2);
@@ -264,7 +267,9 @@ static int make(network *n, int learn, size_t batch, lgelu_mode mode, int direct
         return fail("%s: its result is not one row of logits", option.model);
     n->labels = lgelu_labels(&n->net, "reluize.labels", 1, n->nodes[n->out].shape[2]);
     lgelu_cross_entropy(&n->net, "reluize.loss", n->out, n->labels);
-    n->net.direct = direct;
+    n->net.direct = direct != 0;
+    for (i = 0; direct == 2 && i <= n->out; i++)              /* but of convolutions that are to be folded */
+        if (n->nodes[i].op != LGELU_OP_CONV || n->nodes[i + 1].op != LGELU_OP_BATCH_NORM) lgelu_net_keep(&n->net, i);
     bytes = lgelu_net_bytes(&n->net, batch, mode);
     n->memory = bytes ? malloc(bytes) : NULL;
     if (bytes && !n->memory) return fail("out of memory for %zu bytes", bytes);
@@ -507,12 +512,28 @@ static int gather(void *user, const void *p, size_t n)
     b->n += n;
     return 0;
 }
-/* into memory first, and read again: the file must give the logits of the network it came from */
-static int write_model(network *n, const float *logits, output *o)
+/* how a file is to be written: with the input and the output of the model that was read */
+static onnx_options writing(const network *n, const onnx_model *as, char *doc, size_t size)
 {
     onnx_options how = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NULL };
-    bytes_ file = { NULL, 0, 0 };
+    snprintf(doc, size, "ReLU-ized by reluize, %ld epochs.", option.epochs);
+    how.node = n->out;
+    how.fold = option.fold;
+    how.output = onnx_output(as);
+    how.input = onnx_input(as);
+    how.doc = doc;
+    return how;
+}
+static int write_bytes(const bytes_ *file, const char *path, output *o)
+{
+    const int bad = output_begin(o) || fwrite(file->p, 1, file->n, o->f) != file->n;
+    return output_end(o) || bad ? fail("%s: %s", path, strerror(errno)) : 0;
+}
+/* into memory first, and read again: the file must give the logits of the network it came from */
+static int save_model(network *n, const float *logits, bytes_ *file)
+{
     char message[160], doc[200];
+    onnx_options how = writing(n, model, doc, sizeof doc);
     void *work = room(onnx_save_bytes(&n->net), 1);
     unsigned char *space;
     onnx_model *was = model, *again;
@@ -521,17 +542,10 @@ static int write_model(network *n, const float *logits, output *o)
     float *theirs = (float *)room(data.test * classes, sizeof *theirs);
     double score, largest = 0;
     size_t i;
-    int bad;
-    snprintf(doc, sizeof doc, "ReLU-ized by reluize, %ld epochs.", option.epochs);
-    how.node = n->out;
-    how.fold = option.fold;
-    how.output = onnx_output(was);
-    how.input = onnx_input(was);
-    how.doc = doc;
-    if (onnx_save(&n->net, &how, work, gather, &file, message)) return fail("%s: %s", option.out, message);
-    i = onnx_open_bytes(file.p, file.n, message);
+    if (onnx_save(&n->net, &how, work, gather, file, message)) return fail("%s: %s", option.out, message);
+    i = onnx_open_bytes(file->p, file->n, message);
     space = (unsigned char *)room(i, 1);
-    if (!i || !(again = onnx_open(file.p, file.n, space, message)))
+    if (!i || !(again = onnx_open(file->p, file->n, space, message)))
         return fail("what would be written can't be read: %s", message);
     model = again;
     if (make(&back, 0, n->batch, LGELU_INFER, 0)) return 1;
@@ -541,10 +555,58 @@ static int write_model(network *n, const float *logits, output *o)
     for (i = 0; i < data.test * classes; i++) largest = fmax(largest, fabs((double)logits[i]));
     if (!(lgelu_max_change(logits, theirs, data.test * classes) <= 1e-4 * largest))
         return fail("what would be written gives other logits: %g", lgelu_max_change(logits, theirs, data.test * classes));
-    bad = output_begin(o) || fwrite(file.p, 1, file.n, o->f) != file.n;
-    if (output_end(o) || bad) return fail("%s: %s", option.out, strerror(errno));
     drop(&back);
-    free(work); free(space); free(theirs); free(file.p);
+    free(work); free(space); free(theirs);
+    return 0;
+}
+/* the ReLU network in whole numbers; without a file: would they suit it? */
+static int save_whole(report *r, const network *n, const float *logits, bytes_ *file)
+{
+    const int8_options eight = { 8, 8, 1, 0 };
+    const size_t seen = data.train < SEEN ? data.train : SEEN;
+    char message[160], doc[200];
+    onnx_options how;
+    network whole;
+    int8_net q;
+    size_t classes, size, i, k, right = 0;
+    int32_t *y;
+    float *theirs;
+    void *work;
+    if (make(&whole, 0, 128, LGELU_INFER, 2)) return 1;
+    if (n && lgelu_net_copy(&whole.net, &n->net)) return fail("%s", whole.net.message);
+    lgelu_net_relu(&whole.net);
+    lgelu_net_fold(&whole.net);
+    classes = whole.nodes[whole.out].shape[2];
+    size = input_size(&whole);
+    if (int8_make(&q, &whole.net, whole.out, &eight)) return fail("%s: %s", option.whole, q.message);
+    for (i = 0; file && i < seen; i += whole.batch) {
+        const size_t many = seen - i < whole.batch ? seen - i : whole.batch;
+        for (k = 0; k < many; k++) sample(whole.x + k * size, 0, i + k, vectors);
+        if (int8_see(&q, &whole.net, whole.x, many)) return fail("%s: %s", option.whole, q.message);
+    }
+    if (file) {
+        y = (int32_t *)room(classes, sizeof *y);
+        theirs = (float *)room(data.test * classes, sizeof *theirs);
+        work = room(onnx_save_bytes(&whole.net), 1);
+        how = writing(&whole, model, doc, sizeof doc);
+        if (int8_finish(&q, &whole.net)) return fail("%s: %s", option.whole, q.message);
+        if (onnx_save_int8(&whole.net, &q, &how, work, gather, file, message)) return fail("%s: %s", option.whole, message);
+        for (i = 0; i < data.test && !stopped; i++) {
+            size_t best = 0;
+            sample(whole.x, 1, i, vectors);
+            int8_run(&q, y, whole.x);
+            for (k = 0; k < classes; k++) {
+                if (y[k] > y[best]) best = k;
+                theirs[i * classes + k] = (float)(y[k] * int8_scale(&q));
+            }
+            right += (int32_t)best == data.label[1][i];
+        }
+        compare(add_row(r, "int8", "and in whole numbers of 8 bits, against the ReLU network",
+            100 * (double)right / (double)data.test), logits, theirs, classes);
+        free(y); free(theirs); free(work);
+    }
+    int8_free(&q);
+    drop(&whole);
     return 0;
 }
 static int write_report(const report *r, output *o)
@@ -556,13 +618,15 @@ static int write_report(const report *r, output *o)
 }
 
 /* ---- the job ---- */
-static int run(report *r, output *out)
+static int run(report *r, output *out, output *whole)
 {
     network given, infer, train;
+    bytes_ file = { NULL, 0, 0 }, whole_file = { NULL, 0, 0 };
     size_t batch = (size_t)option.batch < data.train ? (size_t)option.batch : data.train, classes, bytes;
     float *first, *second;
     int i, norms = 0, tanhs = 0, k;
     if (make(&given, 0, 128, LGELU_INFER, 0) || fits(&given) || make(&infer, 1, 128, LGELU_INFER, 0)) return 1;
+    if (option.whole && save_whole(r, NULL, NULL, NULL)) return 1;
     if (make(&train, 1, batch, LGELU_TRAIN, 0)) return 1;
     classes = given.nodes[given.out].shape[2];
     bytes = data.test * classes;
@@ -601,16 +665,19 @@ static int run(report *r, output *out)
     lgelu_net_relu(&infer.net);
     compare(add_row(r, "after", "and swapped to ReLU: the network that is written", evaluate(&infer, second)), first, second,
         classes);
-    if (stopped || write_model(&infer, second, out)) return 1;
+    if (stopped || save_model(&infer, second, &file)) return 1;
+    if (option.whole && save_whole(r, &infer, second, &whole_file)) return 1;
+    if (stopped || write_bytes(&file, option.out, out)) return 1;
+    if (option.whole && write_bytes(&whole_file, option.whole, whole)) return 1;
     drop(&given); drop(&infer); drop(&train);
-    free(first); free(second);
+    free(first); free(second); free(file.p); free(whole_file.p);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
     report r;
-    output out, text;
+    output out, whole, text;
     unsigned char *file = NULL;
     int i, bad;
     for (i = 1; i < argc; i++) if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) { fputs(usage, stdout); return 0; }
@@ -620,8 +687,9 @@ int main(int argc, char **argv)
     signal(SIGTERM, stop);
     if (read_model(&file) || read_data(argv[0])) return 1;
     if (output_try(&out, option.out)) return fail("%s: %s", option.out, strerror(errno));
+    if (option.whole && output_try(&whole, option.whole)) return fail("%s: %s", option.whole, strerror(errno));
     if (option.report && output_try(&text, option.report)) return fail("%s: %s", option.report, strerror(errno));
-    bad = run(&r, &out);
+    bad = run(&r, &out, &whole);
     if (stopped) return 130;
     if (bad || (option.report && write_report(&r, &text))) return 1;
     print_text(stdout, &r);

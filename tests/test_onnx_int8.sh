@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT-0
+# test_onnx_int8.sh: networks in whole numbers as ONNX files with QuantizeLinear and DequantizeLinear, judged by onnx.checker
+# (Debian: python3-onnx) and by ONNX Runtime (as for test_onnx.sh), whose integers are compared layer by layer with ours; and
+# reluize --int8.
+CC=${CC:-cc}
+out=build/onnx_int8
+mkdir -p $out/nets
+onnx=
+for p in python3 /usr/bin/python3; do [ -z "$onnx" ] && $p -c 'import onnx' 2> /dev/null && onnx=$p; done
+NODE_PATH=${NODE_PATH:-$PWD/build/onnxruntime/node_modules}
+OMP_NUM_THREADS=1
+export NODE_PATH OMP_NUM_THREADS
+runtime=
+node -e 'require("onnxruntime-node")' 2> /dev/null && runtime=yes
+no_onnx='not installed (Debian: python3-onnx)'
+no_runtime='not installed (node, npm install --ignore-scripts onnxruntime-node)'
+bad=0
+verdict() { if [ $1 = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
+
+library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
+for f in int8 onnx_out onnx_in bounds reluize; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+$CC -std=c99 -O1 $WARNINGS tools/onnx_int8.c $out/int8.o $out/onnx_out.o $library -o $out/onnx_int8 || exit 1
+$CC -std=c99 -O1 -c ../examples/data.c -o $out/data.o || exit 1
+$CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
+$CC $out/reluize.o $out/int8.o $out/onnx_out.o $out/onnx_in.o $out/bounds.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+
+$out/onnx_int8 $out/nets > $out/list
+verdict $? "$(wc -l < $out/list) networks in whole numbers become ONNX files"
+if [ -n "$onnx" ]; then
+    $onnx tools/onnx_check.py $out/list $out/nets && $onnx tools/onnx_steps.py $out/list $out/nets || bad=1
+else echo "skip every file passes onnx.checker: $no_onnx"; fi
+if [ -z "$runtime" ]; then echo "skip ONNX Runtime's whole numbers: $no_runtime"
+else
+    node tools/onnx_int8.js $out/list $out/nets outside || bad=1
+    if [ -n "$onnx" ]; then node tools/onnx_int8.js $out/list $out/nets inside || bad=1
+    else echo "skip ONNX Runtime's whole numbers layer by layer: $no_onnx"; fi
+fi
+
+# reluize: a GELU network to ReLU, and that to whole numbers
+$CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $out/data.o $out/onnx_out.o $library -o $out/onnx_nets || exit 1
+mkdir -p $out/given
+$out/onnx_nets $out/given > $out/given.list
+awk 'BEGIN { srand(2)
+    for (i = 0; i < 400; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
+rm -f $out/relu.onnx $out/relu8.onnx
+$out/reluize $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/relu.onnx --int8 $out/relu8.onnx --epochs 20 --rate 0.01 \
+    --report $out/report.json > $out/stdout 2> $out/stderr
+verdict $? "reluize --int8 runs" "$(tail -n 1 $out/stderr)"
+score=$(sed -n 's/.*"int8": {"score": \([0-9.]*\), "flips": \([0-9]*\).*/\1 \2/p' $out/report.json)
+[ "$score" = "100 0" ] && grep -q QuantizeLinear $out/relu8.onnx && ! grep -q QuantizeLinear $out/relu.onnx
+verdict $? "reluize --int8: a second file, its score in the report" "score and flips: $score"
+if [ -n "$runtime" ]; then
+    node tools/onnx_table.js $out/relu8.onnx $out/table.csv > $out/right
+    [ "$(cat $out/right)" = "80 of 80" ]
+    verdict $? "reluize --int8: ONNX Runtime has the same score" "$(cat $out/right)"
+else echo "skip reluize --int8: ONNX Runtime has the same score: $no_runtime"; fi
+rm -f $out/no.onnx $out/no8.onnx
+$out/reluize $out/given/vit.onnx --data ../examples/pictures -o $out/no.onnx --int8 $out/no8.onnx > $out/stdout 2> $out/stderr
+[ $? = 1 ] && grep -q "no8.onnx: int8: layer '.*': no .* here" $out/stderr && [ $(wc -l < $out/stderr) = 1 ] &&
+    [ ! -e $out/no.onnx ] && [ ! -e $out/no8.onnx ]
+verdict $? "reluize --int8: what has no whole numbers is told before any training" "$(tail -n 1 $out/stderr)"
+exit $bad
