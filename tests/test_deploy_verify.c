@@ -18,12 +18,14 @@
 #include "../examples/deploy/solver.c"
 #include "../examples/deploy/vnnlib.c"
 
-/* ---- enumeration: a region is a convex polygon of the input plane in which every gate so far is on or off; each number is
-   affine there ---- */
+/* ---- enumeration: a region is a convex polygon of a plane of inputs in which every gate so far is on or off, and of every
+   maximum the largest is known; each number is affine there ---- */
+enum { MOST_NUMBERS = 40, MOST_NODES = 12 };
 typedef struct { double x, y; } point;
 typedef struct { point p[64]; int n; } polygon;
 typedef struct { double a, b, c; } affine;     /* a·x + b·y + c */
-typedef struct { const deploy_net *d; size_t regions; double least[3][3]; } regions;       /* of output i - output j */
+typedef struct { const deploy_net *d; size_t regions; double least[3][3]; affine v[MOST_NODES][MOST_NUMBERS]; } regions;
+                                               /* least of output i - output j; the numbers of each node */
 
 static double at(affine f, point p) { return f.a * p.x + f.b * p.y + f.c; }
 static polygon half(const polygon *g, affine f, double side)             /* the part where side·f >= 0 */
@@ -42,53 +44,114 @@ static polygon half(const polygon *g, affine f, double side)             /* the 
     }
     return h;
 }
-/* numbers of layer l before its gates: pre; gate k and those after it are open */
-static void split(regions *r, int layer, const affine *pre, int n, int k, affine *post, polygon g)
+static affine plus(affine f, double w, affine g)
 {
-    if (g.n < 3) return;
-    if (layer == 2) {
-        r->regions++;
-        for (int i = 0; i < 3; i++) for (int j = 0; j < 3; j++) for (int c = 0; c < g.n; c++)
-            r->least[i][j] = fmin(r->least[i][j], at(pre[i], g.p[c]) - at(pre[j], g.p[c]));
-        return;
-    }
-    if (k < n) {
-        affine below[8];
-        memcpy(below, post, sizeof below);
-        below[k] = pre[k];
-        split(r, layer, pre, n, k + 1, below, half(&g, pre[k], 1));
-        below[k].a = below[k].b = below[k].c = 0;
-        split(r, layer, pre, n, k + 1, below, half(&g, pre[k], -1));
-        return;
-    }
-    affine next[8], none[8];
-    memset(none, 0, sizeof none);
-    const lgelu_node *node = r->d->nodes + 1 + 2 * (layer + 1);          /* x, fc1, gate1, fc2, gate2, fc3 */
-    for (size_t o = 0; o < node->shape[2]; o++) {
-        const float *w = r->d->net.w + node->weight + o * (size_t)n;
-        next[o].a = next[o].b = 0; next[o].c = (double)r->d->net.w[node->bias + o];
-        for (int i = 0; i < n; i++) { next[o].a += (double)w[i] * post[i].a; next[o].b += (double)w[i] * post[i].b;
-            next[o].c += (double)w[i] * post[i].c; }
-    }
-    split(r, layer + 1, next, (int)node->shape[2], 0, none, g);
+    f.a += w * g.a; f.b += w * g.b; f.c += w * g.c;
+    return f;
 }
+/* what a linear layer or a convolution gives at place k */
+static affine sum_of(const regions *r, const lgelu_node *node, size_t k)
+{
+    const lgelu_node *from = r->d->nodes + node->input[0];
+    const int conv = node->op == LGELU_OP_CONV;
+    const size_t out = node->shape[2], in = from->shape[2], side = conv ? node->window[0] : 1, stride = conv ? node->stride : 1;
+    const float *w = r->d->net.w + node->weight + k % out * side * side * in;
+    affine f = { 0, 0, 0 };
+    f.c = (double)r->d->net.w[node->bias + k % out];
+    for (size_t p = 0; p < side; p++) for (size_t q = 0; q < side; q++) for (size_t c = 0; c < in; c++, w++) {
+        const size_t u = k / out / node->shape[1] * stride + p - (conv ? node->padding : 0),
+            v = k / out % node->shape[1] * stride + q - (conv ? node->padding : 0);
+        if (u < from->shape[0] && v < from->shape[1])
+            f = plus(f, (double)*w, r->v[node->input[0]][(u * from->shape[1] + v) * in + c]);
+    }
+    return f;
+}
+static size_t taps_of(const regions *r, const lgelu_node *node, size_t k, affine *list)
+{
+    const lgelu_node *from = r->d->nodes + node->input[0];
+    const size_t c = node->shape[2];
+    size_t n = 0;
+    for (size_t p = 0; p < node->window[0]; p++) for (size_t q = 0; q < node->window[1]; q++) {
+        const size_t u = k / c / node->shape[1] * node->stride + p - node->padding,
+            v = k / c % node->shape[1] * node->stride + q - node->padding;
+        if (u < from->shape[0] && v < from->shape[1]) list[n++] = r->v[node->input[0]][(u * from->shape[1] + v) * c + k % c];
+    }
+    return n;
+}
+static int same(affine f, affine g) { return !memcmp(&f, &g, sizeof f); }
+/* node i from its number k on, in the polygon g */
+static void walk(regions *r, int i, size_t k, polygon g)
+{
+    const lgelu_node *node = r->d->nodes + i;
+    affine none = { 0, 0, 0 }, list[9];
+    if (g.n < 3) return;
+    if (i > r->d->output) {
+        const affine *y = r->v[r->d->output];
+        r->regions++;
+        for (int a = 0; a < 3; a++) for (int b = 0; b < 3; b++) for (int c = 0; c < g.n; c++)
+            r->least[a][b] = fmin(r->least[a][b], at(y[a], g.p[c]) - at(y[b], g.p[c]));
+        return;
+    }
+    if (k == net_size(r->d, i)) { walk(r, i + 1, 0, g); return; }
+    if (node->op == LGELU_OP_GATE) {
+        const affine x = r->v[node->input[0]][k];
+        r->v[i][k] = x;
+        walk(r, i, k + 1, half(&g, x, 1));
+        r->v[i][k] = none;
+        if (!same(x, none)) walk(r, i, k + 1, half(&g, x, -1));
+    } else if (node->op == LGELU_OP_MAX_POOL) {
+        const size_t n = taps_of(r, node, k, list);
+        for (size_t t = 0; t < n; t++) {         /* t is the largest; of equals, the first */
+            polygon h = g;
+            for (size_t u = 0; u < n; u++) {
+                if (u < t && same(list[u], list[t])) h.n = 0;
+                else if (u != t) h = half(&h, plus(list[t], -1, list[u]), 1);
+            }
+            r->v[i][k] = list[t];
+            walk(r, i, k + 1, h);
+        }
+    } else {
+        for (; k < net_size(r->d, i) && node->op != LGELU_OP_INPUT; k++)
+            r->v[i][k] = node->op == LGELU_OP_VIEW ? r->v[node->input[0]][k] : sum_of(r, node, k);
+        walk(r, i + 1, 0, g);
+    }
+}
+/* numbers 0 and 1 of the input are free, the others are low[k] = high[k] */
 static void enumerate(regions *r, const deploy_net *d, const double *low, const double *high)
 {
     polygon box = { { { low[0], low[1] }, { high[0], low[1] }, { high[0], high[1] }, { low[0], high[1] } }, 4 };
-    affine pre[8], none[8];
-    const lgelu_node *node = d->nodes + 1;
-    memset(none, 0, sizeof none);
-    r->d = d; r->regions = 0;
+    memset(r, 0, sizeof *r);
+    r->d = d;
     for (int i = 0; i < 9; i++) r->least[i / 3][i % 3] = HUGE_VAL;
-    for (size_t o = 0; o < node->shape[2]; o++) {
-        pre[o].a = (double)d->net.w[node->weight + 2 * o]; pre[o].b = (double)d->net.w[node->weight + 2 * o + 1];
-            pre[o].c = (double)d->net.w[node->bias + o];
-    }
-    split(r, 0, pre, (int)node->shape[2], 0, none, box);
+    for (size_t k = 0; k < net_size(d, d->input); k++) { r->v[d->input][k].a = k == 0; r->v[d->input][k].b = k == 1;
+        r->v[d->input][k].c = k < 2 ? 0 : low[k]; }
+    walk(r, d->input, 0, box);
+}
+/* a convolution, gates, a maximum over windows: apart, or with padding and in one another; or no maximum: the small MLP */
+enum { PLAIN, APART, OVERLAPPING, KINDS };
+static void make_kind(deploy_net *d, int kind, uint64_t seed)
+{
+    lgelu_net *n = &d->net;
+    size_t bytes;
+    int a;
+    if (kind == PLAIN) { net_make(d, NET_SMALL, 0, LGELU_GATE_RELU, 1, seed); return; }
+    lgelu_net_begin(n, d->nodes, NET_NODES);
+    n->direct = 1;
+    d->input = lgelu_input(n, "x", 4, 4, 1);
+    a = lgelu_gate(n, "g1", lgelu_conv(n, "c1", d->input, 2, 3, 1, 1, 1, 1), LGELU_GATE_RELU, 1);
+    a = kind == APART ? lgelu_max_pool(n, "most", a, 2, 2, 0) : lgelu_max_pool(n, "most", a, 3, 2, 1);
+    a = lgelu_gate(n, "g2", lgelu_linear(n, "fc1", lgelu_flatten(n, "flat", a), 4), LGELU_GATE_RELU, 1);
+    d->output = lgelu_linear(n, "fc2", a, 3);
+    bytes = lgelu_net_bytes(n, NET_BATCH, LGELU_INFER);
+    d->block = malloc(bytes ? bytes : 1);
+    if (!d->block || lgelu_net_make(n, d->block, bytes, NET_BATCH, LGELU_INFER, seed)) {
+        printf("FAIL network: %s\n", n->message); exit(1); }
+    for (size_t i = n->matrices; i < n->parameters; i++) n->w[i] += (lgelu_uniform(seed, 1, i) - 0.5f) / 4;
 }
 
-static void solvers(void)
+static void solvers(int kind)
 {
+    static const char *const network[KINDS] = { "small MLPs", "small CNNs with max pooling", "small CNNs with overlapping maxima" };
     static const char *const program[] = { "cbc", "glpsol" };
     static const double shift[] = { -0.3, -1e-3, 1e-3, 0.3 };
     size_t regions_seen = 0, bad[2] = { 0, 0 }, asked[2] = { 0, 0 }, opened[2] = { 0, 0 }, loose = 0, found = 0, missed = 0,
@@ -98,14 +161,16 @@ static void solvers(void)
         solver s;
         regions r;
         vnnlib p;
-        const double low[2] = { -1.5, -1 }, high[2] = { 1, 1.5 };
+        double low[16] = { -1.5, -1 }, high[16] = { 1, 1.5 };
         const int i = (int)(seed % 3), j = (int)(seed + 1) % 3;
-        net_make(&d, NET_SMALL, 0, LGELU_GATE_RELU, 1, seed);
+        const size_t inputs = kind == PLAIN ? 2 : 16;
+        for (size_t k = 2; k < inputs; k++) low[k] = high[k] = (double)(lgelu_uniform(seed, 3, k) - 0.5f);
+        make_kind(&d, kind, seed);
         enumerate(&r, &d, low, high);
         regions_seen += r.regions;
-        if (vnnlib_box(&p, 2, 3) || vnnlib_robust(&p, 0) || solver_make(&s, &d.net, d.output, "build")) {
+        if (vnnlib_box(&p, inputs, 3) || vnnlib_robust(&p, 0) || solver_make(&s, &d.net, d.output, "build")) {
             check(0, "solver", "%s", s.message); exit(1); }
-        for (int k = 0; k < 2; k++) { p.low[k] = low[k]; p.high[k] = high[k]; }
+        for (size_t k = 0; k < inputs; k++) { p.low[k] = low[k]; p.high[k] = high[k]; }
         p.clauses = 1; p.terms = 1; p.clause[1] = 1;                     /* Y_i - Y_j <= c */
         p.term[0].a = i; p.term[0].b = j;
         for (int k = 0; k < 4; k++) {
@@ -136,13 +201,15 @@ static void solvers(void)
         vnnlib_free(&p);
         free(d.block);
     }
-    check(regions_seen > 60, "five small networks have many linear regions", "%lu", (unsigned long)regions_seen);
-    check(!loose, "bounds prove nothing that the enumeration refutes", "%lu times", (unsigned long)loose);
-    check(!missed && found >= 5, "attacks find only what the enumeration has", "%lu found, %lu are not there",
-          (unsigned long)found, (unsigned long)missed);
+    char name[160];
+    snprintf(name, sizeof name, "five %s have many linear regions", network[kind]);
+    check(regions_seen > 60, name, "%lu", (unsigned long)regions_seen);
+    snprintf(name, sizeof name, "%s: bounds prove nothing that the enumeration refutes", network[kind]);
+    check(!loose, name, "%lu times", (unsigned long)loose);
+    snprintf(name, sizeof name, "%s: attacks find only what the enumeration has", network[kind]);
+    check(!missed && found >= 5, name, "%lu found, %lu are not there", (unsigned long)found, (unsigned long)missed);
     for (int q = 0; q < 2; q++) {
-        char name[100];
-        snprintf(name, sizeof name, "%s agrees with the enumeration of linear regions", program[q]);
+        snprintf(name, sizeof name, "%s: %s agrees with the enumeration of linear regions", network[kind], program[q]);
         if (!asked[q]) check_skip(name, "not installed");
         else check(!bad[q] && !opened[q] && by_program[q] == asked[q], name,
                    "of %lu questions %lu answers are wrong, %lu open, %lu verdicts right", (unsigned long)asked[q],
@@ -328,7 +395,7 @@ int main(void)
     numbers();
     properties();
     nnets();
-    solvers();
+    for (int kind = 0; kind < KINDS; kind++) solvers(kind);
     programs();
     return check_end();
 }

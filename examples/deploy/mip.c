@@ -6,7 +6,7 @@
 #include "mip.h"
 
 enum { MIP_ZERO = 0, MIP_INPUT = 1 };        /* code 0: zero; 1 + i: input i; inputs + 1 + j: variable j */
-typedef struct { bounds *b; size_t **code, inputs, variables, terms; deploy_out o; } mip;
+typedef struct { bounds *b; size_t **code, *window, inputs, variables, terms; deploy_out o; } mip;
 
 static void mip_name(mip *m, size_t code)
 {
@@ -71,6 +71,52 @@ static void mip_windows(mip *m, int i)
         mip_end(m, "=", conv && node->biases ? -(double)net->w[node->bias + o] : 0);
     }
 }
+/* the numbers in window `to` of a max pool that may be its largest: their places go to list, how many is returned */
+static size_t mip_rivals(const mip *m, int i, size_t to, size_t *list)
+{
+    const lgelu_node *node = m->b->net->nodes + i, *from = m->b->net->nodes + node->input[0];
+    const bounds_node *x = m->b->node + node->input[0];
+    const size_t channel = to % node->shape[2], c = to / node->shape[2] % node->shape[1],
+        r = to / node->shape[2] / node->shape[1];
+    double most = -HUGE_VAL;
+    size_t p, q, n = 0, rivals = 0;
+    for (p = 0; p < node->window[0]; p++) for (q = 0; q < node->window[1]; q++) {
+        const size_t u = r * node->stride + p - node->padding, v = c * node->stride + q - node->padding;
+        if (u >= from->shape[0] || v >= from->shape[1]) continue;
+        list[n] = (u * from->shape[1] + v) * from->shape[2] + channel;
+        if (x->lo[list[n]] > most) most = x->lo[list[n]];
+        n++;
+    }
+    for (p = 0; p < n; p++) if (x->hi[list[p]] >= most) list[rivals++] = list[p];
+    return rivals;
+}
+/* y >= x_k; y <= x_k + M(1 - d_k), M = the most that another can be, less the least of x_k; one d is 1. The binaries' numbers
+   follow y's */
+static void mip_most(mip *m, int i)
+{
+    const int from = m->b->net->nodes[i].input[0];
+    const bounds_node *x = m->b->node + from;
+    size_t to, k, j, n;
+    for (to = 0; to < m->b->node[i].n; to++) {
+        n = mip_rivals(m, i, to, m->window);
+        mip_new(m, i, to);
+        if (n == 1) { mip_term(m, 1, m->code[from][*m->window]); mip_end(m, "=", 0); continue; }
+        m->variables += n;
+        m->terms = 0;
+        for (k = 0; k < n; k++) {
+            const size_t place = m->window[k], y = m->code[i][to];
+            double other = -HUGE_VAL;
+            for (j = 0; j < n; j++) if (j != k && x->hi[m->window[j]] > other) other = x->hi[m->window[j]];
+            if (k) mip_term(m, -1, y);                                              /* the first stands there */
+            mip_term(m, 1, m->code[from][place]); mip_end(m, "<=", 0);
+            mip_term(m, 1, y); mip_term(m, -1, m->code[from][place]);
+            deploy_put(&m->o, " + "); deploy_real(&m->o, other - x->lo[place]); deploy_put(&m->o, " d%z", y + 1 + k);
+            mip_end(m, "<=", other - x->lo[place]);
+        }
+        for (k = 0; k < n; k++) deploy_put(&m->o, k % 8 == 7 ? "\n + d%z" : " + d%z", m->code[i][to] + 1 + k);
+        mip_end(m, "=", 1);
+    }
+}
 static void mip_plain(mip *m, int i)          /* normalisations and sums */
 {
     const lgelu_node *node = m->b->net->nodes + i;
@@ -130,6 +176,12 @@ static void mip_ends(mip *m)
         const bounds_node *x = b->node + b->net->nodes[i].input[0];
         if (m->code[i][k] && x->lo[k] < 0 && x->hi[k] > 0) deploy_put(&m->o, " d%z\n", m->code[i][k]);
     }
+    for (i = 0; i <= b->output; i++) if (m->code[i] && b->net->nodes[i].op == LGELU_OP_MAX_POOL)
+        for (k = 0; k < b->node[i].n; k++) {
+            const size_t n = mip_rivals(m, i, k, m->window);
+            size_t j;
+            for (j = 1; n > 1 && j <= n; j++) deploy_put(&m->o, " d%z\n", m->code[i][k] + j);
+        }
     deploy_put(&m->o, "End\n");
 }
 static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
@@ -145,6 +197,7 @@ static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
     case LGELU_OP_LINEAR: mip_linear(m, i); break;
     case LGELU_OP_CONV: case LGELU_OP_AVERAGE_POOL: mip_windows(m, i); break;
     case LGELU_OP_GATE:   mip_gate(m, i); break;
+    case LGELU_OP_MAX_POOL: mip_most(m, i); break;
     case LGELU_OP_ADD: case LGELU_OP_BATCH_NORM: mip_plain(m, i); break;
     default: memcpy(m->code[i], m->code[b->net->nodes[i].input[0]], b->node[i].n * sizeof **m->code); break;
     }
@@ -163,7 +216,7 @@ lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin,
 {
     const size_t outputs = b->node[b->output].n;
     lgelu_status status = LGELU_OK;
-    size_t t;
+    size_t t, most = 1;
     int i;
     mip m;
     memset(&m, 0, sizeof m);
@@ -177,13 +230,14 @@ lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin,
             return deploy_refuse(b->message, LGELU_E_ARGUMENT, "mixed-integer program: term %z compares no two outputs", t);
     for (i = 0; i <= b->output; i++) if (b->needed[i]) {
         const lgelu_node *node = b->net->nodes + i;
-        if (node->op == LGELU_OP_MAX_POOL) return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                                                                "mixed-integer program: layer '%s': no maximum here", node->name);
+        const size_t taps = node->op == LGELU_OP_MAX_POOL ? deploy_times(node->window[0], node->window[1]) : 0;
+        if (taps > most) most = taps;
         if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS && !(deploy_lambda(b->net, node, 0) > 1e38))
             return deploy_refuse(b->message, LGELU_E_LAMBDA, "mixed-integer program: gate '%s' is no ReLU", node->name);
     }
     m.code = (size_t **)deploy_room((size_t)b->net->count, sizeof *m.code);
-    if (!m.code) status = LGELU_E_MEMORY;
+    m.window = (size_t *)deploy_room(most, sizeof *m.window);
+    if (!m.code || !m.window) status = LGELU_E_MEMORY;
     for (i = 0; i <= b->output && !status; i++) if (b->needed[i]) {
         m.code[i] = (size_t *)deploy_room(b->node[i].n, sizeof **m.code);
         if (!m.code[i]) status = LGELU_E_MEMORY;
@@ -196,6 +250,7 @@ lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin,
     }
     for (i = 0; m.code && i <= b->output; i++) free(m.code[i]);
     free(m.code);
+    free(m.window);
     return status;
 }
 
