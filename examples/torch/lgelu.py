@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: MIT-0
+"""lgelu: the λ-GELU of lgelu.h as a module of PyTorch, and its way to ReLU.
+
+    import lgelu                                          # after make -C examples torch
+    lgelu.replace_gelu(model)                             # every nn.GELU learns its λ now; or put in lgelu.LambdaGELU() yourself
+    optimizer = torch.optim.AdamW(lgelu.parameter_groups(model, lr=1e-3, weight_decay=0.01))
+    hardening = lgelu.Hardening(model, lgelu.Plan.to_relu(steps), optimizer)
+    for x, y in batches:                                  # `steps` of them
+        optimizer.zero_grad()
+        loss(model(x), y).backward()
+        optimizer.step()
+        hardening.step()
+    lgelu.to_relu(model)                                  # every gate is an nn.ReLU now
+
+f(x; λ) = x Φ(λx): GELU at λ = 1, ReLU at λ = ∞. Tensors on the CPU go through the header's kernels: float32, bfloat16 and
+float16 by those names, float64 by its yardstick; elsewhere, and while a model is exported, PyTorch's own operations compute it.
+"""
+import ctypes, math, os, warnings
+import torch
+from torch import nn
+
+__all__ = ["gate", "formula", "LambdaGELU", "Plan", "Hardening", "parameter_groups", "gates", "replace_gelu", "relu_",
+           "to_relu"]
+
+# ---- the library ----
+class _Hardness(ctypes.Structure):
+    _fields_ = [("map", ctypes.c_int), ("t", ctypes.c_float), ("lambda_max", ctypes.c_float)]
+
+class _Hardening(ctypes.Structure):
+    _fields_ = [("target", ctypes.c_float), ("begin", ctypes.c_long), ("end", ctypes.c_long), ("shape", ctypes.c_int),
+                ("h", _Hardness)]
+
+def _library():
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [os.environ.get("LGELU_TORCH_LIBRARY", ""), here + "/liblgelu_torch.so", here + "/../build/liblgelu_torch.so"]
+    path = next((p for p in places if p and os.path.exists(p)), None)
+    if not path: raise ImportError("lgelu: no liblgelu_torch.so; make -C examples torch, or name it in LGELU_TORCH_LIBRARY")
+    lib, p, size, integer, long = ctypes.CDLL(path), ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_long
+    for name, result, arguments in (
+            ("lgelu_torch_forward", integer, [p] * 3 + [size] * 3 + [integer] * 2),
+            ("lgelu_torch_backward", integer, [p] * 5 + [size] * 3 + [integer] * 2),
+            ("lgelu_torch_lambda", None, [p] * 4 + [size]),
+            ("lgelu_torch_plan", None, [p, p, integer, long]),
+            ("lgelu_torch_rate", ctypes.c_float, [long] * 4),
+            ("lgelu_lambda_inverse", ctypes.c_float, [p, ctypes.c_float]),
+            ("lgelu_harden", ctypes.c_float, [ctypes.c_float, p, long])):
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+_lib = _library()
+_types = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}
+_maps = ("softplus", "sigmoid", "direct")
+_shapes = ("geometric", "linear", "linear_s", "cosine")
+
+# ---- the gate as a function ----
+def formula(x, lam):
+    """x Φ(λx) by PyTorch's operations; λ a tensor that broadcasts against x, or a number. Its negative tail is 1 + erf's."""
+    if not torch.is_tensor(lam) and math.isinf(lam): return torch.relu(x)
+    return x * 0.5 * (1 + torch.erf(x * (lam * math.sqrt(0.5))))
+
+def _layout(x, channels, axis):
+    """x itself or a copy that the kernels can walk through, and outer, channels, inner"""
+    if channels == 1:
+        if not _dense(x): x = x.contiguous()
+        return x, 1, 1, x.numel()
+    if x.dim() == 4 and axis == 1 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous():
+        return x, x.numel() // channels, channels, 1
+    x = x.contiguous()
+    return x, math.prod(x.shape[:axis]), channels, math.prod(x.shape[axis + 1:])
+
+def _dense(x):
+    """its elements lie side by side, in whatever order"""
+    expect = 1
+    for stride, size in sorted((s, n) for s, n in zip(x.stride(), x.shape) if n != 1):
+        if stride != expect: return False
+        expect = stride * size
+    return True
+
+def _like(dy, x):
+    """dy with x's type and order of elements"""
+    if dy.dtype == x.dtype and dy.stride() == x.stride(): return dy
+    return torch.empty_like(x).copy_(dy)
+
+class _Gate(torch.autograd.Function):
+    """y = x Φ(λx); lam a tensor of one λ or of one for each channel along axis"""
+    @staticmethod
+    def forward(ctx, x, lam, axis):
+        ctx.save_for_backward(x, lam)
+        ctx.axis = axis
+        x, *shape = _layout(x, lam.numel(), axis)
+        y, l = torch.empty_like(x), lam.double().contiguous()
+        if _lib.lgelu_torch_forward(y.data_ptr(), x.data_ptr(), l.data_ptr(), *shape, _types[x.dtype],
+                                    torch.get_num_threads()):
+            raise MemoryError("lgelu: no memory for a gate's forward")
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, lam = ctx.saved_tensors
+        dx, dlam = _GateBackward.apply(dy, x, lam, ctx.axis, ctx.needs_input_grad[0])
+        return dx if ctx.needs_input_grad[0] else None, dlam if ctx.needs_input_grad[1] else None, None
+
+class _GateBackward(torch.autograd.Function):
+    """dx = dy (Φ(λx) + λx φ(λx)), dλ = Σ dy x² φ(λx)"""
+    @staticmethod
+    def forward(ctx, dy, x, lam, axis, want_dx):
+        x, *shape = _layout(x, lam.numel(), axis)
+        dy, l = _like(dy, x), lam.double().contiguous()
+        dx = torch.empty_like(x) if want_dx or lam.numel() > 1 else x.new_empty(0)
+        dlam = torch.empty_like(l)
+        if _lib.lgelu_torch_backward(dx.data_ptr() if dx.numel() else None, dlam.data_ptr(), dy.data_ptr(), x.data_ptr(),
+                                     l.data_ptr(), *shape, _types[x.dtype], torch.get_num_threads()):
+            raise MemoryError("lgelu: no memory for a gate's backward")
+        return dx, dlam.to(lam.dtype)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError("lgelu: the gate has no second derivative here (double backward); lgelu.formula(x, lam) has one")
+
+def _checked(x, lam, axis):
+    """lam as a tensor, axis from 0"""
+    if not torch.is_tensor(x): raise TypeError(f"lgelu: expected a tensor, not {type(x).__name__}")
+    if not x.is_floating_point(): raise TypeError(f"lgelu: expected floating point numbers, not {x.dtype}")
+    wide = x.dtype == torch.float64
+    if not torch.is_tensor(lam): lam = torch.tensor(float(lam), dtype=torch.float64 if wide else torch.float32)
+    if lam.dim() > 1: raise ValueError(f"lgelu: λ is one number or one for each channel, not of shape {tuple(lam.shape)}")
+    if lam.numel() != 1:
+        if not -x.dim() <= axis < x.dim():
+            raise ValueError(f"lgelu: x of shape {tuple(x.shape)} has no axis {axis} for its channels")
+        axis %= x.dim()
+        if x.shape[axis] != lam.numel():
+            raise ValueError(f"lgelu: {lam.numel()} λ's, but x of shape {tuple(x.shape)} has {x.shape[axis]} channels along axis "
+                             f"{axis}")
+    return lam, axis
+
+def gate(x, lam, axis=1):
+    """x Φ(λx) with gradients for x and λ; lam: a number, a tensor of one, or of one for each channel along axis"""
+    lam, axis = _checked(x, lam, axis)
+    if x.device.type == "cpu" and x.dtype in _types and not torch.onnx.is_in_onnx_export() and not torch.jit.is_tracing():
+        return _Gate.apply(x, lam, axis)
+    lam = lam.to(x.device)
+    if not lam.requires_grad and lam.numel() == 1 and x.device.type == "cpu": return formula(x, float(lam))
+    return formula(x, lam if lam.numel() == 1 else lam.view([-1] + [1] * (x.dim() - 1 - axis)))
+
+class _Lambda(torch.autograd.Function):
+    """λ(s), the bits of lgelu_lambda"""
+    @staticmethod
+    def forward(ctx, s, h):
+        source = s.float().contiguous()
+        lam, slope = torch.empty_like(source), torch.empty_like(source)
+        _lib.lgelu_torch_lambda(lam.data_ptr(), slope.data_ptr(), source.data_ptr(), ctypes.addressof(h), s.numel())
+        ctx.save_for_backward(slope)
+        return lam
+
+    @staticmethod
+    def backward(ctx, dlam):
+        return dlam * ctx.saved_tensors[0], None
+
+def _lambda_of(s, h):
+    """the same of numbers"""
+    if isinstance(s, list): return [_lambda_of(each, h) for each in s]
+    lam, slope, s = ctypes.c_float(), ctypes.c_float(), ctypes.c_float(s)
+    _lib.lgelu_torch_lambda(ctypes.byref(lam), ctypes.byref(slope), ctypes.byref(s), ctypes.byref(h), 1)
+    return lam.value
+
+# ---- the gate as a module ----
+class LambdaGELU(nn.Module):
+    """x Φ(λx) with λ learned: λ = 1 + softplus(s/t) by default. One λ, or with `channels` one for each along `axis` (1 as in
+    nn.BatchNorm2d; -1 for tokens). Learned until `drive` sets λ; math.inf is ReLU."""
+    def __init__(self, lam=1.05, channels=None, axis=1, map="softplus", t=0.1, lambda_max=256.0):
+        super().__init__()
+        if map not in _maps: raise ValueError(f"lgelu: no map {map!r}; there are {', '.join(_maps)}")
+        if not t > 0: raise ValueError(f"lgelu: the temperature t is above 0, not {t}")
+        self.channels, self.axis, self.map, self.t, self.lambda_max = channels, axis, map, t, lambda_max
+        s = _lib.lgelu_lambda_inverse(ctypes.byref(self._h()), lam)
+        if not math.isfinite(s): raise ValueError(f"lgelu: the map {map} gives no λ of {lam}; it starts above 1")
+        self.s = nn.Parameter(torch.full((channels,) if channels else (), s))
+        self.register_buffer("driven", torch.zeros(self.s.shape))              # 0: λ is learned
+        self._state = None
+
+    def _h(self): return _Hardness(_maps.index(self.map), self.t, self.lambda_max)
+
+    def _apply(self, fn, *rest):             # a 16-bit model's λ keeps its bits
+        if self.s.device.type != "meta": self.state                           # while it can be looked at
+        super()._apply(fn, *rest)
+        if self.s.dtype in (torch.float16, torch.bfloat16):
+            self.s.data, self.driven = self.s.data.float(), self.driven.float()
+            if self.s.grad is not None: self.s.grad = self.s.grad.float()
+        return self
+
+    def _load_from_state_dict(self, *rest):
+        super()._load_from_state_dict(*rest)
+        self._state = None
+
+    @property
+    def state(self):
+        """"learned", "driven" or "relu" """
+        if self._state is None:
+            driven, infinite = bool(self.driven.any()), bool(torch.isinf(self.driven).all())
+            self._state = "relu" if infinite else "driven" if driven else "learned"
+        return self._state
+
+    @property
+    def lam(self):
+        """λ now, a tensor; it has a gradient while it is learned, and is a constant while the model is traced or exported"""
+        if self.state != "learned": return self.driven
+        if torch.jit.is_tracing() or torch.onnx.is_in_onnx_export():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")                               # that it is a constant
+                return torch.tensor(_lambda_of(self.s.detach().cpu().numpy().tolist(), self._h()))
+        if self.s.device.type == "cpu" and self.s.dtype == torch.float32: return _Lambda.apply(self.s, self._h())
+        u = self.s / self.t
+        if self.map == "softplus": return 1 + torch.logaddexp(u, torch.zeros_like(u))
+        return 1 + (self.lambda_max - 1) * torch.sigmoid(u) if self.map == "sigmoid" else self.s.clamp(min=1)
+
+    def drive(self, lam):
+        """λ is this number, or these, from now on; 0: it is learned again"""
+        lam = torch.as_tensor(lam, dtype=self.driven.dtype, device=self.driven.device)
+        if not bool(((lam >= 1) | (lam == 0)).all()): raise ValueError("lgelu: a driven λ is 1 or more, or 0 for learned")
+        if bool((lam == 0).any()) and bool((lam != 0).any()):
+            raise ValueError("lgelu: the λ's of a gate are learned or driven together")
+        with torch.no_grad(): self.driven.copy_(lam.expand_as(self.driven))
+        self.s.grad = None                                                    # no optimiser moves what is not learned
+        self._state = None
+        return self
+
+    def relu_(self):
+        """exactly ReLU from now on"""
+        return self.drive(math.inf)
+
+    def forward(self, x):
+        return torch.relu(x) if self.state == "relu" else gate(x, self.lam, self.axis)
+
+    def extra_repr(self):
+        lam = self.lam.detach().reshape(-1)
+        of = f"λ={float(lam[0]):.6g}"
+        if self.channels: of = f"{self.channels} λ's, {float(lam.min()):.6g} to {float(lam.max()):.6g}, axis={self.axis}"
+        return f"{of}, {self.state}, map={self.map}, t={self.t:g}"
+
+# ---- models ----
+def gates(model):
+    """its LambdaGELUs, each once, in order"""
+    return [m for m in model.modules() if isinstance(m, LambdaGELU)]
+
+def _swap(model, kind, make):
+    made = {}
+    def walk(module):
+        for name, child in module.named_children():
+            if isinstance(child, kind):
+                if id(child) not in made: made[id(child)] = make(child).train(child.training)
+                setattr(module, name, made[id(child)])
+            else: walk(child)
+    if isinstance(model, kind): return make(model)
+    walk(model)
+    return model
+
+def replace_gelu(model, share=False, **options):
+    """every nn.GELU becomes a LambdaGELU(**options), in place. A module that the model uses at several places is split: each
+    place gets a λ of its own, unless share is set."""
+    if share: return _swap(model, nn.GELU, lambda m: LambdaGELU(**options))
+    if isinstance(model, nn.GELU): return LambdaGELU(**options)
+    for module in list(model.modules()):
+        for name, child in list(module._modules.items()):
+            if isinstance(child, nn.GELU): setattr(module, name, LambdaGELU(**options).train(child.training))
+    return model
+
+def relu_(model):
+    """every LambdaGELU answers as ReLU from now on, and stays what it is: gate.drive(0) goes back"""
+    for g in gates(model): g.relu_()
+    return model
+
+def to_relu(model):
+    """every LambdaGELU is replaced by an nn.ReLU, in place: what verifiers, quantizers and exporters know. Returns the model."""
+    return _swap(model, LambdaGELU, lambda m: nn.ReLU())
+
+def parameter_groups(model, lr, weight_decay=0.01, c=1.0):
+    """groups for an optimiser: matrices and kernels decay, biases and normalisations do not, nor does s, whose rate is c·lr"""
+    free = {id(g.s): g.s for g in gates(model)}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in free]
+    groups = [{"params": [p for p in rest if p.dim() > 1], "lr": lr, "weight_decay": weight_decay},
+              {"params": [p for p in rest if p.dim() < 2], "lr": lr, "weight_decay": 0.0},
+              {"params": [s for s in free.values() if s.requires_grad], "lr": lr * c, "weight_decay": 0.0}]
+    return [g for g in groups if g["params"]]
+
+# ---- the way to ReLU ----
+class Plan:
+    """λ is learned up to step `begin`, driven to `target` along `shape` from there to `end`; the rate rises over `warmup` steps,
+    stays up to `hold` and falls along the cosine to `steps`. Steps count from 1."""
+    def __init__(self, target, begin, end, steps=None, hold=0, warmup=0, shape="geometric"):
+        if shape not in _shapes: raise ValueError(f"lgelu: no shape {shape!r}; there are {', '.join(_shapes)}")
+        if not target > 1: raise ValueError(f"lgelu: the target λ is above 1, not {target}")
+        self.target, self.begin, self.end, self.steps = target, int(begin), int(end), int(end if steps is None else steps)
+        self.hold, self.warmup, self.shape = int(hold), int(warmup), shape
+
+    @classmethod
+    def _of(cls, paper, steps):
+        plan, hold = _Hardening(), ctypes.c_long()
+        _lib.lgelu_torch_plan(ctypes.byref(plan), ctypes.byref(hold), paper, steps)
+        return cls(plan.target, plan.begin, plan.end, steps, hold.value, 0, _shapes[plan.shape])
+
+    @classmethod
+    def to_relu(cls, steps):
+        """lgelu_training_to_relu: learned for a quarter, driven up to three quarters at the peak of the rate, which falls then"""
+        return cls._of(0, steps)
+
+    @classmethod
+    def paper(cls, steps):
+        """lgelu_training_paper: learned for three quarters, driven over the last one under a cosine rate"""
+        return cls._of(1, steps)
+
+    def lam(self, lambda0, step, gate=None):
+        """λ in this step where it is driven: the bits of lgelu_harden"""
+        h = gate._h() if gate is not None else _Hardness(0, 0.1, 256)
+        plan = _Hardening(self.target, self.begin, self.end, _shapes.index(self.shape), h)
+        return _lib.lgelu_harden(lambda0, ctypes.byref(plan), step)
+
+    def rate(self, step):
+        """the learning rate in this step as a share of its peak"""
+        return _lib.lgelu_torch_rate(self.steps, self.warmup, self.hold, step)
+
+class Hardening:
+    """Drives every LambdaGELU of a model by a plan; call step() after each optimizer.step(). With an optimizer it sets the rates
+    of its groups, too (then use no other scheduler). state_dict, load_state_dict: for a checkpoint, beside the model's own."""
+    def __init__(self, model, plan, optimizer=None):
+        self.gates, self.plan, self.optimizer, self.steps = gates(model), plan, optimizer, 0
+        if not self.gates: raise ValueError("lgelu: there is no LambdaGELU in this model")
+        self.lambda0 = [None] * len(self.gates)
+        self.peaks = [g.setdefault("initial_lr", g["lr"]) for g in optimizer.param_groups] if optimizer else []
+        self._prepare(True)
+
+    def _prepare(self, learned):             # the step to come; learned: λ's may have moved by themselves since the last time
+        step = self.steps + 1
+        for group, peak in zip(self.optimizer.param_groups if self.optimizer else [], self.peaks):
+            group["lr"] = peak * self.plan.rate(step)
+        for i, g in enumerate(self.gates):
+            if g.state == "relu": continue
+            if learned and self.steps <= self.plan.begin:
+                self.lambda0[i] = g.lam.detach().float().reshape(-1).tolist()
+            if step > self.plan.begin:
+                lam = [self.plan.lam(l, step, g) for l in self.lambda0[i]]
+                g.drive(lam[0] if not g.channels else lam)
+
+    def step(self):
+        self.steps += 1
+        self._prepare(True)
+
+    def state_dict(self):
+        return {"steps": self.steps, "lambda0": self.lambda0, "peaks": self.peaks}
+
+    def load_state_dict(self, state):
+        if len(state["lambda0"]) != len(self.gates):
+            raise ValueError(f"lgelu: the state is of {len(state['lambda0'])} gates, the model has {len(self.gates)}")
+        self.steps, self.lambda0, self.peaks = state["steps"], [l and list(l) for l in state["lambda0"]], list(state["peaks"])
+        self._prepare(False)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT-0
+# test_torch_module.sh: examples/torch as a user of PyTorch meets it: gradients, types, layouts, threads, errors, files, the
+# header's plans to the bit, and its training example to the end, whose ONNX files our reader reads.
+CC=${CC:-cc}
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+out=build/torch_module
+python=
+for p in python3 /usr/bin/python3; do $p -c 'import torch, numpy' 2> /dev/null && { python=$p; break; }; done
+if [ -z "$python" ]; then echo "skip the module for PyTorch: not installed (Debian: python3-torch)"; exit 0; fi
+rm -rf $out
+mkdir -p $out
+bad=0
+openmp=
+case $IMPLEMENTATION in *-fopenmp*) openmp=-fopenmp ;; esac
+if $CC -std=c99 -O1 $openmp -fPIC -shared $WARNINGS ../examples/torch/lgelu_torch.c -o $out/liblgelu_torch.so -lm \
+    2> $out/warnings && [ ! -s $out/warnings ]; then echo "ok the library compiles without a warning"
+else echo "FAIL the library compiles without a warning: $(grep -m1 -E 'error|warning' $out/warnings)"; exit 1; fi
+$CC -std=c99 -O1 $WARNINGS tools/torch_plan.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/plan -lm || exit 1
+$out/plan > $out/plans || exit 1
+LGELU_TORCH_LIBRARY=$PWD/$out/liblgelu_torch.so PYTHONPATH=../examples/torch PYTHONDONTWRITEBYTECODE=1
+export LGELU_TORCH_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE
+$python tools/torch_module.py $out/plans $out > $out/log 2> $out/err
+status=$?
+cat $out/log
+if [ $status != 0 ] && ! grep -q '^FAIL' $out/log; then echo "FAIL the module's tests end: $(tail -n 1 $out/err)"; fi
+[ $status = 0 ] || bad=1
+
+mkdir -p $out/alone && cp ../examples/torch/lgelu.py $out/alone/
+said=$(PYTHONPATH=$out/alone LGELU_TORCH_LIBRARY=/nowhere $python -c 'import lgelu' 2>&1 | tail -n 1)
+case $said in ImportError*'make -C examples torch'*) echo "ok without its library the module says how to build it" ;;
+*) echo "FAIL without its library the module says how to build it: $said"; bad=1 ;; esac
+
+# the example: 2 epochs say enough
+if $python ../examples/torch/train.py --epochs 2 --out $out/example > $out/train.log 2> $out/err
+then echo "ok the example trains, hardens and swaps"
+else echo "FAIL the example trains, hardens and swaps: $(tail -n 1 $out/err)"; bad=1; fi
+sed 's/^/# /' $out/train.log
+field() { sed -n "s/^$1 .*$2 *\([0-9.e+-]*\).*/\1/p" $out/train.log; }
+name="the hardened network is swapped with at most 2 flips, the cold one with more"
+if echo "$(field hardened before) $(field hardened flips) $(field gelu flips)" |
+    awk '{ exit !(NF == 3 && $1 > 85 && $2 <= 2 && $3 > $2) }'
+then echo "ok $name"
+else echo "FAIL $name: $(paste -sd';' $out/train.log)"; bad=1; fi
+for f in onnx_out onnx_in; do $CC -std=c99 -O1 -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+$CC -std=c99 -O1 tools/onnx_back.c $out/onnx_out.o $out/onnx_in.o ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_back -lm || exit 1
+printf 'relu\tfloat32\t2500,784\t2500,10\n' > $out/example/list
+$out/onnx_back $out/example/list $out/example 1e-5 || bad=1
+$out/onnx_back $out/list $out 1e-5 || bad=1
+exit $bad

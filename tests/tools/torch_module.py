@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: MIT-0
+# torch_module.py PLANS FOLDER: the cases of test_torch_module.sh; PLANS are torch_plan's lines, FOLDER takes files for onnx_back.
+import copy, ctypes, io, math, sys, warnings
+import torch
+from torch import nn
+import lgelu
+
+plans, folder = sys.argv[1:]
+failed = 0
+def case(name):
+    def run(test):
+        global failed
+        try:
+            said = test()
+            print(f"ok {name}")
+            if said: print(f"# {said}")
+        except Exception as e:
+            failed = 1
+            said, line = (str(e).splitlines() or [""])[0], e.__traceback__.tb_next.tb_lineno
+            print(f"FAIL {name}: {type(e).__name__}: {said} (line {line})")
+    return run
+def must(condition, why=""):
+    if not condition: raise AssertionError(why)
+def same(a, b):                              # to the bit
+    whole = {8: torch.int64, 4: torch.int32, 2: torch.int16}[a.element_size()]
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.contiguous().view(whole), b.contiguous().view(whole))
+def both(x, lam, dy, axis=1):
+    """y, dx, dλ"""
+    x, lam = x.detach().requires_grad_(), torch.as_tensor(lam).detach().clone().requires_grad_()
+    y = lgelu.gate(x, lam, axis)
+    y.backward(dy)
+    return y.detach(), x.grad, lam.grad
+def refused(kind, words, call):
+    try: call()
+    except kind as e:
+        must(words in str(e), f"said {e}")
+        return
+    raise AssertionError(f"not refused: {words}")
+torch.manual_seed(1)
+double = lambda *shape: torch.randn(*shape, dtype=torch.float64)
+
+@case("gradcheck in double: x and λ; one λ, channels along any axis, any layout")
+def _():
+    def check(x, lam, axis=1):
+        must(torch.autograd.gradcheck(lambda a, l: lgelu.gate(a, l, axis), (x.requires_grad_(), lam.requires_grad_())))
+    for lam in 1.0, 2.0, 7.5: check(double(4, 5), torch.tensor(lam, dtype=torch.float64))
+    check(torch.tensor(0.3, dtype=torch.float64), torch.tensor([1.5], dtype=torch.float64))
+    check(double(4, 3), 1 + 3 * torch.rand(3, dtype=torch.float64))
+    check(double(2, 3, 4), 1 + 3 * torch.rand(4, dtype=torch.float64), -1)
+    check(double(2, 3, 2, 2), 1 + 3 * torch.rand(3, dtype=torch.float64))
+    check(double(2, 3, 2, 2).to(memory_format=torch.channels_last), 1 + 3 * torch.rand(3, dtype=torch.float64))
+    check(double(4, 3).t(), 1 + 3 * torch.rand(4, dtype=torch.float64))
+    for map in "softplus", "sigmoid", "direct":
+        g = lgelu.LambdaGELU(1.7, channels=3, map=map).double()
+        must(torch.autograd.gradcheck(lambda x, s: torch.nn.utils.stateless.functional_call(g, {"s": s}, x),
+                                      (double(4, 3).requires_grad_(), g.s.detach().clone().requires_grad_())))
+
+@case("gradcheck catches a wrong derivative")
+def _():
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x): ctx.save_for_backward(x); return lgelu.gate(x, 2.0).detach()
+        @staticmethod
+        def backward(ctx, dy):
+            with torch.enable_grad():
+                x = ctx.saved_tensors[0].detach().requires_grad_()
+                return torch.autograd.grad(lgelu.gate(x, 2.001), x, dy)[0]
+    must(not torch.autograd.gradcheck(Wrong.apply, (double(5).requires_grad_(),), raise_exception=False))
+
+@case("in double it is PyTorch's formula to 1e-14, value and gradients")
+def _():
+    x, dy = double(1000), double(1000)
+    for lam in 1.0, 1.693147, 3.0:
+        l = torch.tensor(lam, dtype=torch.float64)
+        mine = both(x, l, dy)
+        a, b = x.clone().requires_grad_(), l.clone().requires_grad_()
+        y = a * torch.special.erfc(-a * b * math.sqrt(0.5)) / 2
+        y.backward(dy)
+        for name, m, t in zip(("y", "dx", "dλ"), mine, (y.detach(), a.grad, b.grad)):
+            worst = float(((m - t).abs() / t.abs().clamp(min=1)).max())
+            must(worst <= 1e-14, f"{name} at λ = {lam}: {worst:.3g}")
+
+@case("float32: lgelu_forward and lgelu_backward to the bit, and double to 4 units in the last place")
+def _():
+    lib, x, dy = lgelu._lib, torch.randn(20000), torch.randn(20000)
+    lib.lgelu_forward.restype, lib.lgelu_backward.restype = None, ctypes.c_double
+    p, f, n = ctypes.c_void_p, ctypes.c_float, ctypes.c_size_t
+    for lam in 1.0, 2.0, 30.0, 159.57691, math.inf:
+        y, dx, dlam = both(x, lam, dy)
+        must(dlam.dtype == torch.float32)
+        a, b = torch.empty_like(x), torch.empty_like(x)
+        lib.lgelu_forward(p(a.data_ptr()), p(x.data_ptr()), f(lam), n(len(x)))
+        total = lib.lgelu_backward(p(b.data_ptr()), p(dy.data_ptr()), p(x.data_ptr()), f(lam), n(len(x)))
+        must(same(y, a) and same(dx, b) and float(dlam) == float(torch.tensor(total).float()), f"λ = {lam}")
+        wide = both(x.double(), float(torch.tensor(lam)), dy.double())
+        for m, t, least in (y, wide[0], 1), (dx, wide[1], dy.abs().clamp(min=1)):    # dy times what is below 2^-126
+            unit = torch.ldexp(torch.ones_like(t), torch.frexp(t)[1] - 24)
+            unit = torch.maximum(unit, least * torch.tensor(2.0 ** -149).double())
+            worst = float(((m.double() - t).abs() / unit).max())
+            must(worst <= 4, f"λ = {lam}: {worst:.3g} units")
+
+@case("any number of threads gives the same bits, in every type, one λ and channels")
+def _():
+    inputs = ((torch.randn(300007), torch.tensor(2.0), 1), (torch.randn(130, 16, 65), 1 + torch.rand(16), 1),
+              (torch.randn(999, 200), 1 + torch.rand(200), -1))
+    for kind in torch.float32, torch.float64, torch.bfloat16, torch.float16:
+        for x, lam, axis in inputs:
+            results = []
+            for threads in 1, 2, 3:
+                torch.set_num_threads(threads)
+                torch.manual_seed(2)
+                results.append(both(x.to(kind), lam, torch.randn(x.shape).to(kind), axis))
+            torch.set_num_threads(1)
+            for other in results[1:]: must(all(same(a, b) for a, b in zip(results[0], other)), f"{kind}, {tuple(x.shape)}")
+
+@case("bfloat16 and float16: lgelu_forward_bf16 and its siblings to the bit, channels in float32 and rounded once")
+def _():
+    lib, p, f, n = lgelu._lib, ctypes.c_void_p, ctypes.c_float, ctypes.c_size_t
+    for kind, name, bits in (torch.bfloat16, "bf16", 8), (torch.float16, "f16", 11):
+        x, dy = torch.randn(5000).to(kind), torch.randn(5000).to(kind)
+        y, dx, dlam = both(x, torch.tensor(2.5), dy)
+        a, b = torch.empty_like(x), torch.empty_like(x)
+        backward = getattr(lib, f"lgelu_backward_{name}")
+        backward.restype = ctypes.c_double
+        getattr(lib, f"lgelu_forward_{name}")(p(a.data_ptr()), p(x.data_ptr()), f(2.5), n(5000))
+        total = backward(p(b.data_ptr()), p(dy.data_ptr()), p(x.data_ptr()), f(2.5), n(5000))
+        must(same(y, a) and same(dx, b) and float(dlam) == float(torch.tensor(total).float()), name)
+        wide = both(x.float(), torch.tensor(2.5), dy.float())
+        for m, t in (y, wide[0]), (dx, wide[1]):             # half a unit of the 16-bit number, and its smallest
+            unit = torch.ldexp(torch.ones_like(t), torch.frexp(t)[1] - bits)
+            must(bool(((m.float() - t).abs() <= 0.51 * unit + 2.0 ** -25).all()), name)
+        x, dy, lam = torch.randn(31, 7, 9).to(kind), torch.randn(31, 7, 9).to(kind), 1 + 3 * torch.rand(7)
+        y, dx, dlam = both(x, lam, dy)
+        wide = both(x.float(), lam, dy.float())
+        must(same(y, wide[0].to(kind)) and same(dx, wide[1].to(kind)) and same(dlam, wide[2]), f"{name}, channels")
+    model = nn.Sequential(nn.Linear(4, 4), lgelu.LambdaGELU(1.3)).bfloat16()
+    must(model[1].s.dtype == torch.float32 and model(torch.randn(2, 4).bfloat16()).dtype == torch.bfloat16)
+
+@case("layouts: transposed, sliced, expanded, channels last, a gradient of another layout")
+def _():
+    base, lam = torch.randn(6, 8, 4, 5), 1 + torch.rand(8)
+    shapes = {"transposed": base.transpose(1, 2).contiguous().transpose(1, 2), "every other": torch.randn(6, 8, 4, 10)[..., ::2],
+              "cut": base[:, :, 1:], "expanded": torch.randn(6, 8, 1, 1).expand(6, 8, 4, 5),
+              "channels last": base.contiguous(memory_format=torch.channels_last)}
+    for name, x in shapes.items():
+        for l in torch.tensor(3.0), lam:
+            dy = torch.randn(x.shape)
+            for gradient in dy, dy.to(memory_format=torch.channels_last), dy[:, :, :1, :1].expand(x.shape):
+                mine, plain = both(x, l, gradient), both(x.contiguous(), l, gradient.contiguous())
+                must(same(mine[0], plain[0]) and same(mine[1], plain[1]), name)
+                must(torch.allclose(mine[2], plain[2], rtol=1e-5, atol=1e-5), f"{name}: dλ")        # a sum in another order
+    y = lgelu.gate(shapes["channels last"], 2.0)
+    must(y.is_contiguous(memory_format=torch.channels_last))
+
+@case("no elements, no dimensions, gradients that nobody wants")
+def _():
+    y, dx, dlam = both(torch.empty(0, 3), torch.tensor(2.0), torch.empty(0, 3))
+    must(y.shape == (0, 3) and dx.shape == (0, 3) and float(dlam) == 0)
+    y, dx, dlam = both(torch.empty(0, 3), torch.ones(3), torch.empty(0, 3))
+    must(y.shape == (0, 3) and torch.equal(dlam, torch.zeros(3)))
+    must(both(torch.tensor(-0.5), torch.tensor(2.0), torch.tensor(1.0))[0].shape == ())
+    x, lam = torch.randn(10), torch.tensor(2.0)
+    must(not lgelu.gate(x, lam).requires_grad)
+    a, b = x.clone().requires_grad_(), lam.clone().requires_grad_()
+    with torch.no_grad(): must(not lgelu.gate(a, b).requires_grad)
+    lgelu.gate(a, lam).sum().backward()
+    lgelu.gate(x, b).sum().backward()
+    full = both(x, lam, torch.ones(10))
+    must(same(a.grad, full[1]) and same(b.grad, full[2]) and lam.grad is None and x.grad is None)
+    kept = x.clone()
+    lgelu.gate(x, 2.0)
+    must(same(kept, x), "the input was changed")
+
+@case("λ = inf is torch.relu, NaN stays NaN, λ = 1 is GELU")
+def _():
+    x = torch.cat([torch.randn(1000), torch.tensor([0.0, -0.0, math.inf, -math.inf, 1e-45])])
+    must(torch.equal(lgelu.gate(x, math.inf), torch.relu(x)) and bool(lgelu.gate(torch.tensor([math.nan]), 2.0).isnan().all()))
+    must(torch.allclose(lgelu.gate(x[:1000], 1.0), nn.functional.gelu(x[:1000]), rtol=1e-5, atol=1e-6))
+
+@case("a second derivative is refused, and formula has it")
+def _():
+    x = torch.randn(4, requires_grad=True)
+    g, = torch.autograd.grad(lgelu.gate(x, 2.0).sum(), x, create_graph=True)
+    refused(RuntimeError, "no second derivative", lambda: g.sum().backward())
+    must(torch.autograd.gradgradcheck(lambda a: lgelu.formula(a, 2.0), (double(4).requires_grad_(),)))
+
+@case("errors name what is wrong")
+def _():
+    refused(TypeError, "floating point", lambda: lgelu.gate(torch.ones(3, dtype=torch.int32), 2.0))
+    refused(TypeError, "expected a tensor", lambda: lgelu.gate([1.0], 2.0))
+    refused(ValueError, "4 λ's, but x of shape (2, 3) has 3 channels", lambda: lgelu.gate(torch.ones(2, 3), torch.ones(4)))
+    refused(ValueError, "no axis 5", lambda: lgelu.gate(torch.ones(2, 3), torch.ones(3), 5))
+    refused(ValueError, "not of shape (2, 2)", lambda: lgelu.gate(torch.ones(2, 2), torch.ones(2, 2)))
+    refused(ValueError, "no λ of 1", lambda: lgelu.LambdaGELU(1.0))
+    refused(ValueError, "no map", lambda: lgelu.LambdaGELU(map="square"))
+    refused(ValueError, "temperature", lambda: lgelu.LambdaGELU(t=0))
+    refused(ValueError, "1 or more", lambda: lgelu.LambdaGELU().drive(0.5))
+    refused(ValueError, "together", lambda: lgelu.LambdaGELU(channels=2).drive([0, 2]))
+    refused(ValueError, "no LambdaGELU", lambda: lgelu.Hardening(nn.Linear(2, 2), lgelu.Plan.paper(10)))
+    refused(ValueError, "no shape", lambda: lgelu.Plan(100, 1, 2, shape="square"))
+
+@case("λ(s) and its slope are the header's to the bit, and the double road's to 1e-6")
+def _():
+    lib = lgelu._lib
+    lib.lgelu_lambda.restype = lib.lgelu_lambda_slope.restype = ctypes.c_float
+    for map, first, last in ("softplus", -3, 20), ("sigmoid", -1, 1), ("direct", 0.5, 200):
+        s = torch.linspace(first, last, 400)
+        g = lgelu.LambdaGELU(2.0, channels=400, map=map)
+        g.s.data = s
+        g.lam.sum().backward()
+        h = ctypes.byref(g._h())
+        must([float(l) for l in g.lam] == [lib.lgelu_lambda(h, ctypes.c_float(float(v))) for v in s], map)
+        must([float(d) for d in g.s.grad] == [lib.lgelu_lambda_slope(h, ctypes.c_float(float(v))) for v in s], map)
+        wide = copy.deepcopy(g).double()
+        wide.zero_grad()
+        wide.lam.sum().backward()
+        must(torch.allclose(wide.lam.float(), g.lam, rtol=1e-6) and torch.allclose(wide.s.grad.float(), g.s.grad, rtol=1e-5), map)
+    must(abs(float(lgelu.LambdaGELU(1.05).lam) - 1.05) < 1e-6)
+
+@case("rates and driven λ's are those of lgelu_net_step to the bit, in both plans")
+def _():
+    lines = [line.split() for line in open(plans)]
+    for kind, steps in sorted({(l[0], int(l[1])) for l in lines}):
+        model = nn.Sequential(lgelu.LambdaGELU(1.05), lgelu.LambdaGELU(2.5, channels=3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        hardening = lgelu.Hardening(model, getattr(lgelu.Plan, kind)(steps), optimizer)
+        for line in (l for l in lines if l[0] == kind and int(l[1]) == steps):
+            must(hardening.steps + 1 == int(line[2]))
+            now = [optimizer.param_groups[0]["lr"], float(model[0].lam), float(model[1].lam[2])]
+            must(now == [float.fromhex(v) for v in line[3:]], f"{line}, here {[v.hex() for v in now]}")
+            hardening.step()
+    return f"{len(lines)} steps"
+
+@case("lgelu_harden's shapes by their formulas in double, to 1e-6")
+def _():
+    for shape in "geometric", "linear", "cosine", "linear_s":
+        plan = lgelu.Plan(159.57691, 10, 50, shape=shape)
+        for step in range(1, 61):
+            p, a, b = min(max((step - 10) / 40, 0), 1), 1.5, 159.57691
+            s = lambda l: 0.1 * (l - 1 + math.log(-math.expm1(1 - l)))
+            expect = {"geometric": a * (b / a) ** p, "linear": a + p * (b - a),
+                      "cosine": a + (0.5 - 0.5 * math.cos(math.pi * p)) * (b - a),
+                      "linear_s": 1 + math.log1p(math.exp((s(a) + p * (s(b) - s(a))) / 0.1))}[shape]
+            must(abs(plan.lam(a, step) / expect - 1) < 1e-6, f"{shape}, step {step}: {plan.lam(a, step)}, expected {expect}")
+
+@case("the group of s: AdamW at c times the rate without decay is lgelu_hardness_step to 1e-6")
+def _():
+    class Adam(ctypes.Structure): _fields_ = [(k, ctypes.c_float) for k in ("lr", "beta1", "beta2", "eps", "weight_decay")]
+    model = nn.Sequential(nn.Linear(3, 3), lgelu.LambdaGELU(1.6), nn.LayerNorm(3))
+    groups = lgelu.parameter_groups(model, 1e-2, 0.1, c=3)
+    what = [(len(g["params"]), g["weight_decay"], round(g["lr"], 9)) for g in groups]
+    must(what == [(1, 0.1, 0.01), (3, 0.0, 0.01), (1, 0.0, 0.03)], what)
+    optimizer, g = torch.optim.AdamW(groups), model[1]
+    at, h, opt = ctypes.byref, g._h(), Adam(1e-2, 0.9, 0.999, 1e-8, 0.1)
+    s, m, v, lam = (ctypes.c_float(x) for x in (float(g.s), 0, 0, 0))
+    for step in range(1, 21):
+        x, dy = torch.randn(50), torch.randn(50)
+        optimizer.zero_grad()
+        lam_now = g.lam
+        dlam = ctypes.c_double(float(both(x, lam_now, dy)[2]))
+        g(x).backward(dy)
+        optimizer.step()
+        lgelu._lib.lgelu_hardness_step(at(s), at(m), at(v), at(lam), at(dlam), at(h), at(opt), ctypes.c_float(3),
+                                       ctypes.c_long(step), ctypes.c_size_t(1))
+        must(abs(float(g.lam) / lam.value - 1) < 1e-6, f"step {step}: {float(g.lam)}, {lam.value}")
+    must(abs(float(g.lam) - 1.6) > 1e-3, "λ has not moved")
+
+@case("replace_gelu, relu_, to_relu: shared and nested modules, the same answers")
+def _():
+    act = nn.GELU()
+    inner = nn.Sequential(nn.Linear(8, 8), act, nn.GELU())
+    model = nn.Sequential(nn.Linear(8, 8), act, inner, nn.Linear(8, 2)).eval()
+    shared = lgelu.replace_gelu(copy.deepcopy(model), share=True)
+    x, before = torch.randn(50, 8), None
+    lgelu.replace_gelu(model, lam=1.2)
+    must(len(lgelu.gates(model)) == 3 and len(lgelu.gates(shared)) == 2 and all(not g.training for g in lgelu.gates(model)))
+    before = model(x)
+    lgelu.relu_(model)
+    hard = model(x)
+    must(not torch.equal(before, hard))
+    for g in lgelu.gates(model): g.drive(0)
+    must(torch.equal(model(x), before))
+    must(torch.equal(lgelu.to_relu(model)(x), hard) and not lgelu.gates(model))
+    must(sum(isinstance(m, nn.ReLU) for m in model.modules()) == 3)
+    must(isinstance(lgelu.to_relu(lgelu.LambdaGELU()), nn.ReLU) and len(list(lgelu.to_relu(shared).parameters())) == 6)
+
+def job(steps, stop=None):
+    torch.manual_seed(4)
+    make = lambda: nn.Sequential(nn.Linear(5, 16), lgelu.LambdaGELU(), nn.Linear(16, 16), lgelu.LambdaGELU(channels=16),
+                                 nn.Linear(16, 1))
+    def setup(model):
+        optimizer = torch.optim.AdamW(lgelu.parameter_groups(model, 1e-2, c=2))
+        return model, optimizer, lgelu.Hardening(model, lgelu.Plan.to_relu(steps), optimizer)
+    model, optimizer, hardening = setup(make())
+    data = torch.randn(steps, 32, 5)
+    for step in range(steps):
+        if step == stop:
+            file = io.BytesIO()
+            torch.save([o.state_dict() for o in (model, optimizer, hardening)], file)
+            model, optimizer, hardening = setup(make())
+            for o, state in zip((model, optimizer, hardening), torch.load(io.BytesIO(file.getvalue()))): o.load_state_dict(state)
+        optimizer.zero_grad()
+        ((model(data[step]) - data[step, :, :1].abs()) ** 2).mean().backward()
+        optimizer.step()
+        hardening.step()
+    return model
+
+@case("stopped at any step and resumed from files, a run ends with the same bits")
+def _():
+    whole = job(40)
+    must(all(bool((g.lam == lgelu.Plan.to_relu(40).target).all()) for g in lgelu.gates(whole)))
+    for stop in 1, 9, 10, 11, 25, 30, 39:
+        other = job(40, stop)
+        must(all(same(a, b) for a, b in zip(whole.state_dict().values(), other.state_dict().values())), f"stopped at {stop}")
+    one = copy.deepcopy(whole)
+    must(torch.equal(one(torch.ones(2, 5)), whole(torch.ones(2, 5))))
+
+@case("a network with learned, driven, channels' λ's and a swapped one: exported, traced and on another device")
+def _():
+    warnings.filterwarnings("ignore")
+    x, rows = torch.randn(20, 6), []
+    nets = {"learned": nn.Sequential(nn.Linear(6, 5), lgelu.LambdaGELU(1.5), nn.Linear(5, 3)),
+            "channels": nn.Sequential(nn.Linear(6, 5), lgelu.LambdaGELU(2.5, channels=5), nn.Linear(5, 3)),
+            "driven": nn.Sequential(nn.Linear(6, 5), lgelu.LambdaGELU().drive(30.0), nn.Linear(5, 3)),
+            "swapped": lgelu.to_relu(nn.Sequential(nn.Linear(6, 5), lgelu.LambdaGELU(), nn.Linear(5, 3)))}
+    for name, net in nets.items():
+        torch.onnx.export(net, x[:2], f"{folder}/{name}.onnx", opset_version=16, input_names=["x"], output_names=["y"],
+                          dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+        y = net(x).detach()
+        must(torch.allclose(torch.jit.trace(net, x)(x), y, atol=1e-6), name)
+        x.numpy().tofile(f"{folder}/{name}.in")
+        y.numpy().tofile(f"{folder}/{name}.out")
+        rows.append(f"{name}\tfloat32\t20,6\t20,3\n")
+        must(copy.deepcopy(net).to("meta")(x.to("meta")).shape == (20, 3), name)
+    open(f"{folder}/list", "w").writelines(rows)
+
+sys.exit(failed)
