@@ -23,6 +23,7 @@
 
 const option option_table[] = {
     { "net",         "NET",   "the network", CHOICE(net, OPT_DATA, net_names) },
+    { "env",         "TASK",  "control: what is to be learned", CHOICE(env, OPT_ALL, "cartpole|acrobot|pendulum") },
     { "data",        "PATH",  "IDX files of the MNIST family, CIFAR batches (*.bin), pictures in a folder per class, "
                               "sheets; a table (Adult, CSV); gpt: a text file", TEXT(data, OPT_DATA) },
     { "text",        "FILE",  "the same for gpt: UTF-8 text", TEXT(text, OPT_DATA) },

@@ -206,6 +206,7 @@ void plan_name(char *text, size_t room, const study *s, long variant, const run 
 long plan_best_rate(const study *s, long variant, int arm)
 {
     int at[MOST_AXES], k = plan_axis(s, "lr");
+    const char *by = s->best_by ? s->best_by : "holdout";
     long best = variant;
     double most = -HUGE_VAL;
     if (k < 0) return variant;
@@ -214,7 +215,7 @@ long plan_best_rate(const study *s, long variant, int arm)
         double sum = 0;
         for (long i = 0; i < s->config.seeds; i++) {
             const run *r = plan_run(s, plan_variant(s, at), arm, i);
-            sum += r ? s->task.sign * record_get(s, r, "holdout", (int)r->config.epochs, -1) : (double)NAN;
+            sum += r ? s->task.sign * record_get(s, r, by, (int)r->config.epochs, -1) : (double)NAN;
         }
         if (sum > most) { most = sum; best = plan_variant(s, at); }    /* a run that diverged has none: never the best */
     }

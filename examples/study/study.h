@@ -40,7 +40,7 @@ typedef struct {
     long   seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads, save_every;
     long   width, layers, heads, context, warmup, harden_every;
     double lr, hold, weight_decay, b1, b2, clip, dropout, c, t, tau, target, harden_from, harden_until, teach;
-    int    net, plan, map, shape, order, rate, optimiser, decay_s, untied, norm, marks, augment, quick, full;
+    int    net, env, plan, map, shape, order, rate, optimiser, decay_s, untied, norm, marks, augment, quick, full;
 } config;
 
 enum {                                       /* what hangs on an option */
@@ -184,6 +184,7 @@ struct study {
     long     variants;                       /* the product of the axes */
     task     task;
     int      arms[MOST_ARMS], arm_total;     /* those asked for */
+    const char *best_by;                     /* the curve whose end tells the best rate; NULL: holdout */
     run     *runs; int run_count;
     family  *families; int family_count;
     int     *run_of;                         /* [variant][arm asked for][seed] */
@@ -260,6 +261,8 @@ int    plan_first_rate(const study *s, long variant);                  /* the fi
 long   plan_best_rate(const study *s, long variant, int arm);
 
 void   study_signals(void);                                            /* Ctrl-C ends the next step of each run */
+int    study_halted(study *s);                                         /* by Ctrl-C, or a failure elsewhere */
+int    study_outputs(study *s);                                        /* can they be written? Begins the log */
 int    study_train(study *s);                                          /* train.c: all that is not done yet */
 int    seat_open(study *s, family *f, seat **out);
 void   seat_close(seat *w);
@@ -316,6 +319,6 @@ double logit_certificate(const lgelu_net *net, int logits, double *room);
 int    ablation_report(study *s), ablation_figures(study *s);
 void   reparam_before(seat *w), reparam_step(seat *w), reparam_end(seat *w);
 int    reparam_report(study *s), reparam_figures(study *s);
-int    report_main(study *s);
+int    report_main(study *s), control_main(study *s);
 int    grid_report(study *s), grid_figures(study *s), sweep_report(study *s), sweep_figures(study *s);
 #endif
