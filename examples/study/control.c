@@ -536,11 +536,15 @@ static int draw_rates(screening *c, const char *stem)
     static const char *const name[3] = { "return at the end", "actor's OUI at a tenth", "critic's OUI at a tenth" };
     static const int signal[3] = { -1, OUI_ACTOR, OUI_CRITIC };
     study *s = c->study;
-    char what[48];
+    char what[48], title[160];
+    double end[2] = { 0, 0 };
     figure f;
+    for (int i = 0; i < c->n; i++) for (int k = 0; k < 2; k++)
+        if (c->all[i].rate == (k ? c->rates - 1 : 0)) end[k] += c->all[i].value[OUI_ACTOR] / (double)(c->seeds * c->tasks);
     snprintf(what, sizeof what, "%srates", stem);
-    if (figure_open(s, &f, what, 400 * c->tasks + 40, 860, "Large rates leave neurons that are always on or always off",
-                    "dots: runs, filled where good; lines: means")) return -1;
+    snprintf(title, sizeof title, "The actor's OUI at a tenth goes from %.2f at the smallest rate to %.2f at the largest", end[0],
+             end[1]);
+    if (figure_open(s, &f, what, 400 * c->tasks + 40, 860, title, "dots: runs, filled where good; lines: means")) return -1;
     for (int t = 0; t < c->tasks; t++) for (int row = 0; row < 3; row++) {
         svg_panel p = { 70 + 400 * t, 110 + 250 * row, 310, 180, 0, 0, 0, row ? 1 : -HUGE_VAL, 1, 0 };
         double x[MOST_VALUES], y[MOST_VALUES] = { 0 };
@@ -571,23 +575,30 @@ static int draw_rates(screening *c, const char *stem)
 }
 static int draw_rules(screening *c, const char *stem)
 {
-    static const char *const shade[RECALLS] = { "0.6", "0.8", "0.95" };
     study *s = c->study;
     const int first = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS;
     const double line = 40;
-    char what[48];
+    double by_oui = 0, by_rate = 0;
+    char what[48], title[160];
     figure f;
+    for (long i = 0; i < c->seeds; i++) {
+        by_oui += quality_of(c, first, BY_OUI, MATCHED, -1, i).precision / (double)c->seeds;
+        by_rate += quality_of(c, first, BY_RATE, MATCHED, -1, i).precision / (double)c->seeds;
+    }
     snprintf(what, sizeof what, "%srules", stem);
-    if (figure_open(s, &f, what, 200 + 420 * (KINDS - first), (int)(150 + line * RULES),
-                    "How many of the runs that a rule keeps at a tenth turn out good",
-                    "dots: mean precision over the seeds left out, lines: 95 % interval; dashed: keeping every run")) return -1;
+    snprintf(title, sizeof title, "Of the runs kept at a tenth by OUI %.0f %% turn out good, of those kept by their rate alone "
+             "%.0f %%", 100 * by_oui, 100 * by_rate);
+    if (figure_open(s, &f, what, 220 + 420 * (KINDS - first), (int)(150 + line * RULES), title,
+                    "dots: mean precision over the seeds left out, lines: 95 % interval; dashed: all runs")) return -1;
     for (int kind = first; kind < KINDS; kind++) {
         svg_panel p = { 190 + 420 * (kind - first), 110, 360, line * RULES, 0, 1, 0, 1, 0, 0 };
         double tick[16], base = 0;
+        char text[32];
         const int n = svg_ticks(tick, 16, 0, 1, 0, 5);
         for (int i = 0; i < n; i++) {
             svg_rule(&f.s, svg_x(&p, tick[i]), p.top, svg_x(&p, tick[i]), p.top + p.height, SVG_RULE, 1, NULL);
-            svg_text(&f.s, svg_x(&p, tick[i]), p.top + p.height + 18, 'm', 12, SVG_GREY, "%g", tick[i]);
+            svg_tick_text(text, tick, i, n, 0);
+            svg_text(&f.s, svg_x(&p, tick[i]), p.top + p.height + 18, 'm', 12, SVG_GREY, "%s", text);
         }
         for (long i = 0; i < c->seeds; i++) base += quality_of(c, kind, 0, 0, -1, i).base / (double)c->seeds;
         svg_rule(&f.s, svg_x(&p, base), p.top, svg_x(&p, base), p.top + p.height, SVG_GREY, 1, "3 3");
@@ -603,7 +614,7 @@ static int draw_rules(screening *c, const char *stem)
                 if (c->seeds > 1) svg_rule(&f.s, svg_x(&p, fmax(low, 0)), y, svg_x(&p, fmin(high, 1)), y,
                                            rule_table[rule].colour, k == MATCHED ? 2.5 : 1, NULL);
                 svg_dot(&f.s, svg_x(&p, mean), y, k == MATCHED ? 4 : 2.5, rule_table[rule].colour, "#FFFFFF");
-                if (!rule) svg_text(&f.s, p.left + p.width + 4, y + 4, 's', 9, SVG_GREY, "recall %s", shade[k]);
+                if (!rule) svg_text(&f.s, p.left + p.width + 4, y + 4, 's', 9, SVG_GREY, "recall %g", recall_table[k]);
             }
         }
     }
@@ -614,7 +625,7 @@ static int draw_rules(screening *c, const char *stem)
 static int check(study *s)
 {
     ppo_plan p;
-    size_t used = 0;
+    size_t used = (size_t)snprintf(s->task.network, sizeof s->task.network, "actor and critic ");
     s->usage = 1;
     if (s->config.keep) return study_fail(s, "--keep: control keeps no networks");
     if (s->config.seeds > MOST_SEEDS) return study_fail(s, "--seeds: %ld, expected at most %d", s->config.seeds, MOST_SEEDS);
@@ -629,7 +640,6 @@ static int check(study *s)
     s->usage = 0;
     for (int k = 0; k < p.layers; k++)
         used += (size_t)snprintf(s->task.network + used, sizeof s->task.network - used, "%s%zu", k ? "-" : "", p.hidden[k]);
-    snprintf(s->task.network + used, sizeof s->task.network - used, " for actor and critic");
     return 0;
 }
 
@@ -684,7 +694,7 @@ int control_main(study *s)
     for (int k = 0; k < (env < 0 ? 1 : s->axis[env].values); k++) {
         config one = *c;
         if (env >= 0 && option_set(s, &one, s->axis[env].option, s->axis[env].value[k])) return -1;
-        used += (size_t)snprintf(t->name + used, sizeof t->name - used, "%s%s", k ? ", " : "", environment_table[one.env].title);
+        used += (size_t)snprintf(t->name + used, sizeof t->name - used, "%s%s", k ? ", " : "", environment_table[one.env].name);
     }
     if (checkpoint_keep_options(s) || checkpoint_load(s) || study_outputs(s)) return -1;
     printf("%s; %s; %d runs of %ld steps; %s, %ld at a time\n", t->name, t->network, s->family_count, c->steps,
