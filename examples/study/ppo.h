@@ -29,7 +29,7 @@ long     ppo_updates(const ppo_plan *plan);  /* steps, rounded up to whole updat
 /* what is known at a look; those in the second group are means since the look before */
 typedef struct {
     long   look, steps, episodes;
-    double early, late;                      /* mean return of the last 20, 100 episodes ended; if there are none, of those begun */
+    double early, late;                      /* mean return of the last 20, 100 episodes that ended; if none has: so far */
     /* actor, critic, mean over the hidden layers: batch OUI on the probe, ahead of the gates; share of its bits that changed */
     double oui[2], flips[2];
     double clip_share, kl, entropy, value_loss;
