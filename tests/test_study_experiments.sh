@@ -38,6 +38,14 @@ try reparam mlp 2 $few --hidden 12,8
 stop=3000                                   # of 640 steps a run
 try control mlp 2 --seeds 2 --steps 20480
 stop=
+if command -v python3 > /dev/null; then
+    python3 tools/control_check.py $all/control_mlp.csv $all/control_mlp.json 2> $out/check.err
+    verdict $? "control: its findings follow from its CSV" "$(cat $out/check.err)"
+    cp $all/control_mlp.json $out/off.json
+    sed 's/,return,-/,return,/' $all/control_mlp.csv > $out/off.csv
+    cp $all/control_mlp.txt $out/off.txt
+    verdict $(! python3 tools/control_check.py $out/off.csv $out/off.json 2> $out/check.err; echo $?) "control: those of another CSV are noticed" "they are not"
+else echo "skip control: its findings follow from its CSV: no python3 here"; fi
 $out/study report --out $all > $out/report.out 2> $out/report.err
 verdict $([ $? = 0 ] && [ "$(grep -c '<h2 ' $all/report.html)" = "$(ls $all/*.json | wc -l)" ] && [ "$(grep -c '<figure>' $all/report.html)" = "$(ls $all/*.svg | wc -l)" ]; echo $?) "the report holds them all" "$(cat $out/report.err)"
 if command -v xmllint > /dev/null; then

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT-0
+# control_check.py CSV JSON: the findings of `study control`, worked out anew from its CSV: what is good, ranks, intervals between
+# deciles fitted to other tasks and seeds, what they keep of the seed that was left out. Fails where a mean differs.
+import csv
+import json
+import math
+import sys
+from collections import defaultdict
+from fractions import Fraction
+
+DECILES = [(low, high) for low in range(10) for high in range(low + 1, 11)]
+RULES = {
+    "learning rate alone": ["lr"], "early return": ["return"], "clipped share": ["clip_share"], "KL": ["kl"], "flips": ["flips"],
+    "OUI of both": ["oui_actor", "oui_critic"], "early return and OUI": ["return", "oui_actor", "oui_critic"],
+    "early return and rate": ["return", "lr"],
+}
+
+
+def read(path, config):
+    runs = defaultdict(dict)
+    tenth, last = config["epochs"] // 10, config["epochs"]
+    for row in csv.DictReader(open(path)):
+        run = runs[row["env"], float(row["lr"]), int(row["seed"])]
+        if row["quantity"] == "last_100" and row["epoch"] == str(last):
+            run["end"] = float(row["value"])
+        elif row["epoch"] == str(tenth):
+            run[row["quantity"]] = float(row["value"])
+    return [dict(run, task=task, lr=lr, seed=seed) for (task, lr, seed), run in runs.items()]
+
+
+def prepare(runs, at_random):
+    for task in {r["task"] for r in runs}:
+        mine = [r for r in runs if r["task"] == task]
+        rates = sorted({r["lr"] for r in mine})
+        mean = [sum(r["end"] for r in mine if r["lr"] == lr) / sum(r["lr"] == lr for r in mine) for lr in rates]
+        bar = at_random[task] + 0.9 * (max(mean) - at_random[task])
+        for r in mine:
+            r["good"] = r["end"] >= bar
+            r["best"] = r["lr"] == rates[mean.index(max(mean))]
+        for signal in {s for rule in RULES.values() for s in rule}:
+            for r in mine:
+                less = sum(o[signal] < r[signal] for o in mine)
+                equal = sum(o[signal] == r[signal] for o in mine)
+                r["rank " + signal] = Fraction(2 * less + equal, 2 * len(mine))
+
+
+def inside(r, signal, interval):
+    return interval[0] <= 10 * r["rank " + signal] < interval[1]
+
+
+def fit(known, rule):
+    need = math.ceil(0.8 * sum(r["good"] for r in known) - 1e-9)
+    best, choice = (Fraction(-1), 0), None
+
+    def go(left, signals, chosen):
+        nonlocal best, choice
+        if sum(r["good"] for r in left) < need:
+            return
+        if not signals:
+            right = sum(r["good"] for r in left)
+            if left and (Fraction(right, len(left)), right) > best:
+                best, choice = (Fraction(right, len(left)), right), chosen
+            return
+        for interval in DECILES:
+            go([r for r in left if inside(r, signals[0], interval)], signals[1:], chosen + [interval])
+    go(known, RULES[rule], [])
+    return choice
+
+
+def precision(runs, rule, same_task):
+    out = {}
+    for seed in sorted({r["seed"] for r in runs}):
+        held_all, kept = [r for r in runs if r["seed"] == seed], []
+        for task in {r["task"] for r in runs}:
+            choice = fit([r for r in runs if r["seed"] != seed and (r["task"] == task) == same_task], rule)
+            kept += [r for r in held_all if r["task"] == task and choice
+                     and all(inside(r, s, i) for s, i in zip(RULES[rule], choice))]
+        base = sum(r["good"] for r in held_all) / len(held_all)
+        out[seed] = (sum(r["good"] for r in kept) / len(kept) if kept else base, base)
+    return out
+
+
+def main():
+    data = json.load(open(sys.argv[2]))
+    runs = read(sys.argv[1], data["config"])
+    # what a random policy returns stands in the table of the text that lies beside the JSON
+    at_random, task = {}, None
+    for line in open(sys.argv[2][:-5] + ".txt"):
+        if "a random policy returns" in line:
+            at_random[line.split("-")[0].lower()] = float(line.split("returns ")[1].split(";")[0])
+    prepare(runs, at_random)
+    known, compared = {}, 0
+    for finding in data["findings"]:
+        name, want = finding["claim"], None
+        if " less " in name:
+            same = name.startswith("same task: ")
+            a, b = (name[11:] if same else name).split(" less ")
+            for rule in {a, b} - {"keeping all"}:
+                if (rule, same) not in known:
+                    known[rule, same] = precision(runs, rule, same)
+            of = known[a, same]
+            want = [of[s][0] - (of[s][1] if b == "keeping all" else known[b, same][s][0]) for s in of]
+        elif "mean rank of good runs" in name:
+            signal = "oui_actor" if name.startswith("actor") else "oui_critic"
+            good = [[float(r["rank " + signal]) for r in runs if r["seed"] == s and r["good"]] for s in {r["seed"] for r in runs}]
+            want = [sum(g) / len(g) for g in good if g]
+        elif "at its best rate" in name:
+            want = [r["end"] for r in runs if r["task"] == name.split()[0] and r["best"]]
+        if want:
+            mean = sum(want) / len(want)
+            if abs(mean - finding["mean"]) > 1e-6 * max(1, abs(mean)) or len(want) != finding["seeds"]:
+                sys.exit("%s: %s over %s, expected %.9g over %d" % (name, finding["mean"], finding["seeds"], mean, len(want)))
+            compared += 1
+    if compared < 12:
+        sys.exit("%d findings compared, expected 12 or more" % compared)
+
+
+main()
