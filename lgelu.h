@@ -260,6 +260,7 @@ typedef struct {
     float  rate, deviation;                  /* of dropout; of the first weights */
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
     /* private */
+    size_t packed;                           /* net->packs[packed - 1] is where its matrix stands a second time; 0: nowhere */
     int    keep, folded;                     /* the value stays readable; a batch norm that became a view */
     int    row;                              /* of the table of layers: how it runs, as the memory plan has it */
     int    learns, holds;                    /* has a gradient; which of its gradients hold something, while a backward runs */
@@ -305,10 +306,13 @@ typedef struct {
     lgelu_init init; float deviation;        /* of the layers built next; 0 is 0.02 */
     char   prefix[24];                       /* goes before the names of the nodes to come, "encoder." */
     int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; before lgelu_net_bytes */
+    int    prepack;                          /* 1: without training, matrices stand a second time, as products read them (those
+                                                of Winograd 16/9 times as large): faster, same bits; before lgelu_net_bytes */
     lgelu_hardness hardness;                 /* the map of every learned λ; before lgelu_net_make */
     lgelu_threads threads;                   /* and at any time: */
     /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
     int    evaluate;
+    int    packed;                           /* prepack: they stand as w is; set it to 0 when you have written to w yourself */
     long   step;                             /* steps taken */
     /* yours to read */
     lgelu_status status; char message[160];  /* errors stick until you set status to LGELU_OK */
@@ -331,7 +335,7 @@ typedef struct {
     /* batches in the running statistics with this one; 0: they are learned with momentum */
     long   estimate;
     size_t known;                            /* tokens whose keys and values stand as the weights make them */
-    unsigned char *memory, *arena; float *pack; size_t arena_bytes, pack_bytes;
+    unsigned char *memory, *arena; float *pack, *packs; size_t arena_bytes, pack_bytes;
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -894,8 +898,8 @@ typedef struct {                             /* a matrix product in tasks: `rows
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
     size_t rows, cols, depth, room;          /* the last: bytes for a strand */
-    /* whether A is read along its columns; whether A and B are copied; the next task to be taken */
-    int across, pack_a, pack_b, next;
+    /* whether A is read along its columns; whether A and B are copied, B comes in panels; the next task to be taken */
+    int across, pack_a, pack_b, panels, next;
     unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* slivers of A past `run` panels of B, k rows each */
@@ -1041,9 +1045,9 @@ LGELU_DEF const char *lgelu_isa_name(int isa)
     static const char name[4][8] = { "scalar", "neon", "avx2", "avx512" };
     return isa >= 0 && isa < 4 ? name[isa] : "?";
 }
-static const lgelu__kernels *lgelu__k(void)
+static const lgelu__kernels *lgelu__kernels_of(int isa)
 {
-    switch (lgelu_isa()) {
+    switch (isa) {
 #if LGELU__X86
     case LGELU_AVX512: return &lgelu__kernels_avx512;
     case LGELU_AVX2:   return &lgelu__kernels_avx2;
@@ -1054,6 +1058,7 @@ static const lgelu__kernels *lgelu__k(void)
     default:           return &lgelu__kernels_scalar;
     }
 }
+static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of(lgelu_isa()); }
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
@@ -1638,6 +1643,12 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
         else p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
+/* B (k, n) may come as it would be copied: panels of isa->cols columns, k rows each, filled up with zeros. Row and col are 0
+   then, and `from` says for which instruction set, whatever is in force meanwhile. */
+static const lgelu__kernels *lgelu__in_panels(const lgelu_matrix *b)
+{
+    return !b->read && !b->row && !b->col ? (const lgelu__kernels *)b->from : NULL;
+}
 static size_t lgelu__multiply_room(size_t m, size_t n, size_t k, int alone)
 {
     lgelu__block p;
@@ -1678,6 +1689,7 @@ static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
     const lgelu_matrix *a = &job->a, *b = &job->b;
+    const lgelu__kernels *panels = lgelu__in_panels(b);
     double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
     size_t strands;
@@ -1688,7 +1700,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
         lgelu__with_crew(threads, lgelu__multiply_crew, &with);
         return;
     }
-    p.job = job; p.isa = lgelu__k(); p.next = 0;
+    p.job = job; p.isa = panels ? panels : lgelu__k(); p.next = 0; p.panels = panels != NULL;
     /* a few rows times Wᵀ: nothing is copied */
     if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
         p.cols = lgelu__even(job->n, 256, 16);
@@ -1700,9 +1712,10 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
        cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
     p.across = a->row == 1 && a->col != 1 && !a->read;
     strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
-    p.pack_b = b->read || b->col != 1 || (b->row * job->k > 16384 && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows);
+    p.pack_b = !p.panels && (b->read || b->col != 1 || (b->row * job->k > 16384
+                                                        && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows));
     p.pack_a = a->read || (p.across ? a->col * job->k > 16384 && p.cols > 2 * p.isa->cols : a->col != 1);
-    if (job->m <= p.isa->rows && job->k) {
+    if (job->m <= p.isa->rows && job->k && !p.panels) {
         if (p.pack_b) { p.depth = lgelu__least(p.depth, 64); p.cols = p.isa->cols; }
         else if (b->row * job->k > 65536) { p.depth = 16; if (!threads) p.cols = job->n; }
     }
@@ -1736,11 +1749,27 @@ static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, 
     p.b.x = b; p.b.row = n; p.b.col = 1;
     return p;
 }
+/* Wᵀ for x Wᵀ, W (out, k): as W lies, or in panels (net.prepack) */
+static size_t lgelu__panels(size_t out, size_t k) { return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32); }      /* floats */
+static const float *lgelu__packed(const lgelu_net *net, const lgelu_node *node)
+{
+    return net->packed && node->packed ? net->packs + node->packed - 1 : NULL;
+}
+static void lgelu__take_panels(const lgelu_net *net, lgelu_matrix *b, const float *panels)
+{
+    b->x = panels; b->row = b->col = 0; b->from = lgelu__kernels_of(net->packed - 1);
+}
+static void lgelu__turned(const lgelu__job *j, lgelu_matrix *b, size_t k)
+{
+    const float *panels = lgelu__packed(j->net, j->node);
+    b->row = 1; b->col = k;
+    if (panels) lgelu__take_panels(j->net, b, panels);
+}
 static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t in = j->from->shape[2];
     lgelu_product p = lgelu__linear_make(j->rows, j->channels, in, j->y, j->x, j->w);
-    p.b.row = 1; p.b.col = in;
+    lgelu__turned(j, &p.b, in);
     p.bias = j->bias;
     lgelu_multiply(&p, j->net->pack, &j->net->threads);
     return LGELU_OK;
@@ -1882,6 +1911,7 @@ typedef struct {
     size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
     size_t most, part, multiply;             /* tiles in a round and in a part; bytes of the room for a product */
     float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
+    const lgelu_net *panels;                 /* whose kernels stand in panels, or NULL */
 } lgelu__winograd;
 
 static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
@@ -1954,8 +1984,10 @@ static void lgelu__winograd_products(void *user, size_t strand)
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t k;
     while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
-        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out, *kernel = p->kernel + k * p->in * p->out;
+        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out,
+            *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
         lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
+        if (p->panels) lgelu__take_panels(p->panels, &job.b, kernel);
         if (p->dw) {
             job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
             job.a.row = 1; job.a.col = p->out;
@@ -2018,12 +2050,14 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     p.across = (p.to[1] + 1) / 2; p.down = (p.to[0] + 1) / 2; p.tiles = net->samples * p.across * p.down;
     parts = p.big || !dw ? 1 : LGELU__PARTS;
     p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
+    p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
     p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.next = &next;
-    p.kernel = net->pack;
+    p.kernel = net->pack;                                             /* before it stands elsewhere, see below */
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
     p.m = p.u + 16 * p.most * p.in;
     p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__PARTS));
-    if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
+    if (p.panels) p.kernel = net->packs + node->packed - 1;
+    else if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
     if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__PARTS);
     else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
         p.count = lgelu__least(p.tiles - p.first, p.most);
@@ -2126,7 +2160,7 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
         lgelu__patches patches = lgelu__conv_patches(p, g);
         lgelu_product y = lgelu__linear_make(p->rows, out, k, p->y + g * out, patches.x, p->w + g * out * k);
         y.c_row = node->shape[2];
-        y.b.row = 1; y.b.col = k;
+        lgelu__turned(p, &y.b, k);
         y.a.row = patches.pixel;
         if (!lgelu__pointwise(node)) { y.a.read = lgelu__k()->patches; y.a.from = &patches; }
         if (p->bias) y.bias = p->bias + g * out;
@@ -3350,6 +3384,44 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
     return top;
 }
 
+/* ---- matrices a second time (net.prepack), in panels; for Winograd its 16 ---- */
+static size_t lgelu__packs(const lgelu_net *net, const lgelu_node *node)
+{
+    const size_t out = node->shape[2], in = node->inputs ? net->nodes[node->input[0]].shape[2] : 0;
+    if (node->op == LGELU_OP_CONV && lgelu__fast(net, node)) return lgelu__times(16, lgelu__panels(out, in));
+    if (node->op == LGELU_OP_CONV && node->groups == 1) return lgelu__panels(out, node->weights / out);
+    return node->op == LGELU_OP_LINEAR ? lgelu__panels(out, in) : 0;
+}
+static void lgelu__prepack(lgelu_net *net)
+{
+    const int set = lgelu_isa();
+    const lgelu__kernels *isa = lgelu__kernels_of(set);
+    size_t task, out, in, k;
+    int i;
+    for (i = 0; i < net->count; i++) if (net->nodes[i].packed) {
+        const lgelu_node *node = net->nodes + i;
+        float *to = net->packs + node->packed - 1;
+        lgelu_matrix w;
+        memset(&w, 0, sizeof w);
+        out = node->shape[2]; in = net->nodes[node->input[0]].shape[2];
+        if (node->op == LGELU_OP_CONV && lgelu__fast(net, node)) {
+            lgelu__winograd p;
+            memset(&p, 0, sizeof p);
+            p.in = in; p.out = out; p.w = net->w + node->weight; p.kernel = net->pack;
+            for (task = 0; task < (in + 15) / 16; task++) lgelu__winograd_taps(&p, task);
+            w.row = out; w.col = 1;
+            for (k = 0; k < 16; k++) {
+                w.x = p.kernel + k * in * out;
+                isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
+            }
+        } else {
+            w.x = net->w + node->weight; w.row = 1; w.col = node->op == LGELU_OP_CONV ? node->weights / out : in;
+            isa->copy(to, isa->cols, w.col * isa->cols, &w, 0, w.col, 0, out);
+        }
+    }
+    net->packed = 1 + set;
+}
+
 /* ---- [8m] the block: every array in order, each on a 64-byte line; with memory NULL only the size is found ---- */
 static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
 {
@@ -3362,7 +3434,7 @@ enum { LGELU__READING = 1 << 17 };                                    /* bytes i
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
-    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, biases = 0;
+    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, biases = 0, packs = 0, again;
     int i;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
     if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
@@ -3380,6 +3452,9 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         net->states += node->states;
         net->hardnesses += node->hardnesses;
         biases = lgelu__plus(biases, node->biases);
+        again = net->prepack && !train ? lgelu__packs(net, node) : 0;
+        node->packed = again ? packs + 1 : 0;
+        packs = lgelu__plus(packs, again);
         if (lgelu__row(node)->work) pack = lgelu__most(pack, lgelu__row(node)->work(net, node, batch, (int)train));
     }
     for (i = 0; i < net->count; i++) net->nodes[i].bias += net->matrices;
@@ -3399,6 +3474,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->s_v     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
     net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
+    net->packs   = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
     net->arena   = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch);
                                 return 0; }
@@ -3464,6 +3540,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     net->seed = seed;
     net->fresh = 1;
     net->gradient_scale = net->share = 1;
+    net->packed = 0;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         lgelu__first first;
@@ -3500,6 +3577,7 @@ static void lgelu__changed(lgelu_net *net)
     net->fresh = 1;
     net->pending = 0;
     net->known = 0;
+    net->packed = 0;
 }
 LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
 {
@@ -3545,6 +3623,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(lgelu_net *net))
 static void lgelu__run_forward(lgelu_net *net)
 {
     int i, k;
+    if (net->prepack && net->packed != 1 + lgelu_isa() && net->mode != LGELU_TRAIN) lgelu__prepack(net);
     net->loss = 0;
     net->share = 1;
     net->learning = net->mode == LGELU_TRAIN && !net->evaluate && !net->estimate;
@@ -3922,6 +4001,7 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
         norm->folded = 1;
         norm->biases = norm->states = 0;
     }
+    net->packed = 0;
     return LGELU_OK;
 }
 
@@ -6583,11 +6663,11 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
     float edge[v_rows * 2 * v_lanes], *a_pack = room,
         *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     /* B in the first-level cache */
-    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && job->k * n <= 8192 && n % (4 * v_lanes) == 0
+    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192 && n % (4 * v_lanes) == 0
                      && m > 3 && m != 7;                                          /* heights of 4 to 6 */
     const size_t width = flat ? 4 : 2, most = flat ? v_flat : v_rows, end = i0 + m;
-    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), packed_from = p->pack_b ? 0 : whole,
-        at = 0, k0, q, i, high;
+    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), at = 0, k0, q, i, high;
+    const size_t packed_from = p->pack_b ? 0 : p->panels ? panels : whole;
     lgelu__sliver t;
     for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
         size_t b_panel, row, rows, in = 0;
@@ -6635,7 +6715,9 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, siz
                 float *c = t.c = job->c + row * job->c_row + col;
                 t.c_row = t.start_row = job->c_row; t.start = NULL;
                 t.b_row = 2 * v_lanes; t.b_step = b_panel; t.b = b_pack + (q - packed_from) * b_panel;
-                if (q < packed_from) { t.b_row = job->b.row; t.b_step = width * v_lanes; t.b = job->b.x + k0 * t.b_row + col; }
+                if (p->panels) { t.b_step = job->k * 2 * v_lanes; t.b = job->b.x + (col * job->k + k0 * 2 * v_lanes); }
+                else if (q < packed_from) { t.b_row = job->b.row; t.b_step = width * v_lanes;
+                    t.b = job->b.x + k0 * t.b_row + col; }
                 if (k0 || job->accumulate) t.start = c;
                 else if (job->bias) { t.start = job->bias + col; t.start_row = 0; }
                 if (cut) {

@@ -138,6 +138,7 @@ int main(int argc, char **argv)
         c = nodes[in].shape[2]; p = nodes[in].shape[0] * nodes[in].shape[1];
         turned[i / (c * p) * c * p + i % c * p + i % (c * p) / c] = x[i];
     }
+    net.prepack = 1;                                                         /* as the runtime does */
     memory = make(&net, batch, LGELU_INFER, in, nodes[in].op == LGELU_OP_TOKENS ? (void *)token : x, -1, &none);
     lgelu_net_fold(&net);
     o.node = out;

@@ -151,7 +151,8 @@ static void make_kind(deploy_net *d, int kind, uint64_t seed)
 
 static void solvers(int kind)
 {
-    static const char *const network[KINDS] = { "small MLPs", "small CNNs with max pooling", "small CNNs with overlapping maxima" };
+    static const char *const network[KINDS] = { "small MLPs", "small CNNs with max pooling",
+        "small CNNs with overlapping maxima" };
     static const char *const program[] = { "cbc", "glpsol" };
     static const double shift[] = { -0.3, -1e-3, 1e-3, 0.3 };
     size_t regions_seen = 0, bad[2] = { 0, 0 }, asked[2] = { 0, 0 }, opened[2] = { 0, 0 }, loose = 0, found = 0, missed = 0,
