@@ -596,6 +596,11 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 
 #if !defined(LGELU_NO_SIMD) && (LGELU__GNU || defined(_MSC_VER)) && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
+#if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)        /* there gcc aligns no stack to 32 bytes (its bug 54412) */
+__asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
+        ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n .macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
+        ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
+#endif
 #if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -703,6 +708,33 @@ LGELU__MAYBE_INLINE float lgelu__fmaf(float a, float b, float c)
     if (LGELU__RARELY((uint32_t)i << 3 == 0x80000000u || !(fabsf(r) > FLT_MIN))) return lgelu__to_odd(p, (double)c);
     return r;
 }
+#endif
+/* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u, p + t = s + v, u + v rounded to
+   odd, all at a scale where nothing over- or underflows (Boldo & Melquiond 2008) */
+#if defined(__MINGW32__) && !defined(__FP_FAST_FMA)
+static double lgelu__fma(double a, double b, double c)
+{
+    int ea, eb, ec;
+    double ah, bh, p, q, t, u, s, v, w, e;
+    uint64_t i;
+    if (!(fabs(a) <= DBL_MAX) || !(fabs(b) <= DBL_MAX) || !(fabs(c) <= DBL_MAX) || !(fabs(a) > 0) || !(fabs(b) > 0)) return a * b + c;
+    if (!(fabs(c) > 0)) return a * b;
+    a = frexp(a, &ea); b = frexp(b, &eb); c = frexp(c, &ec);
+    ea += eb; ec -= ea;
+    if (ec > 60) return ldexp(c, ec + ea);                             /* the product is less than a quarter of c's last place */
+    c = ldexp(c, ec < -120 ? -120 : ec);                               /* below the product's last place only its sign counts */
+    w = a * 134217729; ah = w - (w - a);
+    w = b * 134217729; bh = w - (w - b);
+    p = a * b; q = (a - ah) * (b - bh) - (((p - ah * bh) - (a - ah) * bh) - ah * (b - bh));
+    t = c + q; w = t - c; u = (c - (t - w)) + (q - w);
+    s = p + t; w = s - p; v = (p - (s - w)) + (t - w);
+    w = u + v; t = w - u; e = (u - (w - t)) + (v - t);
+    memcpy(&i, &w, 8);
+    if (!(i & 1) && (e < 0 || e > 0)) i = ((e > 0) == (w > 0)) ? i + 1 : i - 1;
+    memcpy(&w, &i, 8);
+    return ldexp(s + w, ea);
+}
+#define fma lgelu__fma
 #endif
 
 /* ==== [3] YARDSTICK ================================================================================================ */
@@ -4641,6 +4673,7 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
     return 1;
 }
 #endif /* LGELU_TRAINER */
+#undef fma
 #endif /* LGELU_IMPLEMENTATION */
 
 #else /* LGELU__PASS */
