@@ -54,12 +54,13 @@
                    that waits for another spins a moment, then yields its processor (sched_yield).
      Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
                    that the caller provides after asking for its size. No stdio, no environment, no errno. No function
-                   has more than 34 KB on the stack for itself (gcc -O2).
+                   has more than 22 KB on the stack for itself (gcc), all run on a thread of 64 KB; at -O0 of 128 KB.
      Errors        a network's calls return a status, with one line in net.message that names the layer or the byte; a refused
                    file changes nothing. What a forward has checked is what its backward reads.
      Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2) to +inf (ReLU; a negative x
-                   gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept.
+                   gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept. A forward passes on the NaN that x is; any
+                   other of these kernels' NaNs is 7fc00000.
 
    OPTIONS     #define before including. Put the implementation into a file of its own: it takes seconds to compile.
      LGELU_IMPLEMENTATION  make the code here               LGELU_TRAINER  with the network room [8] (everywhere the same)
@@ -764,22 +765,22 @@ static const double lgelu__mills_table[24] = {
     1.047809419063414e-08, -9.8658762110393761e-09, -1.4972952193139869e-09, 3.8097939016690859e-10
 };
 
-typedef struct { double h, l; } lgelu__product;
+typedef struct { double h, l; } lgelu__exact_product;
 
-static lgelu__product lgelu__z(double x, double lambda)
+static lgelu__exact_product lgelu__z(double x, double lambda)
 {
-    lgelu__product z;
+    lgelu__exact_product z;
     z.h = fma(lambda, x, 0.0);
     z.l = fma(lambda, x, -z.h);
     return z;
 }
-static double lgelu__density(lgelu__product z)
+static double lgelu__density(lgelu__exact_product z)
 {
     const double s = z.h * z.h;
     return 0.39894228040143267794 * lgelu__exp_sum(-0.5 * s, -0.5 * fma(2 * z.h, z.l, fma(z.h, z.h, -s)));
 }
 /* Φ(z), k = 0; f'(z), k = 1 */
-static double lgelu__distribution(lgelu__product z, int k)
+static double lgelu__distribution(lgelu__exact_product z, int k)
 {
     const double a = fabs(z.h), l = z.h < 0 ? -z.l : z.l, t = (a - 5.5) / (a + 5.5), e = lgelu__density(z);
     double m = lgelu__mills_table[23];
@@ -806,7 +807,7 @@ LGELU_DEF double lgelu_exact_dx(double x, double lambda)
     static const double c[13] = { 0.4314939923140469, 0.388284982990552, -0.018199676398671087, -0.1140082332972217,
         -0.014771522148244337, 0.019421679838189067, 0.004539228379125415, -0.002239538068073497, -0.0007448268386746817,
         0.00018633974623233514, 8.615947861116571e-05, -1.121438018842664e-05, -7.74846130700372e-06 };
-    lgelu__product z;
+    lgelu__exact_product z;
     double d, p;
     int i;
     if (!(lambda >= 0) || x != x) return (double)NAN;
@@ -908,9 +909,8 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 }
 
 /* ==== [4] DISPATCH ================================================================================================= */
-/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, k1 = 1 - β1,
-   k2 = 1 - β2; SGD: k1 = momentum */
-typedef struct { float scale, k1, beta2, k2, rate, root, eps, decay; } lgelu__rule;
+/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, fresh1 = 1 - β1, fresh2 = 1 - β2 */
+typedef struct { float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 /* of the next sliver of a block of which `rest` rows are left: an even share, of at most 8 or even, so that fewer
@@ -1253,7 +1253,7 @@ static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long ste
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
     lgelu__rule r;
     for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) if (step & 1) { p1 *= f1; p2 *= f2; }
-    r.scale = scale; r.k1 = (float)(1 - b1); r.beta2 = o->beta2; r.k2 = (float)(1 - b2); r.eps = o->eps;
+    r.scale = scale; r.fresh1 = (float)(1 - b1); r.beta2 = o->beta2; r.fresh2 = (float)(1 - b2); r.eps = o->eps;
         r.decay = o->lr * o->weight_decay;
     r.rate = (float)((double)o->lr / fma(p1, -1.0, 1.0));
     r.root = (float)(1 / sqrt(fma(p2, -1.0, 1.0)));
@@ -1263,7 +1263,7 @@ static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay,
 {
     lgelu__rule r;
     memset(&r, 0, sizeof r);
-    r.scale = scale; r.k1 = momentum; r.rate = lr; r.decay = weight_decay;
+    r.scale = scale; r.momentum = momentum; r.rate = lr; r.decay = weight_decay;
     return r;
 }
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n)
@@ -4767,14 +4767,20 @@ static const uint64_t lgelu__lanes[256] = {
 static const uint64_t lgelu__places[256] = {
     LGELU__64(LGELU__PLACES, 0), LGELU__64(LGELU__PLACES, 64), LGELU__64(LGELU__PLACES, 128), LGELU__64(LGELU__PLACES, 192) };
 
+#define LGELU__TWO(n)    ((int32_t)((uint32_t)(127 + (n)) << 23))       /* the bits of 2^n; n = 128: of inf, beyond which NaN */
+#define LGELU__EXPONENT(n) ((n) * (1 << 23))                            /* n, for v_times2 */
+/* 1.5·2^23: a float's sum with it is rounded to a whole number n, and has the bits of ROUND + n */
+#define LGELU__ROUND     12582912.0f
+#define LGELU__ROUND_BITS 0x4B400000
+
 /* what one λ comes to. The tail's constants, which take longer, are made when a number needs them */
 typedef struct {
     /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
     float lambda, step, last, left, right;
     float scale;                             /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
-    float k1, k2, w, c, cl, deep;            /* k1 + k2 = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)),
+    float e, el, w, c, cl, deep;             /* e + el = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)),
                                                 the backward's λ/√(2π); below deep results may be tiny */
-} lgelu__gate;
+} lgelu__constants;
 
 enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
 /* the floats from an address to where the next line of memory begins */
@@ -4793,9 +4799,9 @@ LGELU__INLINE float lgelu__split(double x, float *cl)
     *cl = (float)((x - (double)c) / x);
     return c;
 }
-LGELU__INLINE lgelu__gate lgelu__prepare(float lambda, float left, float right)
+LGELU__INLINE lgelu__constants lgelu__prepare(float lambda, float left, float right)
 {
-    lgelu__gate g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    lgelu__constants g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     const float r = 1 / lambda;
     g.lambda = lambda;
     g.step = lambda * 2.3809524f;
@@ -4805,20 +4811,20 @@ LGELU__INLINE lgelu__gate lgelu__prepare(float lambda, float left, float right)
     g.scale = lgelu__float((2 * (lgelu__bits(lambda) >> 23) - 127) << 23);
     return g;
 }
-LGELU__INLINE lgelu__gate lgelu__prepare_forward(float lambda)                /* f(left) = -2^-150 */
+LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda)                /* f(left) = -2^-150 */
 {
     return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);
 }
-LGELU__INLINE void lgelu__prepare_tail(lgelu__gate *g, double c)
+LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
 {
     const double l = (double)g->lambda;
-    g->k1 = lgelu__rounded(-0.72134752044448170368 * (l * l));
-    g->k2 = (float)fma(-0.72134752044448170368, l * l, -(double)g->k1);
+    g->e = lgelu__rounded(-0.72134752044448170368 * (l * l));
+    g->el = (float)fma(-0.72134752044448170368, l * l, -(double)g->e);
     g->w = (float)(1 / (l * l));
     g->c = lgelu__split(c, &g->cl);
-    g->deep = (float)(12582912 + 4 - (int)(lgelu__bits(g->c) >> 23));
+    g->deep = LGELU__ROUND + (float)(4 - (int)(lgelu__bits(g->c) >> 23));
 }
-LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__gate *g)
+LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
 {
     if (!(g->c > 0)) lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
@@ -4828,6 +4834,7 @@ static float lgelu__narrow(double x)
 {
     uint64_t b;
     double a = fabs(x), magic = 4503599627370496.0;
+    if (x != x) return lgelu__float(0x7FC00000);
     if (!(a < 1.17549435082228751e-38)) return (float)x;
     memcpy(&b, &x, 8);
     a *= 7.13623846352979940529e44;
@@ -4839,6 +4846,9 @@ static double lgelu__wide(float x)
     if (a >= 0x00800000u) return (double)x;
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
+
+/* where the backward stands: number, packed lanes and pairs; the sums of what is small */
+typedef struct { size_t i, count, pairs; float *small; } lgelu__cursor;
 
 /* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
 static uint32_t lgelu__above(double t, double x, double lambda) { return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t; }
@@ -4884,6 +4894,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define m_t        LGELU__FN(m_t)          /* a mask of them */
 #define i_t        LGELU__FN(i_t)          /* indices into a table of eight */
 #define s_t        LGELU__FN(s_t)          /* 16-bit numbers */
+#define b_t        LGELU__FN(b_t)          /* holds m_bits */
 #define v_load     LGELU__FN(v_load)       /* (p) */
 #define v_load_n   LGELU__FN(v_load_n)     /* (p, n) the first n alone are touched, the rest is 0; n may exceed v_lanes */
 #define v_store    LGELU__FN(v_store)      /* (p, a) */
@@ -4962,6 +4973,7 @@ typedef __m512 v_t;
 typedef __m512i n_t, i_t;
 typedef __mmask16 m_t;
 typedef __m256i s_t;
+typedef uint16_t b_t;
 #else
 #define v_lanes 8
 #define v_rows  6
@@ -4971,6 +4983,7 @@ typedef __m256i s_t;
 typedef __m256 v_t, m_t;
 typedef __m256i n_t, i_t;
 typedef __m128i s_t;
+typedef uint8_t b_t;
 #endif
 LGELU__WORD v_t  v_load   (const float *p)                { return LGELU__MM(loadu_ps)(p); }
 LGELU__WORD void v_store  (float *p, v_t a)               { LGELU__MM(storeu_ps)(p, a); }
@@ -5130,6 +5143,7 @@ typedef int32x4_t n_t;
 typedef uint32x4_t m_t;
 typedef uint8x16_t i_t;
 typedef uint16x4_t s_t;
+typedef uint8_t b_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return vld1q_f32(p); }
 LGELU__WORD void v_store  (float *p, v_t a)               { vst1q_f32(p, a); }
 LGELU__WORD v_t  v_load_n (const float *p, size_t n)
@@ -5225,6 +5239,7 @@ typedef float v_t;
 typedef int32_t n_t, i_t;
 typedef int m_t;
 typedef uint16_t s_t;
+typedef uint8_t b_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return *p; }
 LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n ? *p : 0; }
 LGELU__WORD void v_store  (float *p, v_t a)               { *p = a; }
@@ -5368,7 +5383,7 @@ LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max
               number and both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that Φ
               there is all but a float for z < 0, and for z > 0 too (Gal), and the best of
               many in that the other roundings add up to least.
-     beyond   y = max(x, 0) - aQ, aQ = 2^(k1 x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, k1 in two floats, w = 1/z², P of
+     beyond   y = max(x, 0) - aQ, aQ = 2^(e x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, e in two floats, w = 1/z², P of
               degree 6, 2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole numbers.
      f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root -0.7517915, where the value stays
               relatively exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
@@ -5379,32 +5394,50 @@ LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max
    tests/tools/coefficients.py. Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of the
    largest go past the caches. */
 #define v_gate    LGELU__FN(v_gate)
-typedef struct { v_t lambda, step, last, left, right, scale, k1, k2, w, c, cl, deep; } v_gate;
+typedef struct { v_t lambda, step, last, left, right, scale, e, el, w, c, cl, deep; } v_gate;
 
-LGELU__WORD v_gate LGELU__FN(same)(const lgelu__gate *p)
+#define v_fields(X) X(lambda) X(step) X(last) X(left) X(right) X(scale) X(e) X(el) X(w) X(c) X(cl) X(deep)
+LGELU__WORD v_gate LGELU__FN(same)(const lgelu__constants *p)
 {
     v_gate g;
-    g.lambda = v_set(p->lambda); g.step = v_set(p->step); g.last = v_set(p->last); g.left = v_set(p->left);
-    g.right = v_set(p->right);   g.scale = v_set(p->scale); g.k1 = v_set(p->k1);   g.k2 = v_set(p->k2);
-    g.w = v_set(p->w);           g.c = v_set(p->c);       g.cl = v_set(p->cl);     g.deep = v_set(p->deep);
+#define v_field(f) g.f = v_set(p->f);
+    v_fields(v_field)
+#undef v_field
     return g;
 }
-/* one gate to a lane */
-LGELU__WORD v_gate LGELU__FN(various)(const lgelu__gate *p)
+LGELU__WORD v_gate LGELU__FN(various)(const lgelu__constants *p)     /* a λ to each lane */
 {
     v_gate g;
     float t[v_lanes];
     int j;
 #define v_field(f) for (j = 0; j < v_lanes; j++) t[j] = p[j].f; g.f = v_load(t);
-    v_field(lambda) v_field(step) v_field(last) v_field(left) v_field(right) v_field(scale)
-    v_field(k1) v_field(k2) v_field(w) v_field(c) v_field(cl) v_field(deep)
+    v_fields(v_field)
 #undef v_field
     return g;
 }
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
    that waits for it finds the other's in the meantime. u is 0, then 1; in v_many 0 to w - 1. */
-#define v_each(...) { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ }
+#define v_each(...) { { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ } }
 #define v_many(...) { int u; LGELU__UNROLL for (u = 0; u < w; u++) { __VA_ARGS__ } }
+
+/* the next two vectors of n numbers that are left, zeros after them, and the way back */
+LGELU__WORD void LGELU__FN(load2)(v_t *a, const float *p, size_t n)
+{
+    const int whole = n >= 2 * v_lanes;
+    a[0] = whole ? v_load(p) : v_load_n(p, n);
+    a[1] = whole ? v_load(p + v_lanes) : n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes) : v_set(0);
+}
+LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
+{
+    if (n >= 2 * v_lanes) { v_each(v_store(p + u * v_lanes, a[u]);) return; }
+    v_store_n(p, a[0], n);
+    if (n > v_lanes) v_store_n(p + v_lanes, a[1], n - v_lanes);
+}
+/* any NaN to 7fc00000: arithmetic leaves its sign and payload to the processor */
+LGELU__WORD v_t LGELU__FN(one_nan)(v_t a)
+{
+    return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a);
+}
 
 LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
 {
@@ -5414,70 +5447,65 @@ LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
 /* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
 LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
 {
-    v_many(e[u] = v_fma(f[u], v_set(lgelu__exp2[5]), v_set(lgelu__exp2[4]));)
-    v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[3]));)
-    v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[2]));)
-    v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[1]));)
+    int k;
+    v_many(e[u] = v_set(lgelu__exp2[5]);)
+    LGELU__UNROLL for (k = 4; k > 0; k--) v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[k]));)
 }
 
 /* P(w) */
 LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
 {
-    v_many(p[u] = v_fma(v[u], v_set(lgelu__tail[6]), v_set(lgelu__tail[5]));)
-    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[4]));)
-    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[3]));)
-    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[2]));)
-    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[1]));)
-    v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[0]));)
+    int k;
+    v_many(p[u] = v_set(lgelu__tail[6]);)
+    LGELU__UNROLL for (k = 5; k >= 0; k--) v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[k]));)
 }
 
 /* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 the sum with
    2^-26 rounds at 2^-149 */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
-    const v_t big = v_set(1.490116119384765625e-8f);
+    const n_t big = n_set(LGELU__TWO(-26));
     n_t s[2];
     m_t low[2];
     v_many(s[u] = n_add(v_bits(r[u]), e[u]);)
-    v_many(low[u] = n_gt(n_set(0x00800000), s[u]);)
+    v_many(low[u] = n_gt(n_set(LGELU__TWO(-126)), s[u]);)
     v_many(r[u] = v_float(s[u]);)
-    if (LGELU__FN(any)(low, w)) {
-        v_many(s[u] = n_max(n_add(s[u], n_set(100 << 23)), n_set(60 << 23));)
-        v_many(s[u] = n_sub(v_bits(v_add(v_float(s[u]), big)), v_bits(big));)
-        v_many(r[u] = v_select(low[u], v_float(s[u]), r[u]);)
-    }
+    if (!LGELU__FN(any)(low, w)) return;
+    v_many(s[u] = n_max(n_add(s[u], n_set(LGELU__EXPONENT(100))), n_set(LGELU__TWO(-67)));)
+    v_many(s[u] = n_sub(v_bits(v_add(v_float(s[u]), v_float(big))), big);)
+    v_many(r[u] = v_select(low[u], v_float(s[u]), r[u]);)
 }
 
 /* a/2 for a >= 0, to nearest even, in whole numbers */
 LGELU__WORD v_t LGELU__FN(half)(v_t a)
 {
     n_t b = v_bits(a), s = n_down(n_add(b, n_and(n_down(b, 1), n_set(1))), 1);
-    return v_float(n_select(n_gt(n_set(0x01000000), b), s, n_sub(b, n_set(0x00800000))));
+    return v_float(n_select(n_gt(n_set(LGELU__TWO(-125)), b), s, n_sub(b, n_set(LGELU__EXPONENT(1)))));
 }
 
 /* -c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
 LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_t *d, const int w)
 {
-    const v_t big = v_set(1.490116119384765625e-8f);
-    const n_t sign = n_set(INT32_MIN);
+    const n_t sign = n_set(INT32_MIN), two = n_set(LGELU__TWO(-26));
+    const v_t big = v_float(two);
     v_t t[2], f[2];
     v_many(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]);)
     v_many(t[u] = v_add(c[u], big);)
     v_many(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big))));)
-    v_many(t[u] = v_float(n_add(v_bits(v_add(t[u], f[u])), n_sub(sign, v_bits(big))));)
-    v_many(r[u] = v_select(v_lt(r[u], big), t[u], v_float(n_add(v_bits(r[u]), n_sub(sign, n_set(100 << 23)))));)
+    v_many(t[u] = v_times2(v_add(t[u], f[u]), n_sub(sign, two));)
+    v_many(r[u] = v_select(v_lt(r[u], big), t[u], v_times2(r[u], n_sub(sign, n_set(LGELU__EXPONENT(100)))));)
 }
 
 /* beyond the tables: exp(-z²/2) = (1 + l)·2^n, n being the whole number that t holds; s = x² */
 LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_gate *g, const int w)
 {
-    const v_t magic = v_set(12582912.0f);
+    const v_t magic = v_set(LGELU__ROUND);
     v_t f[2], r[2];
     v_many(s[u] = v_mul(x[u], x[u]);)
-    v_many(t[u] = v_fma(s[u], g->k1, magic);)
+    v_many(t[u] = v_fma(s[u], g->e, magic);)
     v_many(r[u] = v_fms(x[u], x[u], s[u]);)
-    v_many(f[u] = v_fma(s[u], g->k1, v_sub(magic, t[u]));)
-    v_many(r[u] = v_fma(r[u], g->k1, v_mul(s[u], g->k2));)
+    v_many(f[u] = v_fma(s[u], g->e, v_sub(magic, t[u]));)
+    v_many(r[u] = v_fma(r[u], g->e, v_mul(s[u], g->el));)
     v_many(f[u] = v_add(f[u], r[u]);)
     LGELU__FN(exp2m1)(l, f, w);
     v_many(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
@@ -5497,10 +5525,10 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     v_many(r[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
     v_many(r[u] = v_fma(r[u], g->c, g->c);)
     v_many(deep[u] = v_lt(t[u], g->deep);)
-    v_many(r[u] = v_float(n_add(v_bits(r[u]), n_up(v_bits(t[u]), 23)));)
+    v_many(r[u] = v_times2(r[u], n_up(v_bits(t[u]), 23));)
     v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
     if (LGELU__FN(any)(deep, w)) {
-        v_many(t[u] = v_float(n_add(n_up(v_bits(t[u]), 23), n_add(v_bits(g->c), n_set(100 << 23))));)
+        v_many(t[u] = v_times2(v_times2(g->c, n_set(LGELU__EXPONENT(100))), n_up(v_bits(t[u]), 23));)
         v_many(p[u] = v_mul(p[u], v_add(l[u], one));)
         LGELU__FN(lowered)(r, t, l, p, w);
         v_many(x[u] = v_select(deep[u], r[u], x[u]);)
@@ -5512,46 +5540,43 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
 {
     v_t a[2], d[2], q[2], t[2];
     i_t i[2];
+    int k;
     v_many(a[u] = v_fold(x[u]);)
-    v_many(t[u] = v_fma(a[u], g->step, v_set(12582912.0f));)
+    v_many(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND));)
     v_many(i[u] = v_index(v_bits(t[u]));)
     v_many(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__middle[0], i[u]));)
-    v_many(q[u] = v_fma(d[u], v_signed(lgelu__middle[7], i[u]), v_signed(lgelu__middle[6], i[u]));)
-    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[5], i[u]));)
-    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[4], i[u]));)
-    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[3], i[u]));)
-    v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[2], i[u]));)
+    v_many(q[u] = v_signed(lgelu__middle[7], i[u]);)
+    LGELU__UNROLL for (k = 6; k > 1; k--) v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[k], i[u]));)
     v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
     v_many(x[u] = v_mul(a[u], q[u]);)
 }
 
 /* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed, then fillers */
-enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 4032 };
+enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 3968 };
 typedef struct {
-    float x[LGELU__FN(stretch) + 64];
+    float x[LGELU__FN(stretch) + 32];
     uint16_t at[LGELU__FN(stretch) / v_lanes / 2];
-    uint16_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
+    b_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
-/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far, or tiny, which become
-   far; near: to do beyond */
-LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *near, const v_gate *g, const int w)
+/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far (beyond the middle) or tiny, which
+   become far; between: those of the far that are not the ReLU */
+LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, const v_gate *g, const int w)
 {
-    const m_t small = v_nge(v_least(x[0], x[w - 1]), v_set(1.08420217e-19f));
+    const m_t small = v_nge(v_least(x[0], x[w - 1]), v_float(n_set(LGELU__TWO(-63))));
     v_t a[2];
     m_t tiny[2];
     if (!m_some(small, v_nge(g->last, v_most(x[0], x[w - 1])))) return 0;
     v_many(a[u] = v_abs(x[u]);)
     v_many(r[u] = v_max(v_set(-0.0f), x[u]);)
     if (m_any(small)) {                      /* x/2 in whole numbers: nothing may touch a subnormal */
-        v_many(tiny[u] = n_gt(n_set(0x20000000), v_bits(a[u]));)
-        v_many(r[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(a[u])), n_and(v_bits(x[u]), n_set(INT32_MIN)))),
-            r[u]);)
+        v_many(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(a[u]));)
+        v_many(r[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(a[u]), x[u]), r[u]);)
         v_many(x[u] = v_select(tiny[u], g->right, x[u]);)
         v_many(a[u] = v_abs(x[u]);)
     }
-    v_many(far[u] = v_lt(g->last, a[u]);)
-    v_many(near[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
+    v_many(far[u] = v_nge(g->last, a[u]);)           /* or NaN, which r holds as it came */
+    v_many(between[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
     return 1;
 }
 LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g, const int w)
@@ -5563,31 +5588,31 @@ LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far,
 LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g) { LGELU__FN(beyond)(&x, g, 1); return x; }
 
 /* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made when a number wants them */
-LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail, lgelu__gate *gate, const int each,
+LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail, lgelu__constants *gate, const int each,
     const int w)
 {
     v_t r[2], z[2];
-    m_t far[2], near[2];
-    if (!LGELU__FN(forward_sort)(x, r, far, near, g, w)) {
+    m_t far[2], between[2];
+    if (!LGELU__FN(forward_sort)(x, r, far, between, g, w)) {
         LGELU__FN(middle)(x, g, w);
         return;
     }
-    v_many(z[u] = v_select(near[u], x[u], g->last);)
+    v_many(z[u] = v_select(between[u], x[u], g->last);)
     LGELU__FN(forward_sorted)(x, r, far, g, w);
-    if (!LGELU__FN(any)(near, w)) return;
+    if (!LGELU__FN(any)(between, w)) return;
     if (!each || !(gate->c > 0)) {
         int k;
         for (k = 0; k < (each ? v_lanes : 1); k++) lgelu__prepare_forward_tail(gate + k);
         *tail = each ? LGELU__FN(various)(gate) : LGELU__FN(same)(gate);
     }
-    v_many(if (m_any(near[u])) {
+    v_many(if (m_any(between[u])) {
         if (each) z[u] = LGELU__FN(beyond_one)(z[u], tail); else LGELU__FN(beyond)(z + u, tail, 1);
-        x[u] = v_select(near[u], z[u], x[u]);
+        x[u] = v_select(between[u], z[u], x[u]);
     })
 }
 
 /* n small: to pack would take longer */
-static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__gate *gate, size_t n)
+static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__constants *gate, size_t n)
 {
     const v_gate g = LGELU__FN(same)(gate);
     v_gate tail;
@@ -5600,22 +5625,22 @@ static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu
 }
 
 /* n <= stretch */
-static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__gate *gate, size_t n)
+static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__constants *gate, size_t n)
 {
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later) todo;
     v_t a[2], r[2];
-    m_t far[2], near[2];
+    m_t far[2], between[2];
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
         if (n > 1024) v_each(LGELU__AHEAD(x, i + u * v_lanes);)
         v_each(a[u] = v_load(x + i + u * v_lanes);)
-        if (!LGELU__FN(forward_sort)(a, r, far, near, &g, 2)) LGELU__FN(middle)(a, &g, 2);
+        if (!LGELU__FN(forward_sort)(a, r, far, between, &g, 2)) LGELU__FN(middle)(a, &g, 2);
         else {
-            if (m_some(near[0], near[1])) {
+            if (m_some(between[0], between[1])) {
                 todo.at[pairs] = (uint16_t)i;
-                v_each(todo.lanes[pairs][u] = (uint16_t)m_bits(near[u]);
-                       count += v_pack(todo.x + count, a[u], near[u]);)
+                v_each(todo.lanes[pairs][u] = (b_t)m_bits(between[u]);
+                       count += v_pack(todo.x + count, a[u], between[u]);)
                 pairs++;
             }
             LGELU__FN(forward_sorted)(a, r, far, &g, 2);
@@ -5632,18 +5657,16 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         LGELU__FN(beyond)(a, &g, 2);
         v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
     }
-    for (i = j = 0; i < pairs; i++) {
-        v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);)
-    }
+    for (i = j = 0; i < pairs; i++) v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);)
 }
 
 /* n <= stretch; gate NULL: the ReLU, where a negative number gives -0 and a NaN stays */
-static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__gate *gate, size_t n)
+static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate, size_t n)
 {
     size_t i;
     if (!gate) for (i = 0; i < n; i += v_lanes) {
         const v_t a = v_load_n(x + i, n - i);
-        const m_t below = m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(0x7F800000)));
+        const m_t below = m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
         v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
     }
     else if (n > 4 * v_lanes) LGELU__FN(forward_block)(y, x, gate, n);
@@ -5652,7 +5675,7 @@ static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgel
 
 /* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four pages, so that its parts answer
    side by side; x is asked for four pages ahead, y goes past the caches. Returns how many are done */
-static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lgelu__gate *gate, size_t n)
+static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lgelu__constants *gate, size_t n)
 {
     enum { line = 16, page = 1024 };
     float room[128 + line], *t = room + lgelu__to_line((uintptr_t)room);
@@ -5676,10 +5699,13 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lg
 
 static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
 {
-    lgelu__gate g, *gate = lambda > FLT_MAX ? NULL : &g;
+    lgelu__constants g, *gate = lambda > FLT_MAX ? NULL : &g;
     size_t i, m;
     if (gate && !lgelu__ordinary(lambda)) {
-        for (i = 0; i < n; i++) y[i] = lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
+        for (i = 0; i < n; i++) {
+            const uint32_t nan = (lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128) ? lgelu__bits(x[i]) : 0;
+            y[i] = nan ? lgelu__float(nan) : lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
+        }
         return;
     }
     if (gate) g = lgelu__prepare_forward(lambda);
@@ -5695,18 +5721,17 @@ LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
 {
     v_t a[2], t[2], d[2], q[2], b[2];
     i_t i[2];
+    int k;
     v_each(a[u] = v_fold(x[u]);)
-    v_each(t[u] = v_fma(a[u], g->step, v_set(12582912.0f));)
+    v_each(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND));)
     v_each(i[u] = v_index(v_bits(t[u]));)
     v_each(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__slope[0], i[u]));)
-    v_each(b[u] = v_fma(d[u], v_signed(lgelu__bell[6], i[u]), v_signed(lgelu__bell[5], i[u]));)
-    v_each(q[u] = v_fma(d[u], v_signed(lgelu__slope[7], i[u]), v_signed(lgelu__slope[6], i[u]));)
-    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[4], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[5], i[u]));)
-    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[3], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[4], i[u]));)
-    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[2], i[u]));)
-    v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[3], i[u]));)
+    v_each(b[u] = v_signed(lgelu__bell[6], i[u]);)
+    v_each(q[u] = v_signed(lgelu__slope[7], i[u]);)
+    LGELU__UNROLL for (k = 5; k > 1; k--) {
+        v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[k], i[u]));)
+        v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[k + 1], i[u]));)
+    }
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[1], i[u]));)
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[0], i[u]));)
     v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(lgelu__slope[1], i[u]), x[u]));)
@@ -5716,13 +5741,12 @@ LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]);)
 }
 
-/* abs(a)·2^100 with the sign of a, for a below 2^-27 */
+/* a·2^100, for abs(a) below 2^-27; a subnormal counts units of 2^-149 */
 LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 {
-    const n_t b = v_bits(v_abs(a)), sign = n_and(v_bits(a), n_set(INT32_MIN));
-    const v_t r = v_select(n_gt(n_set(0x00800000), b), v_mul(v_whole(b), v_set(1.7763568394002505e-15f)),
-        v_float(n_add(b, n_set(100 << 23))));
-    return v_float(n_or(v_bits(r), sign));
+    const n_t b = v_bits(v_abs(a));
+    return v_sign(v_select(n_gt(n_set(LGELU__TWO(-126)), b), v_mul(v_whole(b), v_float(n_set(LGELU__TWO(-49)))),
+                           v_times2(v_abs(a), n_set(LGELU__EXPONENT(100)))), a);
 }
 
 /* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot overflow. That of a faint E =
@@ -5731,7 +5755,7 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
     const v_t one = v_set(1), zero = v_set(0), c = v_mul(g->c, v_set(0.0625f));
-    const n_t sign = n_set(INT32_MIN), faintest = n_set(0x4B400000 - 60);
+    const n_t faintest = n_set(LGELU__ROUND_BITS - 60);
     v_t s[2], l[2], t[2], f[2], v[2], p[2], r[2];
     n_t n[2], e[2], y[2];
     m_t faint[2], odd[2], whole[2];
@@ -5741,7 +5765,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(faint[u] = n_gt(faintest, v_bits(t[u]));)
     v_each(s[u] = v_mul(s[u], g->scale);)
     v_each(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_each(s[u] = v_float(n_add(v_bits(s[u]), n_add(n[u], n_select(faint[u], n_set(100 << 23), n_set(-20 * (1 << 23))))));)
+    v_each(s[u] = v_times2(s[u], n_add(n[u], n_select(faint[u], n_set(LGELU__EXPONENT(100)), n_set(LGELU__EXPONENT(-20)))));)
     v_each(s[u] = v_mul(dy[u], s[u]);)
     v_each(small[u] = v_select(faint[u], s[u], zero);)
     v_each(s[u] = v_select(faint[u], zero, s[u]);)
@@ -5751,26 +5775,26 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
     v_each(r[u] = v_mul(v_abs(x[u]), c);)
     v_each(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
-    v_each(e[u] = n_add(n[u], n_set(4 << 23));)
-    v_each(f[u] = v_add(one, v_float(n_add(v_bits(r[u]), n_max(e[u], n_set(-56 * (1 << 23))))));)               /* f'(z) */
+    v_each(e[u] = n_add(n[u], n_set(LGELU__EXPONENT(4)));)
+    v_each(f[u] = v_add(one, v_times2(r[u], n_max(e[u], n_set(LGELU__EXPONENT(-56)))));)                         /* f'(z) */
     v_each(p[u] = v_mul(dy[u], r[u]);)
     v_each(y[u] = v_bits(v_abs(dy[u]));)
     v_each(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
-    /* thin, inf, NaN: below 0x30800000 or beyond */
-    v_each(odd[u] = n_gt(n_add(y[u], n_set(0x4F800000)), n_set(INT32_MIN + 0x4EFFFFFF));)
+    /* thin (below 2^-30), inf or NaN: numbers from 2^-30 to below inf become the lowest ones */
+    v_each(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)), n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1));)
     if (m_some(odd[0], odd[1])) {
         v_t h[2];
         m_t thin[2];
-        v_each(thin[u] = n_gt(n_set(0x30800000), y[u]);)
+        v_each(thin[u] = n_gt(n_set(LGELU__TWO(-30)), y[u]);)
         v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
         v_each(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f))));)
-        v_each(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
+        v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS));)
         v_each(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)), 23);)
         v_each(e[u] = n_select(thin[u], y[u], e[u]);)
         v_each(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
         v_each(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
         v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
-        v_each(v[u] = v_mul(h[u], v_float(n_add(v_bits(v_fma(l[u], v[u], v[u])), n_up(n_max(n[u], n_set(-100)), 23))));)
+        v_each(v[u] = v_mul(h[u], v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23)));)
         /* below 2^-126: 0 */
         v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u], zero);)
         v_each(small[u] = v_select(thin[u], v[u], small[u]);)
@@ -5778,29 +5802,27 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     }
     v_each(r[u] = v_abs(p[u]);)
     LGELU__FN(assemble)(r, e, 2);
-    v_each(r[u] = v_float(n_or(v_bits(r[u]), n_and(n_xor(v_bits(dy[u]), v_bits(x[u])), sign)));)
+    v_each(r[u] = v_sign(r[u], v_float(n_xor(v_bits(dy[u]), v_bits(x[u]))));)
     v_each(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
     v_each(x[u] = s[u];)
 }
 
-/* of the pairs `at`, the lanes beyond the tables but short of 16.5/λ, packed */
+/* the same of the backward, up to 16.5/λ */
 typedef struct {
-    float x[2048 + 64], dy[2048 + 64];
+    float x[2048 + 32], dy[2048 + 32];
     uint16_t at[1024 / v_lanes];
-    uint16_t lanes[1024 / v_lanes][2];
+    b_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
 /* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes 2^100·scale·dy·x²E
-   of tiny x and thin dy */
-LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *small, LGELU__FN(later_slope) *todo, size_t *count,
-    size_t *pairs,
-                                       size_t i, const v_t *dy, const v_t *x, const v_gate *g)
+   of tiny x and thin dy. at: where the pair stands, how many lanes and pairs are packed */
+LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) *todo, lgelu__cursor *at,
+                                      const v_t *dy, const v_t *x, const v_gate *g)
 {
-    const v_t zero = v_set(0), one = v_set(1);
-    const n_t least = n_set(0x1FFFFFFF + INT32_MIN), bias = n_set(INT32_MAX);                   /* 0 < a < 2^-63, unsigned */
+    const v_t zero = v_set(0), one = v_set(1), least = v_float(n_set(LGELU__TWO(-63)));
+    const n_t bias = n_set(INT32_MAX), below = n_set(LGELU__TWO(-63) - 1 + INT32_MIN);          /* 0 < a < 2^-63, unsigned */
     v_t a[2], y[2], z[2];
-    m_t far[2], near[2], thin[2], tiny[2], few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])),
-        v_set(1.08420217e-19f));
+    m_t far[2], between[2], thin[2], tiny[2], few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), least);
     int short_x = 0, short_dy = 0;                   /* whether some are */
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
@@ -5808,27 +5830,27 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sma
     }
     v_each(a[u] = v_abs(x[u]);)
     v_each(far[u] = v_lt(g->last, a[u]);)
-    v_each(near[u] = v_lt_of(far[u], a[u], g->right);)
+    v_each(between[u] = v_lt_of(far[u], a[u], g->right);)
     v_each(z[u] = v_select(far[u], zero, x[u]);)
     v_each(y[u] = dy[u];)
     v_each(tiny[u] = thin[u] = far[u];)              /* not used */
     if (m_any(few)) {
-        v_each(tiny[u] = n_gt(least, n_add(v_bits(a[u]), bias));)
-        v_each(thin[u] = n_gt(least, n_add(v_bits(v_abs(dy[u])), bias));)
+        v_each(tiny[u] = n_gt(below, n_add(v_bits(a[u]), bias));)
+        v_each(thin[u] = n_gt(below, n_add(v_bits(v_abs(dy[u])), bias));)
         short_x = m_some(tiny[0], tiny[1]);
         short_dy = m_some(thin[0], thin[1]);
     }
     if (short_x) v_each(z[u] = v_select(tiny[u], zero, z[u]);)
     if (short_dy) {
-        v_each(thin[u] = m_less(thin[u], n_gt(v_bits(a[u]), n_set(0x7F800000)));)
+        v_each(thin[u] = m_less(thin[u], n_gt(v_bits(a[u]), n_set(LGELU__TWO(128))));)
         v_each(y[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
     }
-    if (m_some(near[0], near[1])) {
-        todo->at[*pairs] = (uint16_t)i;
-        v_each(v_pack(todo->dy + *count, dy[u], near[u]);
-               todo->lanes[*pairs][u] = (uint16_t)m_bits(near[u]);
-               *count += v_pack(todo->x + *count, x[u], near[u]);)
-        ++*pairs;
+    if (m_some(between[0], between[1])) {
+        todo->at[at->pairs] = (uint16_t)at->i;
+        v_each(todo->lanes[at->pairs][u] = (b_t)m_bits(between[u]);
+               v_pack(todo->dy + at->count, dy[u], between[u]);
+               at->count += v_pack(todo->x + at->count, x[u], between[u]);)
+        at->pairs++;
     }
     if (m_all(m_and(far[0], far[1]))) {
         v_each(p[u] = v_mul(y[u], zero);)    /* NaN stays */
@@ -5838,23 +5860,23 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, float *const *sma
     if (short_x) {                                   /* x² below 2^-220 counts as 0, and so does what is subnormal times dy */
         n_t n[2];
         if (short_dy) v_each(tiny[u] = m_less(tiny[u], thin[u]);)
-        v_each(z[u] = v_mul(v_select(m_and(tiny[u], n_gt(v_bits(a[u]), n_set(0x08800000))), a[u], zero),
-            v_set(1125899906842624.0f));)
+        v_each(z[u] = v_select(m_and(tiny[u], n_gt(v_bits(a[u]), n_set(LGELU__TWO(-110)))), a[u], zero);)
+        v_each(z[u] = v_mul(z[u], v_float(n_set(LGELU__TWO(50))));)
         v_each(z[u] = v_mul(v_mul(z[u], z[u]), g->scale);)
         v_each(n[u] = n_add(n_down(v_bits(v_abs(dy[u])), 23), n_down(v_bits(z[u]), 23));)
         v_each(z[u] = v_select(n_gt(n[u], n_set(127)), z[u], zero);)
-        v_each(v_store(small[u], v_fma(v_select(tiny[u], dy[u], zero), z[u], v_load(small[u])));)
+        v_each(float *to = at->small + ((at->i + u * v_lanes) & 15); v_store(to, v_fma(v_select(tiny[u], dy[u], zero), z[u], v_load(to)));)
     }
     if (short_dy) {
         v_t r[2];
         n_t n[2];
         v_each(r[u] = v_mul(v_select(thin[u], p[u], zero), v_set((float)(2.50662827463100050242 / LGELU__BELL)));)
-        v_each(v_store(small[u], v_fma(r[u], v_mul(s[u], g->scale), v_load(small[u])));)
+        v_each(float *to = at->small + ((at->i + u * v_lanes) & 15); v_store(to, v_fma(r[u], v_mul(s[u], g->scale), v_load(to)));)
         v_each(p[u] = v_select(thin[u], zero, p[u]);)
         v_each(r[u] = v_abs(dx[u]);)
-        v_each(n[u] = n_set(-100 * (1 << 23));)
+        v_each(n[u] = n_set(LGELU__EXPONENT(-100));)
         LGELU__FN(assemble)(r, n, 2);
-        v_each(dx[u] = v_select(thin[u], v_float(n_or(v_bits(r[u]), n_and(v_bits(dx[u]), n_set(INT32_MIN)))), dx[u]);)
+        v_each(dx[u] = v_select(thin[u], v_sign(r[u], dx[u]), dx[u]);)
     }
     return short_x | short_dy;
 }
@@ -5871,29 +5893,27 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
 
 /* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of the middle in order, then those
    beyond, in order among themselves, then the small ones. unit: of the latter two */
-static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy, const float *x, lgelu__gate *gate,
+static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy, const float *x, lgelu__constants *gate,
                                                     double unit, size_t n)
 {
     enum { share = 16 / v_lanes };
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later_slope) todo;
     float part[16] = { 0 }, small[16] = { 0 };
+    lgelu__cursor at = { 0, 0, 0, NULL };
     v_t sum[share + 1], a[2], b[2];
-    size_t i, j, count = 0, pairs = 0;
+    size_t i, j;
     int rare = 0;
+    at.small = small;
     for (j = 0; j < share; j++) sum[j] = v_set(0);
     for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
-        const int whole = i + 2 * v_lanes <= n;
-        const size_t rest = whole ? 0 : n - i, more = rest > v_lanes ? rest - v_lanes : 0;
-        float *const to[2] = { small + (i & 15), small + ((i + v_lanes) & 15) };
         v_t d[2], p[2], s[2];
-        a[0] = whole ? v_load(x + i) : v_load_n(x + i, rest);
-        b[0] = whole ? v_load(dy + i) : v_load_n(dy + i, rest);
-        a[1] = whole ? v_load(x + i + v_lanes) : more ? v_load_n(x + i + v_lanes, more) : v_set(0);
-        b[1] = whole ? v_load(dy + i + v_lanes) : more ? v_load_n(dy + i + v_lanes, more) : v_set(0);
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
         v_each(LGELU__AHEAD(x, i + u * v_lanes);
                LGELU__AHEAD(dy, i + u * v_lanes);)
-        rare |= LGELU__FN(slope_pair)(d, p, s, to, &todo, &count, &pairs, i, b, a, &g);
+        at.i = i;
+        rare |= LGELU__FN(slope_pair)(d, p, s, &todo, &at, b, a, &g);
         v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]);)
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
             size_t q;
@@ -5903,20 +5923,14 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
             }
             LGELU__FN(flush)(total, part, 1 / LGELU__BELL);
         }
-        if (!dx) continue;
-        if (whole) {
-            v_each(v_store(dx + i + u * v_lanes, d[u]);)
-        } else {
-            v_store_n(dx + i, d[0], rest);
-            if (more) v_store_n(dx + i + v_lanes, d[1], more);
-        }
+        if (dx) LGELU__FN(store2)(dx + i, d, n - i);
     }
-    if (count) {
+    if (at.count) {
         if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
         g = LGELU__FN(same)(gate);
-        v_each(v_store(todo.x + count + u * v_lanes, g.last);
-               v_store(todo.dy + count + u * v_lanes, v_set(0));)            /* fillers, which add 0 */
-        for (j = 0; j < count; j += 2 * v_lanes) {
+        v_each(v_store(todo.x + at.count + u * v_lanes, g.last);
+               v_store(todo.dy + at.count + u * v_lanes, v_set(0));)            /* fillers, which add 0 */
+        for (j = 0; j < at.count; j += 2 * v_lanes) {
             v_t c[2];
             v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
             v_each(b[u] = v_load(todo.dy + j + u * v_lanes);)
@@ -5927,58 +5941,71 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
             if (((j + 2 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit * 1048576);
         }
         LGELU__FN(flush)(total, part, unit * 1048576);
-        for (i = j = 0; dx && i < pairs; i++) {
+        for (i = j = 0; dx && i < at.pairs; i++)
             v_each(j += v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]);)
-        }
     }
-    if (count || rare) LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
+    if (at.count || rare) LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
+}
+
+/* n large, like forward_past: dx goes past the caches by blocks. Returns how many are done */
+LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *total, const float *dy, const float *x,
+                                                           lgelu__constants *g, double unit, size_t n)
+{
+    const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
+    float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;    /* lines begin in both alike */
+    size_t i, j;
+    for (i = 0; n - i >= 2048; i += 2048) {
+        LGELU__FN(backward_block)(t, total, dy + i, x + i, g, unit, 2048);
+        memcpy(dx + i, t, head * sizeof *t);
+        for (j = head; j < end; j += v_lanes) v_stream(dx + i + j, v_load(t + j));
+        memcpy(dx + i + end, t + end, (2048 - end) * sizeof *t);
+    }
+    v_fence();
+    return i;
+}
+
+/* λ so small or large that squares would not be normal numbers, or infinite */
+LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy, const float *x, float lambda, size_t n)
+{
+    const v_t zero = v_set(0);
+    double sum = 0;
+    size_t i;
+    if (lambda > FLT_MAX) for (i = 0; dx && i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
+        const m_t above = m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
+        const v_t r = v_mul(b, v_add(v_max(zero, a), zero));             /* -0 + 0 is 0 with every compiler */
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
+    }
+    else for (i = 0; i < n; i++) {
+        double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
+        sum = fma(d, lgelu_exact_dlambda(a, l), sum);
+        if (dx) dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, l));
+    }
+    return sum;
 }
 
 static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
-    lgelu__gate g;
+    lgelu__constants g;
     double total[16] = { 0 }, unit;
-    size_t i, j;
-    if (!lgelu__ordinary(lambda)) {
-        double sum = 0;
-        if (lambda > FLT_MAX)
-            for (i = 0; dx && i < n; i += v_lanes) {
-                const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i), zero = v_set(0);
-                const m_t above = m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(0x7F800001), v_bits(a)));
-                /* -0 + 0 is 0 with every compiler */
-                v_store_n(dx + i, v_select(above, b, v_mul(b, v_add(v_max(zero, a), zero))), n - i);
-            }
-        else
-            for (i = 0; i < n; i++) {
-                double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
-                sum = fma(d, lgelu_exact_dlambda(a, l), sum);
-                if (dx) dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, l));
-            }
-        return sum;
+    size_t i = 0;
+    if (!lgelu__ordinary(lambda)) total[0] = LGELU__FN(backward_extreme)(dx, dy, x, lambda, n);
+    else {
+        g = lgelu__prepare(lambda, -16.5f, 16.5f);
+        unit = 0.39894228040143267794 / (double)g.scale;
+        if (dx && dx != dy && dx != x && n >= LGELU__STREAM) i = LGELU__FN(backward_past)(dx, total, dy, x, &g, unit, n);
+        for (; i < n; i += 2048)
+            LGELU__FN(backward_block)(dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
+        LGELU__UNROLL for (i = 0; i < 8; i++) total[i] += total[i + 8];
+        LGELU__UNROLL for (i = 0; i < 4; i++) total[i] += total[i + 4];
+        total[0] = (total[0] + total[2]) + (total[1] + total[3]);
     }
-    g = lgelu__prepare(lambda, -16.5f, 16.5f);
-    unit = 0.39894228040143267794 / (double)g.scale;
-    i = 0;
-    if (dx && dx != dy && dx != x && n >= LGELU__STREAM) {                    /* dx goes past the caches */
-        const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
-        /* lines begin in both alike */
-        float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;
-        for (; n - i >= 2048; i += 2048) {
-            LGELU__FN(backward_block)(t, total, dy + i, x + i, &g, unit, 2048);
-            memcpy(dx + i, t, head * sizeof *t);
-            for (j = head; j < end; j += v_lanes) v_stream(dx + i + j, v_load(t + j));
-            memcpy(dx + i + end, t + end, (2048 - end) * sizeof *t);
-        }
-        v_fence();
-    }
-    for (; i < n; i += 2048)
-        LGELU__FN(backward_block)(dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
-    LGELU__UNROLL for (i = 0; i < 8; i++) total[i] += total[i + 8];
-    LGELU__UNROLL for (i = 0; i < 4; i++) total[i] += total[i + 4];
-    return (total[0] + total[2]) + (total[1] + total[3]);
+    if (!(total[0] != total[0])) return total[0];
+    for (i = 0; dx && i < n; i += v_lanes) v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    return (double)NAN;                      /* a NaN in dx leaves one in the sum */
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, 16 of them and 256 rows at a
+/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows at a
    time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector
    or whose λ is extreme */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
@@ -5997,7 +6024,7 @@ static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float 
 }
 
 /* v_lanes channels, a λ to each lane; packed lanes would have to take theirs along, so none are */
-static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__gate *gate, size_t rows, size_t row)
+static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__constants *gate, size_t rows, size_t row)
 {
     const v_gate g = LGELU__FN(various)(gate);
     v_gate tail = g;
@@ -6014,9 +6041,9 @@ static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lge
 static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, const float *lambda,
                                                       size_t outer, size_t channels, size_t inner)
 {
-    size_t c, o, j, k, m, rows, at, ordinary;
-    lgelu__gate gate[16];
-    float t[16][256];
+    size_t c, o, j, k, m, w, rows, at, ordinary;
+    lgelu__constants gate[16];
+    float t[8][256];
     if (inner != 1) {
         for (c = 0; c < channels; c++)
             for (o = 0; o < outer; o++)
@@ -6030,12 +6057,14 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
         for (o = 0; o < outer; o += 256) {
             rows = outer - o < 256 ? outer - o : 256;
             at = o * channels + c;
-            for (j = 0; j + v_lanes <= ordinary; j += v_lanes) LGELU__FN(forward_lanes)(y + at + j, x + at + j, gate + j, rows,
-                channels);
-            if (j == m) continue;
-            LGELU__FN(turn)(t[j], 256, x + at + j, channels, rows, m - j);
-            for (k = j; k < m; k++) LGELU__FN(forward)(t[k], t[k], lambda[c + k], rows);
-            LGELU__FN(turn)(y + at + j, channels, t[j], 256, m - j, rows);
+            for (j = 0; j + v_lanes <= ordinary; j += v_lanes)
+                LGELU__FN(forward_lanes)(y + at + j, x + at + j, gate + j, rows, channels);
+            for (; j < m; j += w) {
+                w = m - j < 8 ? m - j : 8;
+                LGELU__FN(turn)(t[0], 256, x + at + j, channels, rows, w);
+                for (k = 0; k < w; k++) LGELU__FN(forward)(t[k], t[k], lambda[c + j + k], rows);
+                LGELU__FN(turn)(y + at + j, channels, t[0], 256, w, rows);
+            }
         }
     }
 }
@@ -6044,16 +6073,16 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
                                                        const float *lambda, size_t outer, size_t channels, size_t inner)
 {
     size_t c, o, j, m, rows, at;
-    float t[16][256], s[16][256];
+    float t[8][256], s[8][256];
     for (c = 0; inner != 1 && c < channels; c++)
         for (o = 0; o < outer; o++) {
             at = (o * channels + c) * inner;
             dlambda[c] += LGELU__FN(backward)(dx ? dx + at : dx, dy + at, x + at, lambda[c], inner);
         }
-    for (c = 0; inner == 1 && c < channels; c += 16)
+    for (c = 0; inner == 1 && c < channels; c += 8)
         for (o = 0; o < outer; o += 256) {
             at = o * channels + c;
-            m = channels - c < 16 ? channels - c : 16;
+            m = channels - c < 8 ? channels - c : 8;
             rows = outer - o < 256 ? outer - o : 256;
             LGELU__FN(turn)(t[0], 256, x + at, channels, rows, m);
             LGELU__FN(turn)(s[0], 256, dy + at, channels, rows, m);
@@ -6070,7 +6099,7 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
    P = 1 - wv'(w), E = e^-v(w). */
 LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* -log2(e)·v = n + f; t holds n */
 {
-    const v_t magic = v_set(12582912.0f), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
+    const v_t magic = v_set(LGELU__ROUND), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
     v_t s[2], l[2], g[2], h[2];
     v_each(s[u] = v_mul(x[u], x[u]);)
     v_each(l[u] = v_fms(x[u], x[u], s[u]);)
@@ -6085,13 +6114,11 @@ LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* 
 /* abs(x) below 2^-30 or beyond 9.75 */
 LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
 {
-    const n_t minus = n_set(INT32_MIN);
     v_t c[2], t[2], f[2], e[2], r[2];
     m_t tiny[2], deep[2];
     v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]);)
-    v_each(tiny[u] = n_gt(n_set(0x30800000), v_bits(v_abs(x[u])));)
-    if (m_some(tiny[0], tiny[1]))
-        v_each(y[u] = v_select(tiny[u], v_float(n_or(v_bits(LGELU__FN(half)(v_abs(x[u]))), n_and(v_bits(x[u]), minus))), y[u]);)
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-30)), v_bits(v_abs(x[u])));)
+    if (m_some(tiny[0], tiny[1])) v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]);)
     v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u]));)
     if (!m_some(deep[0], deep[1])) return;
     v_each(c[u] = v_select(deep[u], x[u], v_set(-10));)
@@ -6099,7 +6126,7 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
     v_each(f[u] = v_sub(v_set(0), f[u]);)
     LGELU__FN(exp2m1)(e, f, 2);
     v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0));)
-    v_each(c[u] = v_float(n_add(v_bits(v_abs(c[u])), n_up(n_sub(n_set(0x4B400000 + 100), v_bits(t[u])), 23)));)
+    v_each(c[u] = v_times2(v_abs(c[u]), n_up(n_sub(n_set(LGELU__ROUND_BITS + 100), v_bits(t[u])), 23));)
     v_each(t[u] = v_set(0);)
     LGELU__FN(lowered)(r, c, e, t, 2);
     v_each(y[u] = v_select(deep[u], r[u], y[u]);)
@@ -6107,112 +6134,101 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
     const v_t one = v_set(1);
+    const n_t least = n_set(LGELU__TWO(-30) + INT32_MIN), most = n_set(0x411C0000 - LGELU__TWO(-30) + INT32_MIN);     /* 9.75 */
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
-        const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
         v_t a[2], c[2], t[2], f[2], e[2];
         m_t out[2];
         int any;
         v_each(LGELU__AHEAD(x, i + u * v_lanes);)
-        a[0] = v_load_n(x + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
-        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), n_set(0x30800000 + INT32_MIN)),
-            n_set(0x411C0000 - 0x30800000 + INT32_MIN));)
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most);)
         any = m_some(out[0], out[1]);
         v_each(c[u] = a[u];)
-        if (any) { v_each(c[u] = v_select(out[u], one, a[u]);) }
+        if (any) v_each(c[u] = v_select(out[u], one, a[u]);)
         LGELU__FN(tanh_exponent)(t, f, c);
         LGELU__FN(exp2m1)(e, f, 2);
         v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
         v_each(e[u] = v_fma(f[u], e[u], one);)
-        v_each(e[u] = v_float(n_add(v_bits(e[u]), n_up(v_bits(t[u]), 23)));)
+        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23));)
         v_each(c[u] = v_div(c[u], v_add(one, e[u]));)
         if (any) LGELU__FN(tanh_rest)(c, a, out);
-        v_store_n(y + i, c[0], rest);
-        if (more) v_store_n(y + i + v_lanes, c[1], more);
+        LGELU__FN(store2)(y + i, c, n - i);
     }
 }
 
-/* abs(x) beyond the table, or 0 < abs(dy) < 2^-80: dx = dy·s·2^n, put together in whole numbers */
+/* abs(x) beyond the table, 0 < abs(dy) < 2^-80, or NaN: dx = dy·s·2^n, put together in whole numbers */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
 {
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
-    const n_t minus = n_set(INT32_MIN), least = n_set(0x0D800000), none = n_set(0);
+    const n_t last = n_set(0x407F5C28), none = n_set(0);                      /* 3.99 */
     v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
     v_each(b[u] = v_bits(v_abs(x[u]));)
     v_each(left[u] = n_gt(none, v_bits(x[u]));)
-    v_each(far[u] = n_gt(b[u], n_set(0x407F5C28));)
-    v_each(w[u] = v_float(n_max(n_set(0x407F5C28), n_min(n_set(0x41300000), b[u])));)      /* 3.99 to 11 */
+    v_each(far[u] = n_gt(b[u], last);)
+    v_each(w[u] = v_float(n_max(last, n_min(n_set(0x41300000), b[u])));)      /* 3.99 to 11 */
     LGELU__FN(tanh_exponent)(t, f, w);
     LGELU__FN(exp2m1)(e, f, 2);
     v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero);)
-    v_each(n[u] = n_sub(v_bits(t[u]), n_set(0x4B400000));)
+    v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS));)
     v_each(t[u] = v_mul(w[u], w[u]);)
     v_each(h[u] = v_fma(t[u], D, C);)
     v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])), v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5])));)
     v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one));)
-    v_each(h[u] = v_float(n_add(v_bits(v_add(e[u], one)), n_up(n_max(n[u], n_set(-100)), 23)));)          /* E */
+    v_each(h[u] = v_times2(v_add(e[u], one), n_up(n_max(n[u], n_set(-100)), 23));)                        /* E */
     v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]);)
     v_each(s[u] = v_fma(e[u], p[u], p[u]);)                                  /* f'(-w) = s·2^n */
-    v_each(p[u] = v_sub(one, v_float(n_add(v_bits(s[u]), n_up(n_max(n[u], n_set(-100)), 23))));)          /* f'(w) */
+    v_each(p[u] = v_sub(one, v_times2(s[u], n_up(n_max(n[u], n_set(-100)), 23)));)                        /* f'(w) */
     v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10)));)
-    v_each(s[u] = v_select(left[u], v_float(n_sub(v_bits(s[u]), n_set(10 << 23))), p[u]);)     /* for dy·s must not overflow */
+    v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]);)       /* for dy·s must not overflow */
     v_each(s[u] = v_select(far[u], s[u], slope[u]);)
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none);)
     v_each(d[u] = dy[u];)
-    v_each(b[u] = n_and(v_bits(dy[u]), n_set(INT32_MAX));)
-    v_each(thin[u] = n_gt(least, b[u]);)
-    if (m_some(thin[0], thin[1])) {                                     /* dy below 2^-100: times 2^100 */
-        v_each(w[u] = v_mul(v_whole(b[u]), v_set(1.7763568394002505e-15f));)
-        v_each(w[u] = v_select(n_gt(n_set(0x00800000), b[u]), w[u], v_float(n_add(b[u], n_set(100 << 23))));)
-        v_each(d[u] = v_select(thin[u], v_float(n_or(v_bits(w[u]), n_and(v_bits(dy[u]), minus))), dy[u]);)
+    v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u])));)
+    if (m_some(thin[0], thin[1])) {
+        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
         v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]);)
     }
     v_each(p[u] = v_mul(d[u], s[u]);)
     v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u]));)
     v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23);)
     LGELU__FN(assemble)(d, n, 2);
-    v_each(d[u] = v_float(n_or(v_bits(d[u]), n_and(v_bits(p[u]), minus)));)
-    v_each(dx[u] = v_select(n_gt(n_set(0x7F800000), v_bits(v_abs(p[u]))), d[u], p[u]);)
-    v_each(dx[u] = v_select(n_gt(v_bits(v_abs(x[u])), n_set(0x7F800000)), x[u], dx[u]);)
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]), p[u]);)
+    v_each(dx[u] = LGELU__FN(one_nan)(v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u]));)
 }
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x, size_t n)
 {
-    const v_t one = v_set(1);
+    const v_t one = v_set(1), least = v_float(n_set(LGELU__TWO(-80)));
+    const n_t last = n_set(0x407F5C28);                                       /* 3.99 */
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
-        const size_t rest = n - i, more = rest > v_lanes ? rest - v_lanes : 0;
         v_t a[2], b[2], w[2], d[2], q[2];
         i_t j[2];
         m_t out[2];
+        int k;
         v_each(LGELU__AHEAD(x, i + u * v_lanes);
                LGELU__AHEAD(dy, i + u * v_lanes);)
-        a[0] = v_load_n(x + i, rest);
-        b[0] = v_load_n(dy + i, rest);
-        a[1] = more ? v_load_n(x + i + v_lanes, more) : one;
-        b[1] = more ? v_load_n(dy + i + v_lanes, more) : one;
-        v_each(w[u] = v_float(n_max(n_set(0x2B800000), v_bits(v_abs(a[u]))));)
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(w[u] = v_float(n_max(n_set(LGELU__TWO(-40)), v_bits(v_abs(a[u]))));)
         v_each(j[u] = v_index(n_down(v_bits(v_fma(w[u], v_set(2), v_set(8))), 20));)
         v_each(d[u] = v_add(w[u], v_table(lgelu__tanh_slope[0], j[u]));)
-        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[8], j[u]), v_table(lgelu__tanh_slope[7], j[u]));)
-        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[6], j[u]));)
-        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[5], j[u]));)
-        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[4], j[u]));)
-        v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[3], j[u]));)
+        v_each(q[u] = v_table(lgelu__tanh_slope[8], j[u]);)
+        LGELU__UNROLL for (k = 7; k > 2; k--) v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[k], j[u]));)
         v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__tanh_slope[1], j[u]));)
         v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[2], j[u]), q[u]);)
         v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u]));)
-        v_each(out[u] = m_or(n_gt(v_bits(w[u]), n_set(0x407F5C28)),          /* 0 < abs(dy) < 2^-80, seen as whole numbers */
-                             n_gt(n_set((0x17800000 << 1) - 1 + INT32_MIN), n_add(n_up(v_bits(b[u]), 1), n_set(INT32_MAX))));)
+        v_each(out[u] = m_and(v_nge(v_abs(b[u]), least), n_gt(v_bits(v_abs(b[u])), n_set(0)));)
+        v_each(out[u] = m_or(out[u], n_gt(v_bits(w[u]), last));)
         if (m_some(out[0], out[1])) LGELU__FN(tanh_slope_rest)(d, b, a, q);
-        else { v_each(d[u] = v_mul(b[u], q[u]);) }
-        v_store_n(dx + i, d[0], rest);
-        if (more) v_store_n(dx + i + v_lanes, d[1], more);
+        else v_each(d[u] = v_mul(b[u], q[u]);)
+        LGELU__FN(store2)(dx + i, d, n - i);
     }
 }
 #undef v_gate
+#undef v_fields
 #undef v_each
 #undef v_many
 
@@ -6328,7 +6344,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
     lgelu__coin p;
     size_t i, j, m, skip = (size_t)(first & 3);
     if (!(lambda >= 0)) {
-        for (i = 0; i < n; i++) y[i] = NAN;
+        for (i = 0; i < n; i++) y[i] = x[i] != x[i] ? x[i] : lgelu__float(0x7FC00000);
         return;
     }
     p = lgelu__prepare_coin(lambda);
@@ -6346,10 +6362,10 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
             v_t a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j), shut = v_float(n_and(v_bits(open), minus));
             n_t t = v_cut(v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));   /* -T */
             n_t s = n_add(v_bits(v_load(r + skip + j)), minus);                     /* signed order for unsigned */
-            m_t plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(0x7F800000));
+            m_t plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128)));
             rare = n_gt(n_sub(minus, t), n_select(plus, n_sub(n_set(-1), s), s));
             open = v_select(rare, v_select(plus, shut, open), v_select(plus, open, shut));
-            v_store_n(y + i + j, v_select(nan, v_float(n_or(v_bits(a), n_set(0x00400000))), open), m - j);
+            v_store_n(y + i + j, v_select(nan, a, open), m - j);
         }
     }
 }
@@ -6357,8 +6373,8 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
 /* ---- [Kf] optimiser ---- */
 static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const v_t scale = v_set(o->scale), k1 = v_set(o->k1), k2 = v_set(o->k2), beta2 = v_set(o->beta2), rate = v_set(o->rate),
-            root = v_set(o->root), eps = v_set(o->eps), decay = v_set(o->decay);
+    const v_t scale = v_set(o->scale), fresh1 = v_set(o->fresh1), fresh2 = v_set(o->fresh2), beta2 = v_set(o->beta2),
+            rate = v_set(o->rate), root = v_set(o->root), eps = v_set(o->eps), decay = v_set(o->decay);
     size_t i;
     for (i = 0; i < n; i += v_lanes) {
         v_t a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, scale);
@@ -6366,8 +6382,8 @@ static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square,
         LGELU__AHEAD(mean, i);
         LGELU__AHEAD(square, i);
         LGELU__AHEAD(g, i);
-        a = v_fnma(k1, v_fnma(q, scale, a), a);
-        b = v_fma(v_mul(k2, d), d, v_mul(beta2, b));
+        a = v_fnma(fresh1, v_fnma(q, scale, a), a);
+        b = v_fma(v_mul(fresh2, d), d, v_mul(beta2, b));
         v_store_n(mean + i, a, n - i);
         v_store_n(square + i, b, n - i);
         d = v_load_n(w + i, n - i);
@@ -6376,7 +6392,7 @@ static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square,
 }
 static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
 {
-    const v_t scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->k1), decay = v_set(o->decay);
+    const v_t scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->momentum), decay = v_set(o->decay);
     size_t i;
     (void)square;
     for (i = 0; i < n; i += v_lanes) {
@@ -6423,7 +6439,7 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 /* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
 LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
-    const v_t magic = v_set(12582912.0f);                              /* 1.5·2^23: adding it rounds to a whole number */
+    const v_t magic = v_set(LGELU__ROUND);
     v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
     r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
     p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
@@ -7070,6 +7086,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef m_t
 #undef i_t
 #undef s_t
+#undef b_t
 #undef v_load
 #undef v_load_n
 #undef v_store

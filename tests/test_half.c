@@ -208,7 +208,7 @@ static void special_draws(const char *isa)
         lgelu_stochastic_backward(dx, dx, x, lambda[j], 64, 1, 2, 3, LGELU_STRAIGHT_THROUGH);
         for (i = 0; i < 64; i += 4) {
             if (lambda[j] > 0) good &= y[i] > FLT_MAX && dx[i] > 0 && to_bits(y[i + 1]) == 0x80000000u && to_bits(dx[i + 1]) == 0;
-            good &= (to_bits(y[i + 2]) & 0x7FC00000u) == 0x7FC00000u && dx[i + 2] != dx[i + 2] && to_bits(y[i + 3]) == 0x80000000u;
+            good &= to_bits(y[i + 2]) == to_bits(x[i + 2]) && dx[i + 2] != dx[i + 2] && to_bits(y[i + 3]) == 0x80000000u;
             open += dx[i + 3] > 0;
             closed += !(dx[i + 3] > 0);
         }

@@ -22,10 +22,10 @@ static inline uint64_t hash_halves(uint64_t h, const uint16_t *x, size_t n)
     for (; n; n--) h = hash_word(h, *x++, 2);
     return h;
 }
-/* the sign and payload of a NaN are no one's promise */
+/* a NaN's sign and payload count, too */
 static inline uint64_t hash_floats(uint64_t h, const float *x, size_t n)
 {
-    for (; n; n--, x++) h = hash_word(h, *x != *x ? 0x7FC00000u : to_bits(*x), 4);
+    for (; n; n--, x++) h = hash_word(h, to_bits(*x), 4);
     return h;
 }
 static inline uint64_t hash_doubles(uint64_t h, const double *x, size_t n)
@@ -33,7 +33,7 @@ static inline uint64_t hash_doubles(uint64_t h, const double *x, size_t n)
     uint64_t u;
     for (; n; n--, x++) {
         memcpy(&u, x, 8);
-        h = hash_word(h, *x != *x ? 0x7FF8000000000000u : u, 8);
+        h = hash_word(h, u, 8);
     }
     return h;
 }
