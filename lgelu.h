@@ -34,7 +34,7 @@
      [6] OPTIMISER      AdamW and SGD on flat arrays; the group of s
      [7] INSTRUMENTS    flips, dead share, OUI, changes of patterns and weights, curves, drift, Spearman; the texts of statuses
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward       (LGELU_TRAINER)
-         [8a] texts, errors    [8b] threads    [8c] products      [8d] linear, gate, sum    [8e] convolution, Winograd
+         [8a] texts, errors    [8b] threads    [8c] products      [8d] jobs, linear, gate   [8e] convolution, Winograd
          [8f] batch norm       [8g] pooling    [8h] tokens, layer norm, attention, dropout  [8i] losses
          [8j] table of layers  [8k] builders   [8l] memory plan   [8m] block, first weights [8n] forward, backward
          [8o] training step    [8p] values, gates, folding
@@ -99,6 +99,12 @@ extern "C" {
 #else
 #define LGELU_DEF extern
 #endif
+#endif
+/* argument k is kept, not read: it may point to what is not filled yet */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define LGELU__KEPT(k) __attribute__((access(none, k)))
+#else
+#define LGELU__KEPT(k)
 #endif
 
 /* ---- the yardstick: the exact gate in double, one number at a time; Φ, φ: normal distribution and density [L, 2] ---- */
@@ -260,9 +266,10 @@ typedef struct {
     size_t option[2];                        /* attention: heads, causal; patches: their side; take: first token, how many */
     float  rate, deviation;                  /* of dropout; of the first weights */
     int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
-    /* private */
+    int    folded;                           /* a batch norm that became a view */
+    /* ---- private: what the memory plan and the runs keep ---- */
     size_t packed;                           /* net->packs[packed - 1] is where its matrix stands a second time; 0: nowhere */
-    int    keep, folded;                     /* the value stays readable; a batch norm that became a view */
+    int    keep;                             /* the value stays readable */
     int    row;                              /* of the table of layers: how it runs, as the memory plan has it */
     int    learns, holds;                    /* has a gradient; which of its gradients hold something, while a backward runs */
     int    ahead;                            /* a loss: the last forward has made gradients already */
@@ -302,8 +309,7 @@ LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, siz
                                    const lgelu_threads *threads);
 
 typedef struct {
-    lgelu_node *nodes; int count, capacity;
-    /* yours to set: while building, */
+    /* ---- yours to set: while building, ---- */
     lgelu_init init; float deviation;        /* of the layers built next; 0 is 0.02 */
     char   prefix[24];                       /* goes before the names of the nodes to come, "encoder." */
     int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; before lgelu_net_bytes */
@@ -311,12 +317,14 @@ typedef struct {
                                                 of Winograd 16/9 times as large): faster, same bits; before lgelu_net_bytes */
     lgelu_hardness hardness;                 /* the map of every learned λ; before lgelu_net_make */
     lgelu_threads threads;                   /* and at any time: */
-    /* 1: a network made to train behaves as at inference (running statistics, no dropout) */
-    int    evaluate;
+    int    evaluate;                         /* 1: a network made to train behaves as at inference (statistics, no dropout) */
     int    packed;                           /* prepack: they stand as w is; set it to 0 when you have written to w yourself */
     long   step;                             /* steps taken */
-    /* yours to read */
+    uint64_t seed, pass;                     /* dropout draws from seed, step and pass: the forwards since the last step */
     lgelu_status status; char message[160];  /* errors stick until you set status to LGELU_OK */
+    /* ---- yours to read ---- */
+    lgelu_node *nodes; int count, capacity;
+    unsigned char *memory;                   /* the block; NULL until the network is made */
     lgelu_mode mode;
     size_t batch, parameters, matrices;      /* w holds the matrices first (these decay), then biases: `parameters` in all */
     float *w, *g, *m, *v;                    /* weights, gradients, AdamW moments; the last three in training only */
@@ -326,17 +334,12 @@ typedef struct {
     double *dlambda;
     size_t samples;                          /* of the last forward */
     double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
-    uint64_t seed;
-    /* private */
-    uint64_t pass;                           /* the forwards since the last step: dropout draws from seed, step and pass */
-    size_t from, tokens;                     /* of the last lgelu_net_generate */
+    /* ---- private: what one call leaves for the next ---- */
+    size_t from, tokens, known;              /* of the last lgelu_net_generate; tokens whose keys and values stand */
     float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
-    /* the next backward overwrites the gradients; a forward waits for its backward, one of training */
-    int    fresh, pending, learning;
-    /* batches in the running statistics with this one; 0: they are learned with momentum */
-    long   estimate;
-    size_t known;                            /* tokens whose keys and values stand as the weights make them */
-    unsigned char *memory, *arena; float *pack, *packs; size_t arena_bytes, pack_bytes;
+    int    fresh, pending, learning;         /* the next backward overwrites; a forward waits for its own, one of training */
+    long   estimate;                         /* batches in the running statistics with this one; 0: learned with momentum */
+    unsigned char *arena; float *pack, *packs; size_t arena_bytes, pack_bytes;
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -421,7 +424,7 @@ LGELU_DEF lgelu_status lgelu_net_make (lgelu_net *net, void *memory, size_t byte
 LGELU_DEF lgelu_status lgelu_net_copy (lgelu_net *to, const lgelu_net *from);
 /* NULL unbinds. The forward checks labels and tokens and takes them over; an input is read where it lies, in the backward once
    more: leave it as it is until then. After binding something else the backward needs another forward. */
-LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *data);
+LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *data) LGELU__KEPT(3);
 
 /* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
 LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
@@ -430,7 +433,8 @@ LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
    batches. */
 LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k);
 /* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
-   calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. */
+   calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Its
+   layers see one token at a time, as no pooling, convolution of more than a pixel or picture does; attention is causal. */
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 /* gradients of share·loss, share = 1, or 1/k when k backward calls make up one step: the calls between two steps add up */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share);
@@ -948,7 +952,7 @@ typedef struct {
     size_t channels, across;                 /* of a tap; taps in a row of the kernel */
     size_t grid[2], step;                    /* picture's row = grid's row · step + tap + origin, columns likewise */
     ptrdiff_t origin[2];
-} lgelu__patches;
+} lgelu__im2col;
 #endif
 typedef struct lgelu__kernels {
     void   (*forward)         (float *y, const float *x, float lambda, size_t n);
@@ -983,7 +987,7 @@ typedef struct lgelu__kernels {
     /* m rows from i, n columns from j */
     void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);
     void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
-    void   (*patches)         (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
+    void   (*im2col)          (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
     /* sum[j] = Σ a, sum[n + j] = Σ a·b */
     void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);
     /* y = (a·ka + ca) + (b·kb + cb), b, factors and constants may be NULL */
@@ -1155,9 +1159,7 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 /* ==== [5] HARDNESS ================================================================================================= */
 static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 && h->t <= FLT_MAX ? (double)h->t : 0.1; }
 static double lgelu__span(const lgelu_hardness *h)
-{
-    return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255;
-}
+    { return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255; }
 static double lgelu__softplus(double u) { return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u)); }
 static double lgelu__sigmoid(double u)                                /* the small side is never 1 - something */
 {
@@ -1302,11 +1304,17 @@ static size_t lgelu__argmax(const float *a, size_t n)                 /* the fir
     for (i = 1; i < n; i++) if (a[i] > a[best]) best = i;
     return best;
 }
+static size_t lgelu__changed_bits(const float *a, const float *b, size_t n)       /* of the bits a > 0 */
+{
+    size_t i, changed = 0;
+    for (i = 0; i < n; i++) changed += (a[i] > 0) != (b[i] > 0);
+    return changed;
+}
 LGELU_DEF size_t lgelu_flips(const float *before, const float *after, size_t samples, size_t classes)
 {
     size_t i, flips = 0;
-    if (classes == 1) for (i = 0; i < samples; i++) flips += (before[i] > 0) != (after[i] > 0);
-    else for (i = 0; i < samples; i++)
+    if (classes == 1) return lgelu__changed_bits(before, after, samples);
+    for (i = 0; i < samples; i++)
         flips += lgelu__argmax(before + i * classes, classes) != lgelu__argmax(after + i * classes, classes);
     return flips;
 }
@@ -1336,11 +1344,9 @@ LGELU_DEF double lgelu_mean(const float *a, size_t n)
 }
 LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs)
 {
-    size_t i, j, sum = 0, half = width / 2;
+    size_t i, sum = 0, half = width / 2;
     for (i = 0; i < pairs; i++) {
-        const float *p = a + pair[i][0] * width, *q = a + pair[i][1] * width;
-        size_t distance = 0;
-        for (j = 0; j < width; j++) distance += (p[j] > 0) != (q[j] > 0);
+        const size_t distance = lgelu__changed_bits(a + pair[i][0] * width, a + pair[i][1] * width, width);
         sum += distance < half ? distance : half;
     }
     return pairs && half ? (double)sum / ((double)half * (double)pairs) : 0;
@@ -1356,11 +1362,7 @@ LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width)
     return samples > 1 && width ? (double)sum / ((double)(samples / 2) * (double)width) : 0;
 }
 LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n)
-{
-    size_t i, changed = 0;
-    for (i = 0; i < n; i++) changed += (a[i] > 0) != (previous[i] > 0);
-    return n ? (double)changed / (double)n : 0;
-}
+    { return n ? (double)lgelu__changed_bits(a, previous, n) / (double)n : 0; }
 LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size_t n)
 {
     double sum = 0;
@@ -1428,34 +1430,34 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 
 #ifdef LGELU_TRAINER
 /* ==== [8] NETWORK ================================================================================================== */
-/* Words. A *piece* is so many whole rows of a layer, the work of one *task*: one call, on whichever thread. A *strand* is one of
-   at most 64 tasks that share what there is, each with room of its own for products. A product is made in *blocks* of C, one to a
-   task. A *round* is as many Winograd tiles as a cache holds; a *part*, 512 rows of large logits, or a share of the tiles that is
-   summed up alone. */
+/* Words. A *task* is one call, on whichever thread, and makes one *piece*: of a layer so many whole rows, of a product a *block*
+   of C, of an update so many parameters. A *strand* is one of a few tasks that take pieces in turn, each in room of its own; the
+   threads that help are a *crew*. A *round* is as many Winograd tiles as a cache holds. */
 #include <limits.h>
 #include <stdarg.h>
 
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
-/* What a layer is told. A piece is so many whole rows, the work of one task; a loss has its input's rows. What goes in is x·scale
-   + shift [+ b·b_scale + b_shift], NULL being 1 or 0: the value of input 0, or what is left to it of that. The backward has dy
-   and says which gradients hold something already and are added to: the only place that knows is the walk,
-   lgelu__run_backward. */
-typedef struct {
+/* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0:
+   the value of input 0, or what is left to it of that. The backward has dy and says which gradients hold something already and
+   are added to: the only place that knows is the walk, lgelu__run_backward. */
+typedef struct lgelu__job lgelu__job;
+typedef void lgelu__rows_task(const lgelu__job *p, size_t row, size_t rows);      /* a piece: so many rows from `row` on */
+struct lgelu__job {
     lgelu_net *net; lgelu_node *node; const lgelu_node *from;         /* from: its input 0 */
+    size_t samples, rows, channels, piece;   /* piece: rows of one */
+    lgelu__rows_task *task;
     const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
-    float *y, *aux, *w, *dw, *bias, *dbias, *dx[2], share;            /* dx NULL: nobody asks; bias NULL: none */
+    float *y, *aux, *w, *dw, *bias, *dbias, *dx[2], per_row;          /* dx NULL: nobody asks; bias NULL: none */
     int add, add_dw, add_dbias;                                       /* to dx[0], dw, dbias */
     double *sum;                                                      /* aux, or what of it is double */
     const int32_t *label;
-    size_t rows, channels, piece, pieces;
-} lgelu__job;
+};
 
-/* One row for each way in which a layer runs: one to each kind, then those that the memory plan chooses where two layers run as
-   one. forward, then tasks, one for each piece, write the node's value (a loss adds to net->loss); backward, or the same tasks,
-   reads dy and writes or adds to the gradients. aux: bytes that the forward leaves for the backward; work: bytes wanted of
-   net->pack. */
+/* One row for each way in which a layer runs: one to each kind, then those that the memory plan chooses. forward, then a task for
+   each piece, write the node's value (a loss adds to net->loss); backward, or the same tasks, reads dy and writes or adds to the
+   gradients. aux: bytes that the forward leaves for the backward; work: bytes wanted of net->pack, train: and by the backward. */
 enum { LGELU__SOURCE = 1, LGELU__LOSS = 2,   /* it has no input; no reader */
        LGELU__KEEPS = 4,                     /* backward reads the inputs' values */
        LGELU__IN_PLACE = 8,                  /* the value may be written over that of input 0 */
@@ -1463,22 +1465,25 @@ enum { LGELU__SOURCE = 1, LGELU__LOSS = 2,   /* it has no input; no reader */
        LGELU__ADDS = 32,                     /* backward can add to dx[0] */
        LGELU__AFFINE = 64,                   /* reads a batch normalisation as x·scale + shift: it need not be written */
        LGELU__LEFT = 128,                    /* never written: left to its only reader */
-       LGELU__SAMPLES = 256, LGELU__64ROWS = 512, LGELU__FOURS = 1024 };   /* a piece: a sample; 64 rows; rows in fours */
-enum { LGELU__NORM_LEFT = LGELU_OP_OUTER_LOSS + 1, LGELU__ADD_LEFT, LGELU__LINEAR_LEFT, LGELU__LINEAR_LOSS };
+       LGELU__SAMPLES = 256, LGELU__64ROWS = 512, LGELU__FOURS = 1024,    /* a piece: a sample; 64 rows; rows in fours */
+       LGELU__TOKENWISE = 2048 };            /* a row's value needs no other row: it can be made alone */
+enum { LGELU__NORM_LEFT = LGELU_OP_OUTER_LOSS + 1, LGELU__ADD_LEFT, LGELU__LINEAR_LEFT, LGELU__LINEAR_LOSS,
+       LGELU__DEPTHWISE, LGELU__WINOGRAD };
 typedef struct {
     const char *name;
     lgelu_status (*forward) (lgelu__job *p);
     void         (*backward)(lgelu__job *p);
-    lgelu_task    *piece;
-    size_t       (*aux) (const lgelu_net *net, const lgelu_node *node, size_t batch);
-    size_t       (*work)(const lgelu_net *net, const lgelu_node *node, size_t batch, int train);
+    lgelu__rows_task *piece;
+    size_t       (*aux) (const lgelu__job *p);
+    size_t       (*work)(const lgelu__job *p, int train);
     unsigned traits;
 } lgelu__layer;
 static const lgelu__layer *lgelu__row(const lgelu_node *node);
 static int lgelu__is_a(const lgelu_node *node, unsigned traits) { return (lgelu__row(node)->traits & traits) != 0; }
 
-/* ---- [8a] texts: %s a text, %z a size_t, %d a long, after a width padded on the right or, numbers, on the left; cut at end,
-   which becomes the closing 0 at the latest ---- */
+/* ---- [8a] texts: %s a text, %n a layer, %z a size_t, %d a long, after a width padded on the right or, numbers, on the
+   left; cut at end, which becomes the closing 0 at the latest ---- */
+static char *lgelu__say(char *p, const char *end, const char *format, ...);
 static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
@@ -1489,7 +1494,11 @@ static char *lgelu__format(char *p, const char *end, const char *format, va_list
         *d = 0;
         while (*++format >= '0' && *format <= '9') width = width * 10 + (size_t)(*format - '0');
         if (*format == 's') text = va_arg(list, const char *);
-        else {
+        else if (*format == 'n') {
+            const lgelu_node *node = va_arg(list, const lgelu_node *);
+            p = lgelu__say(p, end, "%s '%s'", lgelu__row(node)->name, node->name);
+            continue;
+        } else {
             long  n = *format == 'd' ? va_arg(list, long) : 0;
             size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
             do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
@@ -1537,7 +1546,7 @@ static lgelu_status lgelu__enter(lgelu_net *net)
     if (!net->status) net->message[0] = 0;
     return net->status;
 }
-/* errors stick, the first one is kept */
+/* errors stick, the first one is kept: a builder may fail, go on, and leave the rest to lgelu__place */
 static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
 {
     va_list list;
@@ -1557,9 +1566,7 @@ static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (si
 static size_t lgelu__most (size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
 static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
-{
-    return net->tokens ? net->tokens : net->samples * node->shape[0] * node->shape[1];
-}
+    { return net->tokens ? net->tokens : net->samples * node->shape[0] * node->shape[1]; }
 static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? node->biases : node->shape[2]; }
 static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
@@ -1606,10 +1613,7 @@ enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
 typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count;
                  int next, state, came, over; } lgelu__crew;
 
-static void lgelu__wait(unsigned *turns)
-{
-    if (++*turns % 256) LGELU__REST(); else LGELU__YIELD();
-}
+static void lgelu__wait(unsigned *turns) { if (++*turns % 256) LGELU__REST(); else LGELU__YIELD(); }
 static void lgelu__crew_loop(lgelu__crew *crew)
 {
     size_t i;
@@ -1631,8 +1635,7 @@ static void lgelu__crew_join(void *user, size_t index)
     unsigned turns = 0;
     (void)index;
     if (!LGELU__ADD(&crew->came, 1)) {
-        lgelu_threads threads;
-        threads.run = lgelu__crew_run; threads.user = crew;
+        const lgelu_threads threads = { lgelu__crew_run, crew };
         crew->work(crew->with, &threads);
         LGELU__SET(&crew->over, 1);
     } else while (!LGELU__GET(&crew->over)) {
@@ -1711,11 +1714,9 @@ static void lgelu__few_rows(void *user, size_t task)
     const lgelu__block *p = (const lgelu__block *)user;
     p->isa->few_rows(p->job, task * p->cols, lgelu__least(p->job->n, (task + 1) * p->cols));
 }
-typedef struct { const lgelu_product *job; void *work; } lgelu__product_work;
-
-static void lgelu__multiply_crew(void *with, const lgelu_threads *crew)
+static void lgelu__multiply_crew(void *user, const lgelu_threads *crew)
 {
-    const lgelu__product_work *p = (const lgelu__product_work *)with;
+    const lgelu__block *p = (const lgelu__block *)user;
     lgelu_multiply(p->job, p->work, crew);
 }
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
@@ -1726,20 +1727,15 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     lgelu__block p;
     size_t strands;
     if (size < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;     /* sharing would cost more */
-    if (threads && threads->run != lgelu__crew_run) {
-        lgelu__product_work with;
-        with.job = job; with.work = work;
-        lgelu__with_crew(threads, lgelu__multiply_crew, &with);
-        return;
-    }
-    p.job = job; p.isa = panels ? panels : lgelu__k(); p.next = 0; p.panels = panels != NULL;
+    p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.next = 0; p.work = (unsigned char *)work;
+    if (threads && threads->run != lgelu__crew_run) { lgelu__with_crew(threads, lgelu__multiply_crew, &p); return; }
     /* a few rows times Wᵀ: nothing is copied */
     if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
         p.cols = lgelu__even(job->n, 256, 16);
         lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
         return;
     }
-    p.work = (unsigned char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+    p.work += (64 - ((uintptr_t)work & 63)) & 63;
     /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would fight for the same lines of the
        cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
     p.across = a->row == 1 && a->col != 1 && !a->read;
@@ -1765,66 +1761,81 @@ static void lgelu__column_sums_piece(void *user, size_t task)
 LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate,
                                  const lgelu_threads *threads)
 {
-    lgelu__sums p;
-    p.sum = sum; p.x = x; p.x_row = x_row; p.m = m; p.n = n; p.accumulate = accumulate;
+    lgelu__sums p = { sum, x, x_row, m, n, accumulate };
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
 }
 
-/* ---- [8d] linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
-static lgelu_product lgelu__linear_make(size_t m, size_t n, size_t k, float *c, const float *a, const float *b)
+/* X, a row every `row` floats, and Xᵀ */
+static lgelu_matrix lgelu__matrix(const float *x, size_t row)
+{
+    lgelu_matrix m;
+    m.x = x; m.row = row; m.col = 1; m.read = NULL; m.from = NULL;
+    return m;
+}
+static lgelu_matrix lgelu__transpose(const float *x, size_t row)
+{
+    lgelu_matrix m = lgelu__matrix(x, 1);
+    m.col = row;
+    return m;
+}
+static lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, float *c, size_t c_row, lgelu_matrix a, lgelu_matrix b)
 {
     lgelu_product p;
     memset(&p, 0, sizeof p);
-    p.m = m; p.n = p.c_row = n; p.k = k;
-    p.c = c;
-    p.a.x = a; p.a.row = k; p.a.col = 1;
-    p.b.x = b; p.b.row = n; p.b.col = 1;
+    p.m = m; p.n = n; p.k = k;
+    p.c = c; p.c_row = c_row;
+    p.a = a; p.b = b;
     return p;
 }
+
 /* Wᵀ for x Wᵀ, W (out, k): as W lies, or in panels (net.prepack) */
 static size_t lgelu__panels(size_t out, size_t k) { return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32); }      /* floats */
 static const float *lgelu__packed(const lgelu_net *net, const lgelu_node *node)
+    { return net->packed && node->packed ? net->packs + node->packed - 1 : NULL; }
+static lgelu_matrix lgelu__of_panels(const lgelu_net *net, const float *panels)
 {
-    return net->packed && node->packed ? net->packs + node->packed - 1 : NULL;
+    lgelu_matrix m = lgelu__matrix(panels, 0);
+    m.col = 0; m.from = lgelu__kernels_of(net->packed - 1);
+    return m;
 }
-static void lgelu__take_panels(const lgelu_net *net, lgelu_matrix *b, const float *panels)
-{
-    b->x = panels; b->row = b->col = 0; b->from = lgelu__kernels_of(net->packed - 1);
-}
-static void lgelu__turned(const lgelu__job *j, lgelu_matrix *b, size_t k)
+
+/* ---- [8d] linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
+static lgelu_matrix lgelu__weights(const lgelu__job *j, size_t row, size_t k)             /* Wᵀ, of W's rows from this one on */
 {
     const float *panels = lgelu__packed(j->net, j->node);
-    b->row = 1; b->col = k;
-    if (panels) lgelu__take_panels(j->net, b, panels);
+    return panels ? lgelu__of_panels(j->net, panels) : lgelu__transpose(j->w + row * k, k);
 }
 static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
-    const size_t in = j->from->shape[2];
-    lgelu_product p = lgelu__linear_make(j->rows, j->channels, in, j->y, j->x, j->w);
-    lgelu__turned(j, &p.b, in);
-    p.bias = j->bias;
-    lgelu_multiply(&p, j->net->pack, &j->net->threads);
+    const size_t out = j->channels, in = j->from->shape[2];
+    lgelu_product y = lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), lgelu__weights(j, 0, in));
+    y.bias = j->bias;
+    lgelu_multiply(&y, j->net->pack, &j->net->threads);
     return LGELU_OK;
 }
-/* dW = dyᵀ x, db = Σ dy, dx = dy W */
+static void lgelu__bias_backward(const lgelu__job *p)                 /* db = Σ dy */
+{
+    if (p->bias) lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias, &p->net->threads);
+}
+/* dW = dyᵀ x, dx = dy W */
 static void lgelu__linear_backward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
-    lgelu_product p = lgelu__linear_make(out, in, j->rows, j->dw, j->dy, j->x);
-    p.a.row = 1; p.a.col = out;
-    p.accumulate = j->add_dw;
-    lgelu_multiply(&p, j->net->pack, &j->net->threads);
-    if (j->bias) lgelu_column_sums(j->dbias, j->dy, out, j->rows, out, j->add_dbias, &j->net->threads);
-    if (!j->dx[0]) return;
-    p = lgelu__linear_make(j->rows, in, out, j->dx[0], j->dy, j->w);
-    lgelu_multiply(&p, j->net->pack, &j->net->threads);
+    lgelu_product dw = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out), lgelu__matrix(j->x, in));
+    lgelu_product dx = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out), lgelu__matrix(j->w, in));
+    dw.accumulate = j->add_dw;
+    lgelu_multiply(&dw, j->net->pack, &j->net->threads);
+    lgelu__bias_backward(j);
+    if (j->dx[0]) lgelu_multiply(&dx, j->net->pack, &j->net->threads);
 }
-static size_t lgelu__linear_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)
+static size_t lgelu__products_room(size_t m, size_t n, size_t k)      /* of y (m, n) = x (m, k) W, dW and dx */
 {
-    const size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]), out = node->shape[2],
-        in = net->nodes[node->input[0]].shape[2];
-    const size_t y = lgelu_multiply_bytes(rows, out, in);
-    return train ? lgelu__most(y, lgelu__most(lgelu_multiply_bytes(out, in, rows), lgelu_multiply_bytes(rows, in, out))) : y;
+    return lgelu__most(lgelu_multiply_bytes(m, n, k), lgelu__most(lgelu_multiply_bytes(n, k, m), lgelu_multiply_bytes(m, k, n)));
+}
+static size_t lgelu__linear_work(const lgelu__job *p, int train)
+{
+    const size_t out = p->channels, in = p->from->shape[2];
+    return train ? lgelu__products_room(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
 }
 
 /* ---- jobs ---- */
@@ -1834,24 +1845,28 @@ static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a
     if (lgelu__is_a(node, LGELU__SAMPLES)) return node->shape[0] * node->shape[1];
     return lgelu__is_a(node, LGELU__64ROWS) ? 64 : lgelu__is_a(node, LGELU__FOURS) ? (rows + 3) / 4 * 4 : rows;
 }
-static size_t lgelu__pieces(const lgelu_node *node, size_t rows) { return (rows - 1) / lgelu__piece(node) + 1; }
-static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the forward */
+static lgelu__job lgelu__job_size(lgelu_net *net, lgelu_node *node, size_t samples)     /* as much as the plan must know */
 {
-    const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node,
-        *whole = lgelu__is_a(node, LGELU__LOSS) ? from : node;
-    const lgelu_node *reader = from->row == LGELU__ADD_LEFT ? from : node;
+    const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node;
+    const lgelu_node *whole = lgelu__is_a(node, LGELU__LOSS) ? from : node;
     lgelu__job p;
     memset(&p, 0, sizeof p);
-    p.net = net; p.node = node; p.from = from;
-    p.rows = lgelu__rows(net, whole); p.channels = whole->shape[2]; p.piece = lgelu__piece(whole);
-    p.pieces = lgelu__pieces(whole, p.rows);
+    p.net = net; p.node = node; p.from = from; p.samples = samples;
+    p.rows = net->tokens ? net->tokens : lgelu__times(samples, whole->shape[0] * whole->shape[1]);
+    p.channels = whole->shape[2]; p.piece = lgelu__piece(whole);
+    return p;
+}
+static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the forward */
+{
+    lgelu__job p = lgelu__job_size(net, node, net->samples);
+    const lgelu_node *reader = p.from->row == LGELU__ADD_LEFT ? p.from : node;
     p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
     p.w = net->w + node->weight;
     if (node->biases) p.bias = net->w + node->bias;
     if (net->g) { p.dw = net->g + node->weight; p.dbias = net->g + node->bias; }
     if (!node->inputs) return p;
     if (node->op == LGELU_OP_CROSS_ENTROPY) p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
-    p.share = (float)(1 / (double)p.rows) * net->share;               /* of a row in the loss */
+    p.per_row = (float)(1 / (double)p.rows) * net->share;             /* a row's part of the loss */
     p.x = lgelu__in(net, reader, 0); p.scale = lgelu__scale(net, reader, 0);
     if (p.scale) p.shift = p.scale + p.channels;
     if (reader->op != LGELU_OP_ADD) return p;
@@ -1859,36 +1874,36 @@ static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the 
     if (p.b_scale) p.b_shift = p.b_scale + p.channels;
     return p;
 }
-static void lgelu__each(lgelu__job *p, lgelu_task *task, size_t count) { lgelu__parallel(&p->net->threads, task, p, count); }
+static size_t lgelu__pieces(const lgelu__job *p) { return (p->rows - 1) / p->piece + 1; }
+static void lgelu__do_piece(void *user, size_t index)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    p->task(p, index * p->piece, lgelu__least(p->rows - index * p->piece, p->piece));
+}
+static void lgelu__each(lgelu__job *p, lgelu__rows_task *task)        /* piece of its rows */
+{
+    p->task = task;
+    lgelu__parallel(&p->net->threads, lgelu__do_piece, p, lgelu__pieces(p));
+}
 static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)      /* what goes in */
 {
     size_t at = row * p->channels;
     lgelu__k()->affine(y, p->x + at, p->scale, p->shift, p->b ? p->b + at : NULL, p->b_scale, p->b_shift, rows, p->channels);
 }
-static void lgelu__affine_piece(void *user, size_t index)
-{
-    const lgelu__job *p = (const lgelu__job *)user;
-    size_t row = index * p->piece;
-    lgelu__affine(p, p->y + row * p->channels, row, lgelu__least(p->rows - row, p->piece));
-}
+static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
+    { lgelu__affine(p, p->y + row * p->channels, row, rows); }
 
 /* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, which are added in order ---- */
 enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation or a sum and its gate */
 
-static size_t lgelu__gate_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+static size_t lgelu__gate_aux(const lgelu__job *p)
+    { return lgelu__times(lgelu__times(lgelu__pieces(p), (size_t)p->node->hardnesses), sizeof(double)); }
+static void lgelu__gate_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    (void)net;
-    return lgelu__times(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), (size_t)node->hardnesses),
-                        sizeof(double));
-}
-static void lgelu__gate_piece(void *user, size_t index)
-{
-    const lgelu__job *p = (const lgelu__job *)user;
     const float *lambda = p->net->lambda + p->node->hardness;
     const int made = p->scale || p->b;
-    size_t c = p->channels, row = index * p->piece, end = lgelu__least(p->rows, row + p->piece),
-        step = made ? LGELU__GATE_ROOM / c : p->piece, rows;
-    double *dlambda = p->sum + index * (size_t)p->node->hardnesses;
+    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_ROOM / c : rows;
+    double *dlambda = p->sum + row / p->piece * (size_t)p->node->hardnesses;
     float room[LGELU__GATE_ROOM];
     if (p->dy) memset(dlambda, 0, (size_t)p->node->hardnesses * sizeof *dlambda);
     for (; row < end; row += rows) {
@@ -1910,9 +1925,9 @@ static void lgelu__gate_backward(lgelu__job *p)
 {
     size_t i, n = (size_t)p->node->hardnesses;
     double *sum = p->net->dlambda + p->node->hardness;
-    lgelu__each(p, lgelu__gate_piece, p->pieces);
+    lgelu__each(p, lgelu__gate_piece);
     if (!p->add_dbias) memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < p->pieces * n; i++) sum[i % n] += p->sum[i];
+    for (i = 0; i < lgelu__pieces(p) * n; i++) sum[i % n] += p->sum[i];
 }
 
 /* ---- residual sum and views; the gradients of its inputs are its own, lent to them by the memory plan ---- */
@@ -1926,283 +1941,55 @@ static void lgelu__pass_backward(lgelu__job *p)
    in runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and
    W' the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride
    s, dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
-static int lgelu__depthwise(const lgelu_net *net, const lgelu_node *node)
-{
-    return node->groups > 1 && node->groups == node->shape[2] && node->groups == net->nodes[node->input[0]].shape[2];
-}
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
-/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the
-   channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles.
-   A thread takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round
-   shared out. dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products
-   backwards; the tiles then fall into eight parts (one, with many channels), each summed up alone. */
-enum { LGELU__PARTS = 8 };
-typedef struct {
-    const float *x, *w, *bias, *dy; float *y, *dw;                    /* x and w to y, or x and dy to dw */
-    const size_t *from, *to;                 /* shapes of x and y */
-    size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
-    size_t most, part, multiply;             /* tiles in a round and in a part; bytes of the room for a product */
-    float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
-    const lgelu_net *panels;                 /* whose kernels stand in panels, or NULL */
-} lgelu__winograd;
-
-static int lgelu__fast(const lgelu_net *net, const lgelu_node *node)
+static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
-    return !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1 && node->padding <= 2
-        && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape, out = p->channels / node->groups, in = x[2] / node->groups, s = node->stride;
+    const size_t taps = node->window[0] * node->window[0];
+    const size_t lattice = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
+    const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in), dw = lgelu_multiply_bytes(out, taps * in, p->rows);
+    const size_t waits = s > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0;           /* a lattice that is yet to be spread */
+    return train ? lgelu__most(y, lgelu__most(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits))) : y;
 }
-static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
+static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups, size_t group)   /* of one group */
 {
-    size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
-    p->in = in; p->out = out;
-    p->big = in * out >= 65536;
-    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384; ) p->most /= 2;
-    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, p->most, 1));
-    room = 64 * p->most * (in + out);
-    if (p->big) return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
-    return LGELU__PARTS * (kernel + room + p->multiply);
-}
-/* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
-static void lgelu__winograd_taps(void *user, size_t task)
-{
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
-    float taps[9 * 16 * 16];
-    lgelu_matrix w;
-    memset(&w, 0, sizeof w);
-    w.row = 1; w.col = 9 * p->in;
-    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
-                                                                p->out, p->out, 1);
-    for (j = 0; !p->flip && j < p->out; j += 16) {
-        size_t n = lgelu__least(p->out - j, 16);
-        for (k = 0; k < 9; k++) {
-            w.x = p->w + k * p->in;
-            isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, j, n);
-        }
-        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
-    }
-}
-/* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
-static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile, const size_t *shape, size_t side,
-                                   size_t padding)
-{
-    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding,
-        column = 2 * (tile % p->across) - padding, i, j;
-    for (i = row; i != row + side; i++) for (j = column; j != column + side; j++)     /* wrap below 0 */
-        *at++ = i < shape[0] && j < shape[1] ? ((sample * shape[0] + i) * shape[1] + j) * shape[2] : (size_t)-1;
-}
-static void lgelu__winograd_gather(void *user, size_t task)           /* eight tiles */
-{
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t t, at[16];
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
-        lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
-        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, p->x, at, p->in);
-    }
-}
-static void lgelu__winograd_scatter(void *user, size_t task)
-{
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t t, at[4];
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
-        lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        if (p->dw) lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, p->dy, at, p->out);
-        else lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
-    }
-}
-static void lgelu__winograd_products(void *user, size_t strand)
-{
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t k;
-    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
-        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out,
-            *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
-        lgelu_product job = lgelu__linear_make(p->count, p->out, p->in, m, u, kernel);
-        if (p->panels) lgelu__take_panels(p->panels, &job.b, kernel);
-        if (p->dw) {
-            job = lgelu__linear_make(p->out, p->in, p->count, kernel, m, u);
-            job.a.row = 1; job.a.col = p->out;
-            job.accumulate = p->first % p->part != 0;
-        }
-        lgelu_multiply(&job, p->work + strand * p->multiply, NULL);
-    }
-}
-static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)    /* NULL: this thread alone */
-{
-    size_t eights = (p->count + 7) / 8;
-    int next = 0;
-    p->next = &next;
-    lgelu__parallel(threads, lgelu__winograd_gather, p, eights);
-    if (p->dw) lgelu__parallel(threads, lgelu__winograd_scatter, p, eights);
-    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
-    if (!p->dw) lgelu__parallel(threads, lgelu__winograd_scatter, p, eights);
-}
-/* rounds of few channels; dW: the rounds of one part */
-static void lgelu__winograd_rounds(void *user, size_t strand)
-{
-    lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.part) : p.tiles;
-    int *next = p.next;
-    p.u += strand * 16 * p.most * (p.in + p.out);
-    p.m = p.u + 16 * p.most * p.in;
-    p.work += strand * p.multiply;
-    if (p.dw) p.kernel += strand * 16 * p.in * p.out;
-    for (p.first = strand * p.part; ; p.first += p.most) {
-        if (!p.dw) p.first = (size_t)LGELU__ADD(next, 1) * p.most;
-        if (p.first >= end) return;
-        p.count = lgelu__least(end - p.first, p.most);
-        lgelu__winograd_round(&p, NULL);
-    }
-}
-static void lgelu__winograd_dtaps(void *user, size_t o)
-{
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t size = p->in * p->out, part, k;
-    float *kernel = p->kernel + o * p->in;
-    for (part = 1; part * p->part < p->tiles; part++) for (k = 0; k < 16; k++)
-        lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * part + k) * size, p->in);
-    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
-}
-/* the value, dx or dW */
-static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
-{
-    const lgelu_net *net = job->net;
-    const lgelu_node *node = job->node;
-    const lgelu_threads *threads = &net->threads;
-    size_t parts;
-    int next = 0;
-    lgelu__winograd p;
-    p.from = dx ? node->shape : job->from->shape; p.to = dx ? job->from->shape : node->shape;
-    lgelu__winograd_size(&p, p.from[2], p.to[2]);
-    p.x = dx ? job->dy : job->x; p.dy = job->dy;
-    p.y = dx ? dx : job->y; p.dw = dw;
-    p.w = job->w; p.bias = dx ? NULL : job->bias;
-    p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to[1] + 1) / 2; p.down = (p.to[0] + 1) / 2; p.tiles = net->samples * p.across * p.down;
-    parts = p.big || !dw ? 1 : LGELU__PARTS;
-    p.part = ((p.tiles - 1) / parts / p.most + 1) * p.most;
-    p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
-    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.next = &next;
-    p.kernel = net->pack;                                             /* before it stands elsewhere, see below */
-    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__PARTS);
-    p.m = p.u + 16 * p.most * p.in;
-    p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__PARTS));
-    if (p.panels) p.kernel = net->packs + node->packed - 1;
-    else if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
-    if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__PARTS);
-    else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
-        p.count = lgelu__least(p.tiles - p.first, p.most);
-        lgelu__winograd_round(&p, threads);
-    }
-    if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
-}
-static size_t lgelu__conv_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)   /* bytes of net->pack */
-{
-    const size_t *x = net->nodes[node->input[0]].shape;
-    size_t out = node->shape[2] / node->groups, in = x[2] / node->groups, taps = node->window[0] * node->window[0];
-    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
-    size_t lattice = lgelu__times(batch, ((x[0] - 1) / node->stride + 1) * ((x[1] - 1) / node->stride + 1));
-    size_t y = lgelu_multiply_bytes(rows, out, taps * in), dw = lgelu_multiply_bytes(out, taps * in, rows);
-    size_t dx = lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out),
-                            node->stride > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0);
-    if (lgelu__depthwise(net, node)) return lgelu__times(taps * node->shape[2], sizeof(float));
-    if (lgelu__fast(net, node)) {
-        lgelu__winograd p;
-        y = dw = lgelu__winograd_size(&p, in, out); dx = lgelu__winograd_size(&p, out, in);
-    }
-    return train ? lgelu__most(y, lgelu__most(dw, dx)) : y;
-}
-static lgelu__patches lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups, size_t group)   /* of one group */
-{
-    lgelu__patches p;
+    lgelu__im2col p;
     p.channels = node->shape[2] / groups;
     p.x = x + group * p.channels;
     p.rows = node->shape[0]; p.columns = node->shape[1]; p.pixel = node->shape[2];
     return p;
 }
-static lgelu__patches lgelu__conv_patches(const lgelu__job *job, size_t group)
+/* P of a group, as the product reads it: *p says how */
+static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgelu__im2col *p)
 {
     const lgelu_node *node = job->node;
-    lgelu__patches p = lgelu__channels_of(job->x, job->from, node->groups, group);
-    p.across = node->window[1]; p.step = node->stride;
-    p.grid[0] = node->shape[0]; p.grid[1] = node->shape[1];
-    p.origin[0] = p.origin[1] = -(ptrdiff_t)node->padding;
-    return p;
-}
-/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in order */
-static void lgelu__depthwise_row(void *user, size_t index)
-{
-    const lgelu__job *p = (const lgelu__job *)user;
-    const lgelu_node *node = p->node;
-    const int back = p->dy != NULL;
-    const size_t *to = back ? p->from->shape : node->shape, *from = back ? node->shape : p->from->shape;
-    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
-    const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
-    for (column = 0; column < to[1]; column++) {
-        float *y = (back ? p->dx[0] : p->y) + (index * to[1] + column) * c;
-        for (i = 0; i < kernel; i++) for (j = 0; j < kernel; j++) {
-            size_t u = row + node->padding - i, v = column + node->padding - j;       /* wraps where there is no such pixel */
-            int there = 1;
-            if (!back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
-            else {
-                there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
-                u /= node->stride; v /= node->stride;
-            }
-            tap[i * kernel + j] = there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
-        }
-        lgelu__k()->depthwise(y, c, p->net->pack, c, !back ? p->bias : p->add ? y : NULL, tap, kernel * kernel);
-    }
-}
-/* dW of one tap and 64 channels: one chain over all pixels */
-static void lgelu__depthwise_weight(void *user, size_t index)
-{
-    const lgelu__job *p = (const lgelu__job *)user;
-    const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape;
-    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0],
-        j = tap % node->window[0];
-    size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
-    float *sum = p->net->pack + tap * c + first;
-    memset(sum, 0, n * sizeof *sum);
-    for (row = 0; row < p->net->samples * node->shape[0]; row++) {
-        size_t u = row % node->shape[0] * node->stride + i - node->padding;
-        if (u < x[0]) for (column = 0; column < node->shape[1]; column++) {
-            size_t v = column * node->stride + j - node->padding;
-            const float *pixel = p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
-            if (v < x[1]) lgelu__k()->depthwise(sum, n, p->dy + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
-        }
-    }
-}
-static void lgelu__depthwise_weights(const lgelu_net *net, const lgelu_node *node)        /* tap by tap, in net->pack */
-{
-    size_t c = node->shape[2], taps = node->weights / c, i;
-    for (i = 0; i < node->weights; i++) net->pack[i % taps * c + i / taps] = net->w[node->weight + i];
+    lgelu_matrix x;
+    *p = lgelu__channels_of(job->x, job->from, node->groups, group);
+    p->across = node->window[1]; p->step = node->stride;
+    p->grid[0] = node->shape[0]; p->grid[1] = node->shape[1];
+    p->origin[0] = p->origin[1] = -(ptrdiff_t)node->padding;
+    x = lgelu__matrix(p->x, p->pixel);
+    if (!lgelu__pointwise(node)) { x.read = lgelu__k()->im2col; x.from = p; }
+    return x;
 }
 static lgelu_status lgelu__conv_forward(lgelu__job *p)
 {
-    lgelu_net *net = p->net;
     const lgelu_node *node = p->node;
-    size_t out = node->shape[2] / node->groups, k = node->weights / node->shape[2], g;
-    if (lgelu__depthwise(net, node)) {
-        lgelu__depthwise_weights(net, node);
-        lgelu__each(p, lgelu__depthwise_row, net->samples * node->shape[0]);
-    } else if (lgelu__fast(net, node)) lgelu__winograd_run(p, NULL, NULL);
-    else for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(p, g);
-        lgelu_product y = lgelu__linear_make(p->rows, out, k, p->y + g * out, patches.x, p->w + g * out * k);
-        y.c_row = node->shape[2];
-        lgelu__turned(p, &y.b, k);
-        y.a.row = patches.pixel;
-        if (!lgelu__pointwise(node)) { y.a.read = lgelu__k()->patches; y.a.from = &patches; }
+    const size_t out = p->channels / node->groups, k = node->weights / p->channels;
+    size_t g;
+    for (g = 0; g < node->groups; g++) {
+        lgelu__im2col how;
+        lgelu_product y = lgelu__product_make(p->rows, out, k, p->y + g * out, p->channels, lgelu__conv_matrix(p, g, &how),
+                                              lgelu__weights(p, g * out, k));
         if (p->bias) y.bias = p->bias + g * out;
-        lgelu_multiply(&y, net->pack, &net->threads);
+        lgelu_multiply(&y, p->net->pack, &p->net->threads);
     }
     return LGELU_OK;
 }
 /* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart, meet them: W' has a row for
    each (tap row, tap column, output). The product waits in c until it is spread. */
-typedef struct { const lgelu__job *job; const float *w, *c; float *dx; size_t first[2], last[2]; lgelu__patches dy;
+typedef struct { const lgelu__job *job; const float *w, *c; float *dx; size_t first[2], last[2]; lgelu__im2col dy;
                  } lgelu__lattice;
 
 static void lgelu__read_flipped(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
@@ -2211,10 +1998,8 @@ static void lgelu__read_flipped(const void *from, float *out, size_t out_row, si
     const lgelu_node *node = l->job->node;
     const lgelu__kernels *isa = lgelu__k();
     const size_t channels = l->job->channels / node->groups, inputs = l->job->from->shape[2] / node->groups;
-    lgelu_matrix w;
+    lgelu_matrix w = lgelu__matrix(NULL, node->weights / node->shape[2]);
     size_t n;
-    memset(&w, 0, sizeof w);
-    w.row = node->weights / node->shape[2]; w.col = 1;
     for (; rows; rows -= n, i += n, out += n * out_row) {
         size_t tap = i / channels, o = i % channels;
         size_t row = l->last[0] - tap / l->dy.across * node->stride, column = l->last[1] - tap % l->dy.across * node->stride;
@@ -2259,13 +2044,11 @@ static void lgelu__conv_dx(const lgelu__job *job)
             l.dy.origin[d] = (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
         }
         l.dy.across = taps[1]; l.dy.step = 1;
-        p = lgelu__linear_make(net->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, l.dy.x,
-                               l.w);
-        p.a.row = node->shape[2];
-        p.c_row = x[2];
+        p = lgelu__product_make(job->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, x[2],
+                                lgelu__matrix(l.dy.x, l.dy.pixel), lgelu__matrix(l.w, in));
         p.accumulate = job->add;
         if (!lgelu__pointwise(node)) {
-            p.a.read = lgelu__k()->patches; p.a.from = &l.dy;
+            p.a.read = lgelu__k()->im2col; p.a.from = &l.dy;
             p.b.read = lgelu__read_flipped; p.b.from = &l;
         }
         if (s > 1) {
@@ -2278,55 +2061,280 @@ static void lgelu__conv_dx(const lgelu__job *job)
 }
 static void lgelu__conv_backward(lgelu__job *p)
 {
-    lgelu_net *net = p->net;
     const lgelu_node *node = p->node;
-    size_t c = node->shape[2], out = c / node->groups, k = node->weights / c, g, i;
-    if (p->bias) lgelu_column_sums(p->dbias, p->dy, c, p->rows, c, p->add_dbias, &net->threads);
-    if (lgelu__depthwise(net, node)) {
-        lgelu__each(p, lgelu__depthwise_weight, k * ((c + 63) / 64));
-        for (i = 0; i < node->weights; i++) p->dw[i] = (p->add_dw ? p->dw[i] : 0) + net->pack[i % k * c + i / k];
-        lgelu__depthwise_weights(net, node);
-        if (p->dx[0]) lgelu__each(p, lgelu__depthwise_row, net->samples * p->from->shape[0]);
-        return;
-    }
-    if (lgelu__fast(net, node)) {
-        lgelu__winograd_run(p, NULL, p->dw);
-        if (p->dx[0]) lgelu__winograd_run(p, p->dx[0], NULL);
-        return;
-    }
+    const size_t c = p->channels, out = c / node->groups, k = node->weights / c;
+    size_t g;
+    lgelu__bias_backward(p);
     for (g = 0; g < node->groups; g++) {
-        lgelu__patches patches = lgelu__conv_patches(p, g);
-        lgelu_product w = lgelu__linear_make(out, k, p->rows, p->dw + g * out * k, p->dy + g * out, patches.x);
-        w.a.row = 1; w.a.col = c;
-        w.b.row = patches.pixel;
-        if (!lgelu__pointwise(node)) { w.b.read = lgelu__k()->patches; w.b.from = &patches; }
-        w.accumulate = p->add_dw;
-        lgelu_multiply(&w, net->pack, &net->threads);
+        lgelu__im2col how;
+        lgelu_product dw = lgelu__product_make(out, k, p->rows, p->dw + g * out * k, k, lgelu__transpose(p->dy + g * out, c),
+                                               lgelu__conv_matrix(p, g, &how));
+        dw.accumulate = p->add_dw;
+        lgelu_multiply(&dw, p->net->pack, &p->net->threads);
     }
     if (p->dx[0]) lgelu__conv_dx(p);
+}
+
+/* one channel a group: the weights lie in net->pack tap by tap, the channels of a pixel are made together */
+/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in order */
+static void lgelu__depthwise_row(void *user, size_t index)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const int back = p->dy != NULL;
+    const size_t *to = back ? p->from->shape : node->shape, *from = back ? node->shape : p->from->shape;
+    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
+    const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
+    for (column = 0; column < to[1]; column++) {
+        float *y = (back ? p->dx[0] : p->y) + (index * to[1] + column) * c;
+        for (i = 0; i < kernel; i++) for (j = 0; j < kernel; j++) {
+            size_t u = row + node->padding - i, v = column + node->padding - j;       /* wraps where there is no such pixel */
+            int there = 1;
+            if (!back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
+            else {
+                there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
+                u /= node->stride; v /= node->stride;
+            }
+            tap[i * kernel + j] = there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
+        }
+        lgelu__k()->depthwise(y, c, p->net->pack, c, !back ? p->bias : p->add ? y : NULL, tap, kernel * kernel);
+    }
+}
+/* dW of one tap and 64 channels: one chain over all pixels */
+static void lgelu__depthwise_weight(void *user, size_t index)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape;
+    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0],
+        j = tap % node->window[0];
+    size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
+    float *sum = p->net->pack + tap * c + first;
+    memset(sum, 0, n * sizeof *sum);
+    for (row = 0; row < p->samples * node->shape[0]; row++) {
+        size_t u = row % node->shape[0] * node->stride + i - node->padding;
+        if (u < x[0]) for (column = 0; column < node->shape[1]; column++) {
+            size_t v = column * node->stride + j - node->padding;
+            const float *pixel = p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
+            if (v < x[1]) lgelu__k()->depthwise(sum, n, p->dy + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
+        }
+    }
+}
+static void lgelu__depthwise_weights(const lgelu__job *p)
+{
+    size_t c = p->channels, taps = p->node->weights / c, i;
+    for (i = 0; i < p->node->weights; i++) p->net->pack[i % taps * c + i / taps] = p->w[i];
+}
+static lgelu_status lgelu__depthwise_forward(lgelu__job *p)
+{
+    lgelu__depthwise_weights(p);
+    lgelu__parallel(&p->net->threads, lgelu__depthwise_row, p, p->samples * p->node->shape[0]);
+    return LGELU_OK;
+}
+static void lgelu__depthwise_backward(lgelu__job *p)
+{
+    size_t c = p->channels, taps = p->node->weights / c, i;
+    lgelu__bias_backward(p);
+    lgelu__parallel(&p->net->threads, lgelu__depthwise_weight, p, taps * ((c + 63) / 64));
+    for (i = 0; i < p->node->weights; i++) p->dw[i] = (p->add_dw ? p->dw[i] : 0) + p->net->pack[i % taps * c + i / taps];
+    lgelu__depthwise_weights(p);
+    if (p->dx[0]) lgelu__parallel(&p->net->threads, lgelu__depthwise_row, p, p->samples * p->from->shape[0]);
+}
+static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
+{
+    (void)train;
+    return lgelu__times(p->node->weights, sizeof(float));
+}
+
+/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the
+   channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles.
+   A thread takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round
+   shared out. dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products
+   backwards: each of the eight strands (or one, with many channels) sums up tiles of its own. */
+enum { LGELU__WSTRANDS = 8 };
+typedef struct {
+    const float *x, *w, *bias, *dy; float *y, *dw;                    /* x and w to y, or x and dy to dw */
+    const size_t *from, *to;                 /* shapes of x and y */
+    size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
+    size_t most, own, multiply;              /* tiles in a round; of a strand of dW; bytes of the room for a product */
+    float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
+    const lgelu_net *panels;                 /* whose kernels stand in panels, or NULL */
+} lgelu__winograd;
+
+static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
+{
+    size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
+    p->in = in; p->out = out;
+    p->big = in * out >= 65536;
+    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384; ) p->most /= 2;
+    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, p->most, 1));
+    room = 64 * p->most * (in + out);
+    if (p->big) return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
+    return LGELU__WSTRANDS * (kernel + room + p->multiply);
+}
+/* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
+static void lgelu__winograd_taps(void *user, size_t task)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const lgelu__kernels *isa = lgelu__k();
+    size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
+    float taps[9 * 16 * 16];
+    lgelu_matrix w = lgelu__transpose(NULL, 9 * p->in);
+    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
+                                                                p->out, p->out, 1);
+    for (j = 0; !p->flip && j < p->out; j += 16) {
+        size_t n = lgelu__least(p->out - j, 16);
+        for (k = 0; k < 9; k++) {
+            w.x = p->w + k * p->in;
+            isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, j, n);
+        }
+        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
+    }
+}
+/* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
+static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile, const size_t *shape, size_t side,
+                                   size_t padding)
+{
+    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding,
+        column = 2 * (tile % p->across) - padding, i, j;
+    for (i = row; i != row + side; i++) for (j = column; j != column + side; j++)     /* wrap below 0 */
+        *at++ = i < shape[0] && j < shape[1] ? ((sample * shape[0] + i) * shape[1] + j) * shape[2] : (size_t)-1;
+}
+static void lgelu__winograd_in(void *user, size_t task)               /* eight tiles of x, and of dy where dW is wanted */
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t t, at[16];
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, p->x, at, p->in);
+        if (!p->dw) continue;
+        lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
+        lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, p->dy, at, p->out);
+    }
+}
+static void lgelu__winograd_out(void *user, size_t task)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t t, at[4];
+    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+        lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
+        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+    }
+}
+static void lgelu__winograd_products(void *user, size_t strand)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t k;
+    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
+        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out;
+        float *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
+        lgelu_product job = p->dw
+            ? lgelu__product_make(p->out, p->in, p->count, kernel, p->in, lgelu__transpose(m, p->out), lgelu__matrix(u, p->in))
+            : lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in),
+                                  p->panels ? lgelu__of_panels(p->panels, kernel) : lgelu__matrix(kernel, p->out));
+        job.accumulate = p->dw && p->first % p->own != 0;
+        lgelu_multiply(&job, p->work + strand * p->multiply, NULL);
+    }
+}
+static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)    /* NULL: this thread alone */
+{
+    size_t eights = (p->count + 7) / 8;
+    int next = 0;
+    p->next = &next;
+    lgelu__parallel(threads, lgelu__winograd_in, p, eights);
+    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
+    if (!p->dw) lgelu__parallel(threads, lgelu__winograd_out, p, eights);
+}
+/* rounds of few channels; dW: a strand's own */
+static void lgelu__winograd_rounds(void *user, size_t strand)
+{
+    lgelu__winograd p = *(const lgelu__winograd *)user;
+    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.own) : p.tiles;
+    int *next = p.next;
+    p.u += strand * 16 * p.most * (p.in + p.out);
+    p.m = p.u + 16 * p.most * p.in;
+    p.work += strand * p.multiply;
+    if (p.dw) p.kernel += strand * 16 * p.in * p.out;
+    for (p.first = strand * p.own; ; p.first += p.most) {
+        if (!p.dw) p.first = (size_t)LGELU__ADD(next, 1) * p.most;
+        if (p.first >= end) return;
+        p.count = lgelu__least(end - p.first, p.most);
+        lgelu__winograd_round(&p, NULL);
+    }
+}
+static void lgelu__winograd_dtaps(void *user, size_t o)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    size_t size = p->in * p->out, strand, k;
+    float *kernel = p->kernel + o * p->in;
+    for (strand = 1; strand * p->own < p->tiles; strand++) for (k = 0; k < 16; k++)
+        lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * strand + k) * size, p->in);
+    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
+}
+/* the value, dx or dW */
+static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
+{
+    const lgelu_net *net = job->net;
+    const lgelu_node *node = job->node;
+    const lgelu_threads *threads = &net->threads;
+    size_t strands;
+    int next = 0;
+    lgelu__winograd p;
+    p.from = dx ? node->shape : job->from->shape; p.to = dx ? job->from->shape : node->shape;
+    lgelu__winograd_size(&p, p.from[2], p.to[2]);
+    p.x = dx ? job->dy : job->x; p.dy = job->dy;
+    p.y = dx ? dx : job->y; p.dw = dw;
+    p.w = job->w; p.bias = dx ? NULL : job->bias;
+    p.padding = dx ? 2 - node->padding : node->padding;
+    p.across = (p.to[1] + 1) / 2; p.down = (p.to[0] + 1) / 2; p.tiles = job->samples * p.across * p.down;
+    strands = p.big || !dw ? 1 : LGELU__WSTRANDS;
+    p.own = ((p.tiles - 1) / strands / p.most + 1) * p.most;
+    p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
+    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.next = &next;
+    p.kernel = net->pack;                                             /* before it stands elsewhere, see below */
+    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WSTRANDS);
+    p.m = p.u + 16 * p.most * p.in;
+    p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__WSTRANDS));
+    if (p.panels) p.kernel = net->packs + node->packed - 1;
+    else if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
+    if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__WSTRANDS);
+    else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
+        p.count = lgelu__least(p.tiles - p.first, p.most);
+        lgelu__winograd_round(&p, threads);
+    }
+    if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
+}
+static lgelu_status lgelu__winograd_forward(lgelu__job *p) { lgelu__winograd_run(p, NULL, NULL); return LGELU_OK; }
+static void lgelu__winograd_backward(lgelu__job *p)
+{
+    lgelu__bias_backward(p);
+    lgelu__winograd_run(p, NULL, p->dw);
+    if (p->dx[0]) lgelu__winograd_run(p, p->dx[0], NULL);
+}
+static size_t lgelu__winograd_work(const lgelu__job *job, int train)
+{
+    const size_t in = job->from->shape[2], out = job->channels;
+    lgelu__winograd p;
+    const size_t y = lgelu__winograd_size(&p, in, out);
+    return train ? lgelu__most(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
 /* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the
    pieces in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
    factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
 static double *lgelu__norm_mean(const lgelu__job *p) { return (double *)(void *)(p->aux + 6 * p->channels); }
-static size_t lgelu__norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+static size_t lgelu__norm_aux(const lgelu__job *p)
+    { return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(p), 16), 40), p->channels); }
+static void lgelu__norm_sums_piece(const lgelu__job *p, size_t row, size_t rows)          /* Σ x and Σ x·b of each channel */
 {
-    (void)net;
-    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(node, batch * node->shape[0] * node->shape[1]), 16), 40),
-                        node->shape[2]);
-}
-static void lgelu__norm_sums_piece(void *user, size_t index)          /* Σ x and Σ x·b of each channel */
-{
-    const lgelu__job *p = (const lgelu__job *)user;
-    size_t c = p->channels, row = index * p->piece;
-    lgelu__k()->channel_sums(p->sum + index * 2 * c, p->x + row * c, p->b + row * c, lgelu__least(p->rows - row, p->piece), c);
+    const size_t c = p->channels;
+    lgelu__k()->channel_sums(p->sum + row / p->piece * 2 * c, p->x + row * c, p->b + row * c, rows, c);
 }
 static void lgelu__norm_sums(lgelu__job *p)                           /* the totals end up in the first piece's place */
 {
     size_t i, n = 2 * p->channels;
-    lgelu__each(p, lgelu__norm_sums_piece, p->pieces);
-    for (i = n; i < p->pieces * n; i++) p->sum[i % n] += p->sum[i];
+    lgelu__each(p, lgelu__norm_sums_piece);
+    for (i = n; i < lgelu__pieces(p) * n; i++) p->sum[i % n] += p->sum[i];
 }
 static lgelu_status lgelu__norm_forward(lgelu__job *p)                /* scale and shift; y by pieces, if not by the reader */
 {
@@ -2337,7 +2345,7 @@ static lgelu_status lgelu__norm_forward(lgelu__job *p)                /* scale a
     float *scale = p->aux, *shift = scale + c, *running = net->state + node->state;
     double *mean = lgelu__norm_mean(p), *inverse = mean + c, n = (double)p->rows;
     const int learn = net->learning || net->estimate;
-    if (learn && p->rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "batch norm '%s': one pixel has no variance", node->name);
+    if (learn && p->rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: one pixel has no variance", node);
     p->sum = mean + 2 * c; p->b = p->x;
     if (learn) lgelu__norm_sums(p);
     for (i = 0; i < c; i++) {
@@ -2378,27 +2386,22 @@ static void lgelu__norm_backward(lgelu__job *p)
         factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dgamma / n, -(dbeta / n)));
     }
     p->scale = factor; p->b_scale = factor + c; p->b_shift = factor + 2 * c;
-    if (p->dx[0]) lgelu__each(p, lgelu__affine_piece, p->pieces);
+    if (p->dx[0]) lgelu__each(p, lgelu__affine_piece);
 }
 
-/* ---- [8g] pooling: y = max x or Σ x·share over the taps; aux keeps which tap was the largest, the first of equals. dx = dy
-   there, or dy·share at each tap ---- */
-static size_t lgelu__pool_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+/* ---- [8g] pooling: y = max x or Σ x·factor over the taps; aux keeps which tap was the largest, the first of equals. dx = dy
+   there, or dy·factor at each tap ---- */
+static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
+static void lgelu__pool_piece(const lgelu__job *p, size_t first, size_t rows)             /* a sample: its value, or dx */
 {
-    (void)net;
-    return lgelu__times(batch, lgelu__size(node));
-}
-static void lgelu__pool_piece(void *user, size_t sample)             /* its value, or dx */
-{
-    const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, picture = sample * lgelu__size(p->from);
+    const size_t *x = p->from->shape, c = p->channels, picture = first / rows * lgelu__size(p->from);
     const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
-    const float share = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t row, column, i, j, k;
     if (back) memset(p->dx[0] + picture, 0, lgelu__size(p->from) * sizeof *p->dx[0]);
     for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
-        size_t at = ((sample * node->shape[0] + row) * node->shape[1] + column) * c;
+        size_t at = (first + row * node->shape[1] + column) * c;
         unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
         float *y = p->y + at;
         if (!back && most) memset(which, 255, c);
@@ -2411,7 +2414,7 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
                 const float *dy = p->dy + at;
                 float *dx = p->dx[0] + picture + (u * x[1] + v) * c;
                 if (most) { for (k = 0; k < c; k++) if (which[k] == tap) dx[k] += dy[k]; }
-                else for (k = 0; k < c; k++) { float d = dy[k] * share; dx[k] += d; }
+                else for (k = 0; k < c; k++) { float d = dy[k] * factor; dx[k] += d; }
             } else {
                 const float *in = p->x + picture + (u * x[1] + v) * c;
                 if (!most) for (k = 0; k < c; k++) y[k] += in[k];
@@ -2420,7 +2423,7 @@ static void lgelu__pool_piece(void *user, size_t sample)             /* its valu
                 }
             }
         }
-        for (k = 0; !back && !most && k < c; k++) y[k] *= share;
+        for (k = 0; !back && !most && k < c; k++) y[k] *= factor;
     }
 }
 
@@ -2437,9 +2440,8 @@ static lgelu_status lgelu__numbers_forward(lgelu__job *p)
     for (i = 0; i < p->rows; i++) {
         y[i] = x[i];
         if (y[i] < 0 || (size_t)y[i] >= node->shape[2])
-            return lgelu__fail(p->net, LGELU_E_LABEL, "%s '%s': %s %z is %d, expected 0 to %z", lgelu__row(node)->name,
-                               node->name,
-                               label ? "label" : "token", p->net->from + i, (long)y[i], node->shape[2] - 1);
+            return lgelu__fail(p->net, LGELU_E_LABEL, "%n: %s %z is %d, expected 0 to %z", node, label ? "label" : "token",
+                               p->net->from + i, (long)y[i], node->shape[2] - 1);
     }
     return LGELU_OK;
 }
@@ -2466,48 +2468,41 @@ static void lgelu__embedding_piece(void *user, size_t task)
 static void lgelu__embedding_backward(lgelu__job *p)
 {
     if (!p->add_dw) memset(p->dw, 0, p->node->weights * sizeof *p->dw);
-    lgelu__each(p, lgelu__embedding_piece, (p->channels + 63) / 64);
+    lgelu__parallel(&p->net->threads, lgelu__embedding_piece, p, (p->channels + 63) / 64);
 }
-static void lgelu__position_piece(void *user, size_t index)
+static void lgelu__position_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const lgelu__job *p = (const lgelu__job *)user;
-    size_t row = index * p->piece, at = row * p->channels;
-    const float *place = p->w + p->net->from * p->channels;
-    lgelu__k()->add(p->y + at, p->x + at, place, lgelu__least(p->rows - row, p->piece) * p->channels);
+    const size_t at = row * p->channels;
+    lgelu__k()->add(p->y + at, p->x + at, p->w + p->net->from * p->channels, rows * p->channels);
 }
 static void lgelu__position_backward(lgelu__job *p)
 {
     const size_t n = lgelu__size(p->node);
-    lgelu_column_sums(p->dw, p->dy, n, p->net->samples, n, p->add_dw, &p->net->threads);
+    lgelu_column_sums(p->dw, p->dy, n, p->samples, n, p->add_dw, &p->net->threads);
     lgelu__pass_backward(p);
 }
 
 /* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean and 1/deviation of each row,
    then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d = dy·gain, dx = (d - mean(d) -
    x̂·mean(d·x̂))/deviation ---- */
-static size_t lgelu__layer_norm_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
+static size_t lgelu__layer_norm_aux(const lgelu__job *p)
+    { return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__pieces(p), p->channels)), 2 * sizeof(float)); }
+static void lgelu__layer_norm_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    size_t rows = lgelu__times(batch, node->shape[0] * node->shape[1]);
-    (void)net;
-    return lgelu__times(lgelu__plus(lgelu__times(rows, 2), lgelu__times(lgelu__pieces(node, rows), 2 * node->shape[2])),
-                        sizeof(float));
-}
-static void lgelu__layer_norm_piece(void *user, size_t index)
-{
-    const lgelu__job *p = (const lgelu__job *)user;
-    size_t i = index * p->piece, end = lgelu__least(p->rows, i + p->piece), c = p->channels;
-    float *part = p->aux + 2 * (p->rows + index * c);
-    if (p->dy) memset(part, 0, 2 * c * sizeof *part);
-    for (; i < end; i++)
+    const size_t c = p->channels;
+    float *sums = p->aux + 2 * (p->rows + row / p->piece * c);
+    size_t i;
+    if (p->dy) memset(sums, 0, 2 * c * sizeof *sums);
+    for (i = row; i < row + rows; i++)
         if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, p->bias, p->node->eps, c);
-        else lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, part, p->dy + i * c, p->x + i * c, p->aux + 2 * i,
+        else lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, sums, p->dy + i * c, p->x + i * c, p->aux + 2 * i,
                                             p->bias, p->add, c);
 }
 static void lgelu__layer_norm_backward(lgelu__job *p)
 {
     const size_t n = 2 * p->channels;
-    lgelu__each(p, lgelu__layer_norm_piece, p->pieces);
-    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, p->pieces, n, p->add_dbias, &p->net->threads);
+    lgelu__each(p, lgelu__layer_norm_piece);
+    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__pieces(p), n, p->add_dbias, &p->net->threads);
 }
 
 /* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so memory
@@ -2515,34 +2510,28 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
    scores again. A few strands of tasks, each with its own place in net->pack: scores, their gradients, room for products. ---- */
 enum { LGELU__QUERIES = 64 };
 typedef struct {
-    const lgelu_node *node; const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
+    const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
 } lgelu__attention_job;
 
 static size_t lgelu__attention_row(const lgelu_node *node) { return (node->shape[1] + 15) & ~(size_t)15; }   /* of the scores */
 static size_t lgelu__attention_strand(const lgelu_node *node)
 {
-    const size_t t = node->shape[1], width = node->shape[2] / node->option[0], n = LGELU__QUERIES;
-    const size_t most = lgelu__most(lgelu_multiply_bytes(n, t, width),
-                                    lgelu__most(lgelu_multiply_bytes(n, width, t), lgelu_multiply_bytes(t, width, n)));
+    const size_t n = LGELU__QUERIES, most = lgelu__products_room(n, node->shape[1], node->shape[2] / node->option[0]);
     return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63) & ~(size_t)63;
 }
-static size_t lgelu__attention_work(const lgelu_net *net, const lgelu_node *node, size_t batch, int train)
+static size_t lgelu__attention_work(const lgelu__job *p, int train)
 {
-    (void)net; (void)batch; (void)train;
-    return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(node));
+    (void)train;
+    return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(p->node));
 }
-static size_t lgelu__attention_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
-{
-    (void)net;
-    return lgelu__times(lgelu__times(batch, node->shape[1] * node->option[0]), 2 * sizeof(float));
-}
+static size_t lgelu__attention_aux(const lgelu__job *p)
+    { return lgelu__times(lgelu__times(p->rows, p->node->option[0]), 2 * sizeof(float)); }
 static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
 {
     const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     lgelu__attention_job p;
-    p.node = node;
     p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
     p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
@@ -2551,68 +2540,60 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.x = job->x - p.from * 3 * p.channels; p.y = job->y - p.from * p.channels;
     p.dx = job->dx[0]; p.dy = job->dy; p.stat = job->aux; p.work = (unsigned char *)net->pack;
     p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
-    p.tasks = net->samples * p.heads;
+    p.tasks = job->samples * p.heads;
     return p;
-}
-/* C (m, n) = A Bᵀ over the channels of one head: scores, or the gradient of what they weigh */
-static void lgelu__attention_scores(const lgelu__attention_job *p, float *c, const float *a, size_t a_row, const float *b,
-                                    void *pack,
-                                    size_t m, size_t n)
-{
-    lgelu_product job = lgelu__linear_make(m, n, p->width, c, a, b);
-    job.a.row = a_row; job.b.row = 1; job.b.col = 3 * p->channels; job.c_row = p->row;
-    lgelu_multiply(&job, pack, NULL);
 }
 static void lgelu__attention_forward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *score = (float *)(void *)(p->work + strand * p->strand);
-    void *pack = score + 2 * LGELU__QUERIES * p->row;
-    size_t task, i, c = p->channels;
+    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
+    float *s = (float *)(void *)(p->work + strand * p->strand);
+    void *pack = s + 2 * LGELU__QUERIES * row;
+    size_t task, i;
     for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
-        size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * p->width;
-        size_t first = p->from + task % p->blocks * LGELU__QUERIES, m = lgelu__least(p->from + p->count - first, LGELU__QUERIES);
-        size_t n = p->causal ? first + m : p->tokens;
-        const float *q = p->x + sample * p->tokens * 3 * c + at;
+        const size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * w;
+        const size_t first = p->from + task % p->blocks * LGELU__QUERIES;
+        const size_t m = lgelu__least(p->from + p->count - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
+        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c, *v = k + c;
         float *y = p->y + (sample * p->tokens + first) * c + at, *stat = p->stat + 2 * (head * p->tokens + first);
-        lgelu_product job = lgelu__linear_make(m, p->width, n, y, score, q + 2 * c);
-        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
+        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row), lgelu__transpose(k, x_row));
+        lgelu_multiply(&job, pack, NULL);                             /* S = Q Kᵀ */
         for (i = 0; i < m; i++)
-            isa->exp_row(score + i * p->row, stat + 2 * i, score + i * p->row, p->scale, p->causal ? first + i + 1 : n, n);
-        job.a.row = p->row; job.b.row = 3 * c; job.c_row = c;
-        lgelu_multiply(&job, pack, NULL);
-        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
+            isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale, p->causal ? first + i + 1 : n, n);
+        job = lgelu__product_make(m, w, n, y, c, lgelu__matrix(s, row), lgelu__matrix(v, x_row));
+        lgelu_multiply(&job, pack, NULL);                             /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
+        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
     }
 }
 static void lgelu__attention_backward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     const lgelu__kernels *isa = lgelu__k();
-    float *score = (float *)(void *)(p->work + strand * p->strand), *d = score + LGELU__QUERIES * p->row;
-    void *pack = d + LGELU__QUERIES * p->row;
-    size_t head, block, i, c = p->channels;
+    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
+    float *s = (float *)(void *)(p->work + strand * p->strand), *ds = s + LGELU__QUERIES * row;
+    void *pack = ds + LGELU__QUERIES * row;
+    size_t head, block, i;
     /* the last sees all keys */
     for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {
-        size_t sample = head / p->heads, at = head % p->heads * p->width;
-        size_t first = block * LGELU__QUERIES, m = lgelu__least(p->tokens - first, LGELU__QUERIES),
-            n = p->causal ? first + m : p->tokens;
-        const float *q = p->x + sample * p->tokens * 3 * c + at, *dy = p->dy + (sample * p->tokens + first) * c + at;
-        float *dq = p->dx + sample * p->tokens * 3 * c + at;
-        lgelu_product job;
-        lgelu__attention_scores(p, score, q + first * 3 * c, 3 * c, q + c, pack, m, n);
-        lgelu__attention_scores(p, d, dy, c, q + 2 * c, pack, m, n);  /* dP = dO Vᵀ */
-        for (i = 0; i < m; i++)
-            isa->softmax_backward(score + i * p->row, d + i * p->row, p->stat + 2 * (head * p->tokens + first + i), p->scale,
-                                  p->causal ? first + i + 1 : n, n);  /* P again, and dS = P·(dP - Σ P·dP)·scale */
-        job = lgelu__linear_make(n, p->width, m, dq + 2 * c, score, dy);
-        job.a.row = 1; job.a.col = p->row; job.b.row = c; job.c_row = 3 * c;
+        const size_t sample = head / p->heads, at = head % p->heads * w, first = block * LGELU__QUERIES;
+        const size_t m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
+        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c, *v = k + c;
+        const float *dy = p->dy + (sample * p->tokens + first) * c + at;
+        float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row, *dk = dx + c, *dv = dk + c;
+        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row), lgelu__transpose(k, x_row));
+        lgelu_multiply(&job, pack, NULL);                             /* S = Q Kᵀ */
+        job = lgelu__product_make(m, n, w, ds, row, lgelu__matrix(dy, c), lgelu__transpose(v, x_row));
+        lgelu_multiply(&job, pack, NULL);                             /* O = P V: dP = dO Vᵀ */
+        for (i = 0; i < m; i++)                                       /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
+            isa->softmax_backward(s + i * row, ds + i * row, p->stat + 2 * (head * p->tokens + first + i), p->scale,
+                                  p->causal ? first + i + 1 : n, n);
+        job = lgelu__product_make(n, w, m, dv, x_row, lgelu__transpose(s, row), lgelu__matrix(dy, c));
         job.accumulate = block + 1 < p->blocks;
         lgelu_multiply(&job, pack, NULL);                             /* dV = Pᵀ dO */
-        job.c = dq + c; job.a.x = d; job.b.x = q + first * 3 * c; job.b.row = 3 * c;
+        job.c = dk; job.a.x = ds; job.b = lgelu__matrix(q, x_row);
         lgelu_multiply(&job, pack, NULL);                             /* dK = dSᵀ Q */
-        job = lgelu__linear_make(m, p->width, n, dq + first * 3 * c, d, q + c);
-        job.a.row = p->row; job.b.row = 3 * c; job.c_row = 3 * c;
+        job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row), lgelu__matrix(k, x_row));
         lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
     }
 }
@@ -2630,13 +2611,12 @@ static void lgelu__attention_backward(lgelu__job *job)
 }
 
 /* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
-static void lgelu__dropout_piece(void *user, size_t index)
+static void lgelu__dropout_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_net *net = p->net;
     const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31
                           | ((uint64_t)net->step & 0x7FFFFFFF);
-    size_t row = index * p->piece, first = row * p->channels, n = lgelu__least(p->rows - row, p->piece) * p->channels;
+    const size_t first = row * p->channels, n = rows * p->channels;
     const float *x = (p->dy ? p->dy : p->x) + first;
     float *y = (p->dy ? p->dx[0] : p->y) + first;
     if (net->learning) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
@@ -2645,10 +2625,9 @@ static void lgelu__dropout_piece(void *user, size_t index)
 
 /* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time, forward or
    backward ---- */
-static void lgelu__squares_piece(void *user, size_t sample)
+static void lgelu__squares_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const lgelu__job *p = (const lgelu__job *)user;
-    const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side;
+    const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side, sample = row / rows;
     size_t i, k;
     for (i = 0; i < x[0]; i++) for (k = 0; k < across; k++) {         /* a line of patch k in row i of the picture */
         const size_t at = ((sample * x[0] + i) * across + k) * line,
@@ -2657,45 +2636,44 @@ static void lgelu__squares_piece(void *user, size_t sample)
         else memcpy(p->y + to, p->x + at, line * sizeof *p->y);
     }
 }
-static void lgelu__class_token_piece(void *user, size_t sample)
+static void lgelu__class_token_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const lgelu__job *p = (const lgelu__job *)user;
-    size_t c = p->channels, n = lgelu__size(p->node), at = sample * n, from = sample * (n - c);
-    if (p->dy) memcpy(p->dx[0] + from, p->dy + at + c, (n - c) * sizeof *p->y);
+    const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c, from = (row - row / rows) * c;
+    if (p->dy) memcpy(p->dx[0] + from, p->dy + at + c, bytes);
     else {
         memcpy(p->y + at, p->bias, c * sizeof *p->y);
-        memcpy(p->y + at + c, p->x + from, (n - c) * sizeof *p->y);
+        memcpy(p->y + at + c, p->x + from, bytes);
     }
 }
 static void lgelu__class_token_backward(lgelu__job *p)
 {
-    lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->net->samples, p->channels, p->add_dbias, &p->net->threads);
-    if (p->dx[0]) lgelu__each(p, lgelu__class_token_piece, p->pieces);
+    lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->samples, p->channels, p->add_dbias, &p->net->threads);
+    if (p->dx[0]) lgelu__each(p, lgelu__class_token_piece);
 }
-static void lgelu__mean_piece(void *user, size_t sample)
+static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows)               /* rows: 1 */
 {
-    const lgelu__job *p = (const lgelu__job *)user;
-    const size_t c = p->channels, first = p->node->option[0] * c, count = p->node->option[1], n = lgelu__size(p->from);
-    const float share = (float)(1 / (double)count);
-    float *y = p->y + sample * c;
+    const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__size(p->from);
+    const size_t at = row * n, first = at + p->node->option[0] * c;
+    const float factor = (float)(1 / (double)count);
+    float *y = p->y + row * c;
     size_t k;
     if (p->dy) {
-        memset(p->dx[0] + sample * n, 0, n * sizeof *p->y);
-        for (k = 0; k < count; k++) lgelu__k()->scale(p->dx[0] + sample * n + first + k * c, p->dy + sample * c, share, c);
+        memset(p->dx[0] + at, 0, n * sizeof *y);
+        for (k = 0; k < count; k++) lgelu__k()->scale(p->dx[0] + first + k * c, p->dy + row * c, factor, c);
     } else {
-        lgelu__k()->column_sums(y, p->x + sample * n + first, c, count, c, 0);
-        if (count > 1) lgelu__k()->scale(y, y, share, c);
+        lgelu__k()->column_sums(y, p->x + first, c, count, c, 0);
+        if (count > 1) lgelu__k()->scale(y, y, factor, c);
     }
 }
 
 /* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
    lie: row by row it is made from them. ---- */
-/* -log softmax at the label; dx: (softmax - 1[label])·share, may be x */
-static void lgelu__cross_entropy_piece(void *user, size_t task)
+/* -log softmax at the label; dx: (softmax - 1[label])·share/rows, may be x */
+static void lgelu__cross_entropy_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const lgelu__job *p = (const lgelu__job *)user;
-    size_t i, end = lgelu__least(p->rows, (task + 1) * p->piece), c = p->channels;
-    for (i = task * p->piece; i < end; i++) {
+    const size_t c = p->channels;
+    size_t i;
+    for (i = row; i < row + rows; i++) {
         const float *x = p->x + i * c;
         float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], of_label;
         if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
@@ -2703,8 +2681,8 @@ static void lgelu__cross_entropy_piece(void *user, size_t task)
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
         p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
         if (!d) continue;
-        lgelu__k()->scale(d, d, p->share / stat[1], c);
-        d[(size_t)p->label[i]] -= p->share;
+        lgelu__k()->scale(d, d, p->per_row / stat[1], c);
+        d[(size_t)p->label[i]] -= p->per_row;
     }
 }
 static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
@@ -2718,19 +2696,16 @@ static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
 static lgelu_status lgelu__cross_entropy_forward(lgelu__job *p)
 {
     if (!p->label) return LGELU_OK;
-    lgelu__each(p, lgelu__cross_entropy_piece, p->pieces);
+    lgelu__each(p, lgelu__cross_entropy_piece);
     return lgelu__cross_entropy_end(p);
 }
-static void lgelu__cross_entropy_backward(lgelu__job *p)
-{
-    if (p->dx[0]) lgelu__each(p, lgelu__cross_entropy_piece, p->pieces);
-}
-/* Linear + loss: large logits that a loss alone reads are made in parts of LGELU__PART rows, all in one place: a part's loss, its
-   gradient where it stands, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits
-   in its aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes
-   the parts again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__PART = 512 };
-static void lgelu__logits_parts(const lgelu__job *p, int gradients)
+static void lgelu__cross_entropy_backward(lgelu__job *p) { if (p->dx[0]) lgelu__each(p, lgelu__cross_entropy_piece); }
+/* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one place: their loss, its gradient
+   where they stand, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its
+   aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes them
+   again. */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };                   /* bytes of all; rows at a time */
+static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
 {
     lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
     size_t left;
@@ -2740,9 +2715,9 @@ static void lgelu__logits_parts(const lgelu__job *p, int gradients)
     linear.add_dw = p->add_dw; linear.add_dbias = p->add_dbias;
     loss.dx[0] = gradients ? linear.y : NULL;
     for (left = p->rows; left; left -= loss.rows) {
-        loss.rows = linear.rows = lgelu__least(left, LGELU__PART);
+        loss.rows = linear.rows = lgelu__least(left, LGELU__LOGITS_ROWS);
         lgelu__linear_forward(&linear);
-        lgelu__each(&loss, lgelu__cross_entropy_piece, (loss.rows - 1) / loss.piece + 1);
+        lgelu__each(&loss, lgelu__cross_entropy_piece);
         if (gradients) lgelu__linear_backward(&linear);
         linear.x += linear.rows * linear.from->shape[2]; linear.dx[0] += linear.rows * linear.from->shape[2];
         linear.add_dw = linear.add_dbias = 1;
@@ -2754,7 +2729,7 @@ static lgelu_status lgelu__linear_loss_forward(lgelu__job *p)
 {
     p->node->ahead = p->label && p->net->learning && p->net->fresh;
     if (!p->label) return LGELU_OK;
-    lgelu__logits_parts(p, p->node->ahead);
+    lgelu__logits_in_turn(p, p->node->ahead);
     return lgelu__cross_entropy_end(p);
 }
 static void lgelu__linear_loss_backward(lgelu__job *p)
@@ -2763,7 +2738,7 @@ static void lgelu__linear_loss_backward(lgelu__job *p)
     const size_t in = linear.from->shape[2];
     const float share = p->net->share;
     if (!p->dx[0]) return;
-    if (!p->node->ahead) lgelu__logits_parts(p, 1);
+    if (!p->node->ahead) lgelu__logits_in_turn(p, 1);
     else if (share < 1 || share > 1) {
         lgelu__k()->scale(linear.dw, linear.dw, share, p->channels * in);
         lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->biases);
@@ -2774,15 +2749,8 @@ static void lgelu__linear_left_backward(lgelu__job *p)                /* its gra
 {
     if (p->dx[0]) memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
 }
-static size_t lgelu__linear_left_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
-{
-    return lgelu__times(batch * node->shape[0] * node->shape[1], net->nodes[node->input[0]].shape[2] * sizeof(float));
-}
-static size_t lgelu__cross_entropy_aux(const lgelu_net *net, const lgelu_node *node, size_t batch)
-{
-    const lgelu_node *logits = net->nodes + node->input[0];
-    return lgelu__times(lgelu__times(batch, logits->shape[0] * logits->shape[1]), sizeof(double));
-}
+static size_t lgelu__linear_left_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->from->shape[2] * sizeof(float)); }
+static size_t lgelu__cross_entropy_aux(const lgelu__job *p) { return lgelu__times(p->rows, sizeof(double)); }
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
     const float *t = lgelu__in(p->net, p->node, 1);
@@ -2810,7 +2778,7 @@ static void lgelu__outer_loss_backward(lgelu__job *p)
     for (i = 0; p->dx[0] && i < p->rows * p->channels; i++) {
         p->dx[0][i] = given ? given[i] * p->net->share : 0;
         if (!(p->dx[0][i] - p->dx[0][i] <= 0)) {
-            lgelu__fail(p->net, LGELU_E_NONFINITE, "outer loss '%s': number %z of its gradient is not finite", p->node->name, i);
+            lgelu__fail(p->net, LGELU_E_NONFINITE, "%n: number %z of its gradient is not finite", p->node, i);
             return;
         }
     }
@@ -2821,23 +2789,25 @@ static const lgelu__layer lgelu__layers[] = {
     { "input", NULL, NULL, NULL, NULL, NULL, LGELU__SOURCE },
     { "tokens", lgelu__numbers_forward, NULL, NULL, NULL, NULL, LGELU__SOURCE },
     { "labels", lgelu__numbers_forward, NULL, NULL, NULL, NULL, LGELU__SOURCE },
-    { "linear", lgelu__linear_forward, lgelu__linear_backward, NULL, NULL, lgelu__linear_work, LGELU__KEEPS },
+    { "linear", lgelu__linear_forward, lgelu__linear_backward, NULL, NULL, lgelu__linear_work, LGELU__KEEPS | LGELU__TOKENWISE },
     { "gate", NULL, lgelu__gate_backward, lgelu__gate_piece, lgelu__gate_aux, NULL,
-      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__AFFINE },
-    { "add", NULL, lgelu__pass_backward, lgelu__affine_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE },
+      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__AFFINE | LGELU__TOKENWISE },
+    { "add", NULL, lgelu__pass_backward, lgelu__affine_piece, NULL, NULL,
+      LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE | LGELU__TOKENWISE },
     { "convolution", lgelu__conv_forward, lgelu__conv_backward, NULL, NULL, lgelu__conv_work, LGELU__KEEPS | LGELU__ADDS },
     { "batch norm", lgelu__norm_forward, lgelu__norm_backward, lgelu__affine_piece, lgelu__norm_aux, NULL,
-      LGELU__KEEPS | LGELU__IN_PLACE },
+      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__TOKENWISE },
     { "max pool", NULL, NULL, lgelu__pool_piece, lgelu__pool_aux, NULL, LGELU__SAMPLES },
     { "average pool", NULL, NULL, lgelu__pool_piece, NULL, NULL, LGELU__SAMPLES },
-    { "view", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES },
-    { "embedding", lgelu__embedding_forward, lgelu__embedding_backward, NULL, NULL, NULL, LGELU__KEEPS },
-    { "position", NULL, lgelu__position_backward, lgelu__position_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__SAMPLES },
+    { "view", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES | LGELU__TOKENWISE },
+    { "embedding", lgelu__embedding_forward, lgelu__embedding_backward, NULL, NULL, NULL, LGELU__KEEPS | LGELU__TOKENWISE },
+    { "position", NULL, lgelu__position_backward, lgelu__position_piece, NULL, NULL,
+      LGELU__IN_PLACE | LGELU__SAMPLES | LGELU__TOKENWISE },
     { "layer norm", NULL, lgelu__layer_norm_backward, lgelu__layer_norm_piece, lgelu__layer_norm_aux, NULL,
-      LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS },
+      LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS | LGELU__TOKENWISE },
     { "attention", lgelu__attention_forward, lgelu__attention_backward, NULL, lgelu__attention_aux, lgelu__attention_work,
       LGELU__KEEPS },
-    { "dropout", NULL, NULL, lgelu__dropout_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__FOURS },
+    { "dropout", NULL, NULL, lgelu__dropout_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__FOURS | LGELU__TOKENWISE },
     { "patches", NULL, NULL, lgelu__squares_piece, NULL, NULL, LGELU__SAMPLES },
     { "class token", NULL, lgelu__class_token_backward, lgelu__class_token_piece, NULL, NULL, LGELU__SAMPLES },
     { "take", NULL, NULL, lgelu__mean_piece, NULL, NULL, LGELU__SAMPLES },
@@ -2846,11 +2816,18 @@ static const lgelu__layer lgelu__layers[] = {
     { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL, NULL, NULL,
       LGELU__KEEPS | LGELU__LOSS },
     { "outer loss", NULL, lgelu__outer_loss_backward, NULL, NULL, NULL, LGELU__LOSS },
-    { "batch norm", lgelu__norm_forward, lgelu__norm_backward, NULL, lgelu__norm_aux, NULL, LGELU__KEEPS | LGELU__LEFT },
+    /* what never writes its value: the only reader makes it */
+    { "batch norm", lgelu__norm_forward, lgelu__norm_backward, NULL, lgelu__norm_aux, NULL,
+      LGELU__KEEPS | LGELU__LEFT | LGELU__TOKENWISE },
     { "add", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES | LGELU__LEFT },
     { "linear", NULL, lgelu__linear_left_backward, NULL, lgelu__linear_left_aux, lgelu__linear_work, LGELU__KEEPS | LGELU__LEFT },
     { "cross-entropy", lgelu__linear_loss_forward, lgelu__linear_loss_backward, NULL, lgelu__cross_entropy_aux, NULL,
-      LGELU__KEEPS | LGELU__LOSS }
+      LGELU__KEEPS | LGELU__LOSS },
+    /* convolutions of another kind */
+    { "convolution", lgelu__depthwise_forward, lgelu__depthwise_backward, NULL, NULL, lgelu__depthwise_work,
+      LGELU__KEEPS | LGELU__ADDS },
+    { "convolution", lgelu__winograd_forward, lgelu__winograd_backward, NULL, NULL, lgelu__winograd_work,
+      LGELU__KEEPS | LGELU__ADDS }
 };
 static const lgelu__layer *lgelu__row(const lgelu_node *node) { return lgelu__layers + node->row; }
 LGELU_DEF const char *lgelu_op_name(int op) { return op < 0 || op > LGELU_OP_OUTER_LOSS ? "?" : lgelu__layers[op].name; }
@@ -2861,18 +2838,6 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     memset(net, 0, sizeof *net);
     net->nodes = nodes;
     net->capacity = capacity;
-}
-/* what a layer can't take. Errors stick, the first one is kept: a builder may refuse, go on, and leave the rest to
-   lgelu__place */
-static void lgelu__refuse(lgelu_net *net, const lgelu_node *node, lgelu_status status, const char *format, ...)
-{
-    char *end = net->message + sizeof net->message - 1;
-    va_list list;
-    if (net->status) return;
-    net->status = status;
-    va_start(list, format);
-    lgelu__format(lgelu__say(net->message, end, "%s '%s': ", lgelu__row(node)->name, node->name), end, format, list);
-    va_end(list);
 }
 /* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error:
    zeros) */
@@ -2892,42 +2857,36 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node.input[0] = a; node.input[1] = b;
     node.inputs = lgelu__is_a(&node, LGELU__SOURCE) ? 0 : b < 0 ? 1 : 2;
-    if (net->memory) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the network is already made");
-    if (net->count >= net->capacity) lgelu__refuse(net, &node, LGELU_E_MEMORY, "no room for more than %z nodes",
+    if (net->memory) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
+    if (net->count >= net->capacity) lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %z nodes", &node,
                                                    (size_t)net->capacity);
     for (k = 0; k < node.inputs && !net->status; k++) {
         const lgelu_node *from = net->nodes + node.input[k];
         if (node.input[k] < 0 || node.input[k] >= net->count)
-            lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "input %z is no earlier layer", (size_t)k);
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", &node, (size_t)k);
         else if (lgelu__is_a(from, LGELU__LOSS) || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
                  || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1))
-            lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "'%s' can't be its input %z", from->name, (size_t)k);
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", &node, from->name, (size_t)k);
         else node.learns |= from->learns;
     }
     if (node.inputs && !net->status) memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
     return node;
 }
-static int lgelu__place(lgelu_net *net, const lgelu_node *node)       /* the last node from now on; -1 after an error */
+static int lgelu__place(lgelu_net *net, lgelu_node *node)             /* the last node from now on; -1 after an error */
 {
     const size_t *s = node->shape;
     if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64)
-        lgelu__refuse(net, node, LGELU_E_SHAPE, "a value of %z x %z x %z", s[0], s[1], s[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: a value of %z x %z x %z", node, s[0], s[1], s[2]);
     if (net->status) return -1;
+    node->learns |= node->weights || node->biases || node->shares;
     net->nodes[net->count] = *node;
     return net->count++;
 }
 static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weights = lgelu__times(outputs, inputs);
-    node->learns = 1;
     if (!node->weights || node->weights > (size_t)-1 / 64)
-        lgelu__refuse(net, node, LGELU_E_SHAPE, "a matrix of %z x %z", outputs, inputs);
-    return lgelu__place(net, node);
-}
-static int lgelu__with_biases(lgelu_net *net, lgelu_node *node, size_t biases)
-{
-    node->biases = biases;
-    node->learns = 1;
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: a matrix of %z x %z", node, outputs, inputs);
     return lgelu__place(net, node);
 }
 static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t rows, size_t columns, size_t channels)
@@ -2935,21 +2894,15 @@ static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t r
     lgelu_node node = lgelu__node(net, op, name, -1, -1);
     node.shape[0] = rows; node.shape[1] = columns; node.shape[2] = channels;
     if (!rows || !columns || !channels)
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "shape %z x %z x %z", rows, columns, channels);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: shape %z x %z x %z", &node, rows, columns, channels);
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
-{
-    return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels);
-}
+    { return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels); }
 LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
-{
-    return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary);
-}
+    { return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary); }
 LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
-{
-    return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes);
-}
+    { return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes); }
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
@@ -2962,20 +2915,19 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
     if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING)
-        lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "only an embedding's matrix can be shared");
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: only an embedding's matrix can be shared", &node);
     else if (table->shape[2] != node.shape[2])
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "the embedding has another number of channels than %z", node.shape[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the embedding has another number of channels than %z", &node, node.shape[2]);
     else node.shape[2] = table->weights / table->shape[2];
     node.shares = net->status ? 0 : embedding + 1;
-    node.learns = 1;
     return lgelu__place(net, &node);
 }
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
-    if ((unsigned)kind > LGELU_GATE_RELU) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "unknown kind");
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) lgelu__refuse(net, &node, LGELU_E_LAMBDA, "λ must be at least 1");
-    if (channels && node.shape[2] > 0xFFFFFF) lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels", node.shape[2]);
+    if ((unsigned)kind > LGELU_GATE_RELU) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
+    if (channels && node.shape[2] > 0xFFFFFF) lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
     node.gate = kind;
     node.lambda0 = lambda;
     node.hardnesses = channels ? (int)node.shape[2] : 1;
@@ -2983,13 +2935,9 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
-{
-    return lgelu__gate_node(net, name, x, kind, lambda, 0);
-}
+    { return lgelu__gate_node(net, name, x, kind, lambda, 0); }
 LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
-{
-    return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
-}
+    { return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1); }
 static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)        /* two inputs of one shape */
 {
     lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                 /* refused as no earlier layer */
@@ -2997,7 +2945,7 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
     if (net->status) return node;
     p = net->nodes + a; q = net->nodes + b;
     if (memcmp(p->shape, q->shape, sizeof p->shape))
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "'%s' is %z x %z x %z, '%s' is %z x %z x %z",
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: '%s' is %z x %z x %z, '%s' is %z x %z x %z", &node,
                       p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0], q->shape[1], q->shape[2]);
     return node;
 }
@@ -3013,13 +2961,9 @@ static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
-{
-    return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
-}
+    { return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels); }
 LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
-{
-    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
-}
+    { return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target); }
 LGELU_DEF int lgelu_outer_loss(lgelu_net *net, const char *name, int x, int gradient)
 {
     if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT) gradient = -1;
@@ -3030,7 +2974,7 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
     lgelu_node node;
     if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
     node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
-    if (!(rate > 0 && rate < 1)) lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "the rate must be at least 0 and less than 1");
+    if (!(rate > 0 && rate < 1)) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the rate must be at least 0 and less than 1", &node);
     node.rate = rate;
     return lgelu__place(net, &node);
 }
@@ -3046,10 +2990,10 @@ static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, i
     for (d = 0; d < 2; d++) {
         const size_t window = kernel ? *kernel : node.shape[d], pixels = node.shape[d] + 2 * padding;
         node.window[d] = window;
-        if (window && stride && window <= 65535 && padding < window && pixels >= window) node.shape[d] = (pixels - window)
-            / stride + 1;
-        else lgelu__refuse(net, &node, LGELU_E_SHAPE, "window of %z, stride %z, padding %z on %z pixels", window, stride, padding,
-                           node.shape[d]);
+        if (window && stride && window <= 65535 && padding < window && pixels >= window)
+            node.shape[d] = (pixels - window) / stride + 1;
+        else lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, stride %z, padding %z on %z pixels", &node, window, stride,
+                         padding, node.shape[d]);
     }
     return node;
 }
@@ -3059,9 +3003,9 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
     lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
     const size_t in = node.shape[2];
     if (!groups || !outputs || in % groups || outputs % groups)
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "%z channels to %z in %z groups", in, outputs, groups);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z in %z groups", &node, in, outputs, groups);
     if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS)
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "a depthwise kernel of %z, the largest is 15", kernel);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: a depthwise kernel of %z, the largest is 15", &node, kernel);
     node.groups = groups;
     node.shape[2] = outputs;
     node.biases = bias ? outputs : 0;
@@ -3071,18 +3015,17 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
     if (!(momentum >= 0) || momentum > 1 || !(eps > 0))
-        lgelu__refuse(net, &node, LGELU_E_ARGUMENT, "momentum must lie in 0 to 1, eps above 0");
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: momentum must lie in 0 to 1, eps above 0", &node);
     node.momentum = momentum;
     node.eps = eps;
-    node.states = 2 * node.shape[2];                                  /* means, then variances */
-    return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* factors, then constants */
+    node.states = node.biases = 2 * node.shape[2];                    /* means, then variances; factors, then constants */
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
-    if (kernel > 15 || 2 * padding > kernel) lgelu__refuse(net, &node, LGELU_E_SHAPE,
-                                                           "window of %z, padding %z: at most 15, and half of it", kernel,
-                                                               padding);
+    if (kernel > 15 || 2 * padding > kernel)
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, padding %z: at most 15, and half of it", &node, kernel, padding);
     return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
@@ -3120,17 +3063,16 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
     node.eps = 1e-5f;
-    return lgelu__with_biases(net, &node, 2 * node.shape[2]);         /* gains, then shifts: neither decays */
+    node.biases = 2 * node.shape[2];                                  /* gains, then shifts: neither decays */
+    return lgelu__place(net, &node);
 }
 static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
-{
-    if (node->shape[0] != 1) lgelu__refuse(net, node, LGELU_E_SHAPE, "tokens lie in one row, not in %z", node->shape[0]);
-}
+    { if (node->shape[0] != 1) lgelu__fail(net, LGELU_E_SHAPE, "%n: tokens lie in one row, not in %z", node, node->shape[0]); }
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
     if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads)
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "its input must be 3·heads times a whole number of channels, not %z",
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its input must be 3·heads times a whole number of channels, not %z", &node,
                       node.shape[2]);
     lgelu__one_row(net, &node);
     node.shape[2] /= 3;
@@ -3141,8 +3083,8 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
     size_t *s = node.shape;
-    if (!side || s[0] % side || s[1] % side) lgelu__refuse(net, &node, LGELU_E_SHAPE,
-                                                           "the picture can't be cut into squares of side %z", side);
+    if (!side || s[0] % side || s[1] % side)
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the picture can't be cut into squares of side %z", &node, side);
     else s[1] = s[0] / side * (s[1] / side);
     s[0] = 1;
     s[2] *= side * side;
@@ -3154,14 +3096,15 @@ LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
     lgelu_node node = lgelu__node(net, LGELU_OP_CLASS_TOKEN, name, x, -1);
     lgelu__one_row(net, &node);
     node.shape[1]++;
-    return lgelu__with_biases(net, &node, node.shape[2]);
+    node.biases = node.shape[2];
+    return lgelu__place(net, &node);
 }
 LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_TAKE, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
     if (!count || first >= tokens || count > tokens - first)
-        lgelu__refuse(net, &node, LGELU_E_SHAPE, "there are no such tokens, only %z", tokens);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: there are no such tokens, only %z", &node, tokens);
     node.option[0] = first; node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
@@ -3191,9 +3134,7 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
     return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
 }
 static int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
-{
-    return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
-}
+    { return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f); }
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
                            float lambda)
 {
@@ -3283,9 +3224,7 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
 /* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write
    to its last read; buffers whose lives do not meet share space: the largest is placed first, each as low as it fits. ---- */
 static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
-{
-    b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1;
-}
+    { b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1; }
 /* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1:
    none); when it is read for the last time; whether a gradient has to be added to another by way of scratch */
 typedef struct { int inputs, layers, first, last, below, until, scratch; } lgelu__readers;
@@ -3316,12 +3255,20 @@ static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the va
 /* The row it runs by. What is never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and
    again in the backward, of values that stay for that in any case; large logits by their loss, if whoever writes their matrix's
    gradient first is the last to share it. */
+static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
+{
+    const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
+    if (node->groups > 1 && node->groups == in && node->groups == out) return LGELU__DEPTHWISE;
+    if (net->direct || node->window[0] != 3 || node->stride != 1 || node->groups != 1 || node->padding > 2) return LGELU_OP_CONV;
+    return in < 16 || out < 16 ? (int)LGELU_OP_CONV : (int)LGELU__WINOGRAD;
+}
 static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
 {
     const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
     const int back = 2 * net->count - 1 - r->last, plain = (int)node->op, fits = node->shape[2] <= LGELU__GATE_ROOM;
     if (node->op == LGELU_OP_CROSS_ENTROPY) return net->nodes[node->input[0]].row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS
         : plain;
+    if (node->op == LGELU_OP_CONV) return lgelu__choose_conv(net, node);
     if (r->inputs != 1 || node->keep) return plain;
     if (node->op == LGELU_OP_BATCH_NORM) return fits && lgelu__is_a(reader, LGELU__AFFINE) ? LGELU__NORM_LEFT : plain;
     if (node->op == LGELU_OP_ADD) return fits && train && reader->op == LGELU_OP_GATE && lgelu__stays(net, node->input[0], back)
@@ -3339,11 +3286,11 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     const int learns = mode == LGELU_TRAIN && node->learns;
     const size_t each = node->op == LGELU_OP_INPUT ? 0 : lgelu__is_a(node, LGELU__SOURCE) ? node->shape[1] : lgelu__size(node);
     const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
-    const lgelu__layer *row;
+    lgelu__job job;
     int hosted, left;
     node->host = node->lent = i;
     node->row = lgelu__choose(net, node, &r, bytes, mode == LGELU_TRAIN);
-    row = lgelu__row(node);
+    job = lgelu__job_size(net, node, batch);
     left = lgelu__is_a(node, LGELU__LEFT);
     lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i,                                     /* results stay readable */
                 (r.layers || lgelu__is_a(node, LGELU__SOURCE)) && !node->keep ? r.until : end);
@@ -3356,11 +3303,12 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
         if (*to < b[LGELU__VALUE].to) *to = b[LGELU__VALUE].to;
     }
     if (hosted || left) lgelu__live(b + LGELU__VALUE, 0, i, i);
-    lgelu__live(b + LGELU__AUX, row->aux ? row->aux(net, node, batch) : 0, i, learns ? back : r.until < end ? r.until : i);
+    lgelu__live(b + LGELU__AUX, lgelu__row(node)->aux ? lgelu__row(node)->aux(&job) : 0, i,
+                learns ? back : r.until < end ? r.until : i);
     lgelu__live(b + LGELU__GRADIENT, learns && r.inputs && node->row != LGELU__LINEAR_LEFT ? bytes : 0, end - 1 - r.last, back);
     lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last, end - 1 - r.first);
     if (node->row == LGELU__LINEAR_LOSS)
-        lgelu__live(b + LGELU__SCRATCH, LGELU__PART * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
+        lgelu__live(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
 }
 /* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on
    unchanged. Nobody may write to it before all who share it have read it: x's next writer comes after the other input's
@@ -3417,38 +3365,36 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
 }
 
 /* ---- matrices a second time (net.prepack), in panels; for Winograd its 16 ---- */
+static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)               /* columns of W */
+{
+    return node->op == LGELU_OP_CONV ? node->weights / node->shape[2] : net->nodes[node->input[0]].shape[2];
+}
 static size_t lgelu__packs(const lgelu_net *net, const lgelu_node *node)
 {
-    const size_t out = node->shape[2], in = node->inputs ? net->nodes[node->input[0]].shape[2] : 0;
-    if (node->op == LGELU_OP_CONV && lgelu__fast(net, node)) return lgelu__times(16, lgelu__panels(out, in));
-    if (node->op == LGELU_OP_CONV && node->groups == 1) return lgelu__panels(out, node->weights / out);
-    return node->op == LGELU_OP_LINEAR ? lgelu__panels(out, in) : 0;
+    if (node->row == LGELU__WINOGRAD)
+        return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
+    return node->row == LGELU_OP_LINEAR || (node->row == LGELU_OP_CONV && node->groups == 1)
+        ? lgelu__panels(node->shape[2], lgelu__depth_of(net, node)) : 0;
 }
 static void lgelu__prepack(lgelu_net *net)
 {
     const int set = lgelu_isa();
     const lgelu__kernels *isa = lgelu__kernels_of(set);
-    size_t task, out, in, k;
+    size_t task, k;
     int i;
     for (i = 0; i < net->count; i++) if (net->nodes[i].packed) {
         const lgelu_node *node = net->nodes + i;
+        const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2], depth = lgelu__depth_of(net, node);
         float *to = net->packs + node->packed - 1;
-        lgelu_matrix w;
-        memset(&w, 0, sizeof w);
-        out = node->shape[2]; in = net->nodes[node->input[0]].shape[2];
-        if (node->op == LGELU_OP_CONV && lgelu__fast(net, node)) {
-            lgelu__winograd p;
-            memset(&p, 0, sizeof p);
-            p.in = in; p.out = out; p.w = net->w + node->weight; p.kernel = net->pack;
-            for (task = 0; task < (in + 15) / 16; task++) lgelu__winograd_taps(&p, task);
-            w.row = out; w.col = 1;
-            for (k = 0; k < 16; k++) {
-                w.x = p.kernel + k * in * out;
-                isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
-            }
-        } else {
-            w.x = net->w + node->weight; w.row = 1; w.col = node->op == LGELU_OP_CONV ? node->weights / out : in;
-            isa->copy(to, isa->cols, w.col * isa->cols, &w, 0, w.col, 0, out);
+        lgelu_matrix w = lgelu__transpose(net->w + node->weight, depth);
+        lgelu__winograd p;
+        if (node->row != LGELU__WINOGRAD) { isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, out); continue; }
+        memset(&p, 0, sizeof p);
+        p.in = in; p.out = out; p.w = w.x; p.kernel = net->pack;
+        for (task = 0; task < (in + 15) / 16; task++) lgelu__winograd_taps(&p, task);
+        for (k = 0; k < 16; k++) {
+            w = lgelu__matrix(p.kernel + k * in * out, out);
+            isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
         }
     }
     net->packed = 1 + set;
@@ -3466,16 +3412,19 @@ enum { LGELU__READING = 1 << 17 };                                    /* bytes i
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
-    size_t at = 0, train = mode == LGELU_TRAIN, hard, pack = 0, biases = 0, packs = 0, again;
+    float **const moment[3] = { &net->g, &net->m, &net->v };
+    float **const hardness[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
+    size_t at = 0, trained, hard, pack = 0, packs = 0, biases = 0;
     int i;
     if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
     if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
+    net->arena_bytes = lgelu__plan(net, batch, mode);
     net->matrices = net->states = 0;
     net->hardnesses = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         if (node->hardnesses > 0x7FFFFFFF - net->hardnesses)
-            { lgelu__fail(net, LGELU_E_MEMORY, "gate '%s': too many λ's", node->name); return 0; }
+            { lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node); return 0; }
         node->weight = node->shares ? net->nodes[node->shares - 1].weight : net->matrices;
         node->bias = biases;                                          /* behind the matrices, see below */
         node->state = net->states;
@@ -3484,30 +3433,28 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         net->states += node->states;
         net->hardnesses += node->hardnesses;
         biases = lgelu__plus(biases, node->biases);
-        again = net->prepack && !train ? lgelu__packs(net, node) : 0;
-        node->packed = again ? packs + 1 : 0;
-        packs = lgelu__plus(packs, again);
-        if (lgelu__row(node)->work) pack = lgelu__most(pack, lgelu__row(node)->work(net, node, batch, (int)train));
+        if (net->prepack && mode != LGELU_TRAIN && lgelu__packs(net, node)) {
+            node->packed = packs + 1;
+            packs = lgelu__plus(packs, lgelu__packs(net, node));
+        } else node->packed = 0;
+        if (lgelu__row(node)->work) {
+            const lgelu__job job = lgelu__job_size(net, node, batch);
+            pack = lgelu__most(pack, lgelu__row(node)->work(&job, mode == LGELU_TRAIN));
+        }
     }
     for (i = 0; i < net->count; i++) net->nodes[i].bias += net->matrices;
     net->parameters = lgelu__plus(net->matrices, biases);
-    net->arena_bytes = lgelu__plan(net, batch, mode);
-    net->pack_bytes = pack = lgelu__most(lgelu__most(pack, LGELU__READING), net->parameters / LGELU__PIECE * sizeof(double) + 64);
+    net->pack_bytes = lgelu__most(lgelu__most(pack, LGELU__READING), net->parameters / LGELU__PIECE * sizeof(double) + 64);
+    trained = mode == LGELU_TRAIN ? net->parameters : 0;
     hard = (size_t)net->hardnesses;
-    net->w       = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
-    net->g       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->m       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->v       = (float *)lgelu__carve(memory, &at, net->parameters * train, sizeof(float));
-    net->state   = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
-    net->lambda  = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
-    net->s       = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
-    net->lambda0 = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
-    net->s_m     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
-    net->s_v     = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
+    net->w = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
+    for (i = 0; i < 3; i++) *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
+    net->state = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
+    for (i = 0; i < 5; i++) *hardness[i] = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
-    net->pack    = (float *)lgelu__carve(memory, &at, pack, 1);
-    net->packs   = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
-    net->arena   = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
+    net->pack = (float *)lgelu__carve(memory, &at, net->pack_bytes, 1);
+    net->packs = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
+    net->arena = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
     if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch);
                                 return 0; }
     return at + 63;                                                   /* for a block that starts anywhere */
@@ -3560,8 +3507,8 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     size_t need = lgelu_net_bytes(net, batch, mode), j;
     int i;
     if (!need || lgelu__twins(net)) return net->status;
-    if (!memory || bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need,
-                                                    memory ? bytes : (size_t)0);
+    if (!memory) return lgelu__fail(net, LGELU_E_MEMORY, "no memory: the network needs a block of %z bytes, got NULL", need);
+    if (bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, bytes);
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
     memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
     /* not the room for products: what no thread needs takes no memory */
@@ -3575,8 +3522,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     net->packed = 0;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        lgelu__first first;
-        first.net = net; first.node = i; first.seed = seed;
+        lgelu__first first = { net, i, seed };
         lgelu__parallel(&net->threads, lgelu__first_piece, &first, (node->weights + LGELU__PIECE - 1) / LGELU__PIECE);
         for (j = 0; j < node->biases; j++)                            /* biases start at 0, gains at 1 */
             if (node->op == LGELU_OP_CLASS_TOKEN) net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
@@ -3589,7 +3535,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
             net->s[k] = lgelu__s_of(&net->hardness, net->lambda[k]);
             if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k]) continue;
             net->memory = NULL;                                       /* not made after all */
-            return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': its map does not reach λ", node->name);
+            return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its map does not reach λ", node);
         }
     }
     return LGELU_OK;
@@ -3615,7 +3561,7 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 {
     int i, k;
     if (lgelu__enter(net)) return net->status;
-    if (input < 0 || input >= net->count || net->nodes[input].op > LGELU_OP_LABELS)
+    if (input < 0 || input >= net->count || !lgelu__is_a(net->nodes + input, LGELU__SOURCE))
         return lgelu__fail(net, LGELU_E_ARGUMENT, "data can be bound to an input or to labels only");
     for (i = input + 1; i < net->count; i++) for (k = 0; k < net->nodes[i].inputs; k++)
         if (net->nodes[i].input[k] == input && !(k && net->nodes[i].op == LGELU_OP_OUTER_LOSS) && net->nodes[input].bound != data)
@@ -3625,36 +3571,27 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- [8n] running ---- */
-typedef struct { lgelu_net *net; void (*run)(lgelu_net *net); } lgelu__net_work;
-
-static void lgelu__net_crew(void *with, const lgelu_threads *crew)
-{
-    const lgelu__net_work *p = (const lgelu__net_work *)with;
-    lgelu_threads own = p->net->threads;
-    p->net->threads = *crew;
-    p->run(p->net);
-    p->net->threads = own;
-}
 /* run(net) with a crew, where there is work enough for one: 2^20 fma or so */
-static lgelu_status lgelu__run(lgelu_net *net, void (*run)(lgelu_net *net))
+static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *crew))
 {
-    lgelu_threads own = net->threads;
-    lgelu__net_work with;
+    const lgelu_threads own = net->threads;
     double work = 0;
     int i;
-    with.net = net; with.run = run;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node)
             * ((double)node->weights + 16 * (double)node->shape[2]);
     }
-    if (work < 1e6) run(net);
-    else lgelu__with_crew(&own, lgelu__net_crew, &with);
+    if (work < 1e6) run(net, &own);
+    else lgelu__with_crew(&own, run, net);
+    net->threads = own;
     return net->status;
 }
-static void lgelu__run_forward(lgelu_net *net)
+static void lgelu__run_forward(void *user, const lgelu_threads *crew)
 {
+    lgelu_net *net = (lgelu_net *)user;
     int i, k;
+    net->threads = *crew;
     if (net->prepack && net->packed != 1 + lgelu_isa() && net->mode != LGELU_TRAIN) lgelu__prepack(net);
     net->loss = 0;
     net->share = 1;
@@ -3668,11 +3605,11 @@ static void lgelu__run_forward(lgelu_net *net)
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
             if (lgelu__is_a(x, LGELU__SOURCE) && !x->bound && !(k && lgelu__is_a(node, LGELU__LOSS)))
-                { lgelu__fail(net, LGELU_E_UNBOUND, "%s '%s': input '%s' has no data", row->name, node->name, x->name); return; }
+                { lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node, x->name); return; }
         }
         p = lgelu__job_make(net, node);
         if (row->forward && row->forward(&p)) return;
-        if (row->piece) lgelu__each(&p, row->piece, p.pieces);
+        if (row->piece) lgelu__each(&p, row->piece);
     }
     if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
     else net->pending = 1;
@@ -3708,13 +3645,12 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
         return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
+        const int alone = node->op == LGELU_OP_ATTENTION ? node->option[1] != 0
+            : node->row == LGELU_OP_CONV ? lgelu__pointwise(node) : lgelu__is_a(node, LGELU__TOKENWISE);
         if (node->op == LGELU_OP_TOKENS && !context) context = node->shape[1];
-        if (node->op == LGELU_OP_INPUT
-            || ((node->op == LGELU_OP_TOKENS || !lgelu__is_a(node, LGELU__SOURCE | LGELU__LOSS)) && node->shape[1] != context)
-            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_TAKE
-            || (node->op == LGELU_OP_ATTENTION && !node->option[1]))
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%s '%s': not for generating token by token", lgelu__row(node)->name,
-                               node->name);
+        if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU__LOSS)) continue;
+        if (node->shape[1] != context || (node->op != LGELU_OP_TOKENS && !alone))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token", node);
     }
     if (!count || from > context || count > context - from)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
@@ -3729,9 +3665,11 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
    matrix once a layer that uses it has, of everything learned if the step has had a backward before. Where a layer can't add,
    scratch does. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
-static void lgelu__run_backward(lgelu_net *net)
+static void lgelu__run_backward(void *user, const lgelu_threads *crew)
 {
+    lgelu_net *net = (lgelu_net *)user;
     int i, k;
+    net->threads = *crew;
     for (i = 0; i < net->count; i++) net->nodes[i].holds = 0;
     for (i = net->count - 1; i >= 0 && !net->status; i--) {
         lgelu_node *node = net->nodes + i, *matrix = node->row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
@@ -3753,7 +3691,7 @@ static void lgelu__run_backward(lgelu_net *net)
             p.add |= holds;
         }
         if (row->backward) row->backward(&p);
-        else if (p.dx[0]) lgelu__each(&p, row->piece, p.pieces);
+        else if (p.dx[0]) lgelu__each(&p, row->piece);
         for (k = 0; k < node->inputs; k++) if (p.dx[k]) {
             lgelu_node *x = net->nodes + node->input[k];
             float *d = lgelu__at(net, x, LGELU__GRADIENT);
@@ -3790,9 +3728,8 @@ static void lgelu__sweep_piece(void *user, size_t index)
 /* the number of pieces */
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first, size_t n)
 {
-    size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
-    lgelu__sweep s;
-    s.net = net; s.rule = rule; s.sgd = sgd; s.first = first; s.n = n;
+    const size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
+    lgelu__sweep s = { net, rule, sgd, first, n };
     lgelu__parallel(&net->threads, lgelu__sweep_piece, &s, pieces);
     return pieces;
 }
@@ -3908,8 +3845,8 @@ LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *pl
             lambda = lgelu__driven(net, plan, k, next);
             if (lambda != 0) net->lambda[k] = lambda;
         }
-        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "gate '%s': λ is below 1 or no number after %d steps",
-                                                       node->name, net->step);
+        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ is below 1 or no number after %d steps", node,
+                                                       net->step);
     }
     net->pending = 0; net->known = 0;
     return LGELU_OK;
@@ -3975,15 +3912,12 @@ LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
 
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
-    float s = lgelu__s_of(&net->hardness, lambda);
+    const float s = lgelu__s_of(&net->hardness, lambda);
+    const long k = hardness, count = net->memory ? net->hardnesses : 0;
     if (lgelu__enter(net)) return net->status;
-    if (hardness < 0 || hardness >= net->hardnesses || !net->memory)
-        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", (long)hardness,
-                             net->memory ? (long)net->hardnesses : 0L);
-    if (!(lambda >= 1) || s != s) return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map",
-                                                       (long)hardness);
-    if (!lgelu__gate_of(net, hardness)) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn",
-                                                             (long)hardness);
+    if (k < 0 || k >= count) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", k, count);
+    if (!(lambda >= 1) || s != s) return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map", k);
+    if (!lgelu__gate_of(net, hardness)) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn", k);
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
     net->pending = 0; net->known = 0;
@@ -4043,33 +3977,36 @@ typedef struct {
     const lgelu_node *node; const char *suffix; float *data;
     size_t n, shape[2]; int dims, moment, required;                   /* a moment of AdamW; without it no file is taken */
 } lgelu__tensor;
+enum { LGELU__MATRIX, LGELU__BIAS, LGELU__HARDNESS, LGELU__MEAN, LGELU__VARIANCE };   /* a normalisation's first two: factors,
+                                                                                          constants */
 enum { LGELU__TENSORS = 13 };
 
 static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *node, int kind)
 {
-    static const char suffix[LGELU__TENSORS][16] = { ".weight", ".weight.m", ".weight.v", ".bias", ".bias.m", ".bias.v", ".s",
-                                                     ".s.m", ".s.v",
-                                                     ".lambda", ".lambda0", ".running_mean", ".running_var" };
+    static const struct { char suffix[16]; int role, moment, required; } row[LGELU__TENSORS] = {
+        { ".weight", LGELU__MATRIX,   0, 1 }, { ".weight.m", LGELU__MATRIX,   1, 0 }, { ".weight.v", LGELU__MATRIX,   1, 0 },
+        { ".bias",   LGELU__BIAS,     0, 1 }, { ".bias.m",   LGELU__BIAS,     1, 0 }, { ".bias.v",   LGELU__BIAS,     1, 0 },
+        { ".s",      LGELU__HARDNESS, 0, 0 }, { ".s.m",      LGELU__HARDNESS, 1, 0 }, { ".s.v",      LGELU__HARDNESS, 1, 0 },
+        { ".lambda", LGELU__HARDNESS, 0, 0 }, { ".lambda0",  LGELU__HARDNESS, 0, 0 },
+        { ".running_mean", LGELU__MEAN, 0, 1 }, { ".running_var", LGELU__VARIANCE, 0, 1 } };
     float *const array[LGELU__TENSORS] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
                                            net->lambda, net->lambda0, net->state, net->state };
-    const int matrix = kind < 3, normalises = node->op == LGELU_OP_LAYER_NORM || node->op == LGELU_OP_BATCH_NORM;
+    const int role = row[kind].role, normalises = node->op == LGELU_OP_LAYER_NORM || node->op == LGELU_OP_BATCH_NORM;
     lgelu__tensor t;
     size_t first;
-    /* means, variances */
-    if (kind >= 11)            { t.n = node->states / 2; first = node->state + (kind == 12 ? t.n : 0); }
-    else if (kind >= 6)        { t.n = (size_t)node->hardnesses; first = (size_t)node->hardness; }
-    /* factors, constants */
-    else if (normalises)       { t.n = node->biases / 2; first = node->bias + (matrix ? 0 : t.n); }
-    else if (matrix)           { t.n = node->weights; first = node->weight; }
-    else                       { t.n = node->biases; first = node->bias; }
+    if (role >= LGELU__MEAN)          { t.n = node->states / 2; first = node->state + (role == LGELU__MEAN ? 0 : t.n); }
+    else if (role == LGELU__HARDNESS) { t.n = (size_t)node->hardnesses; first = (size_t)node->hardness; }
+    else if (normalises)              { t.n = node->biases / 2; first = node->bias + (role == LGELU__MATRIX ? 0 : t.n); }
+    else if (role == LGELU__MATRIX)   { t.n = node->weights; first = node->weight; }
+    else                              { t.n = node->biases; first = node->bias; }
     t.node = node;
-    t.suffix = suffix[kind];
+    t.suffix = row[kind].suffix;
     t.data = t.n && array[kind] ? array[kind] + first : NULL;
-    t.moment = kind < 9 && kind % 3;
-    t.required = t.data && !t.moment && (kind < 6 || kind >= 11);
-    t.dims = matrix && !normalises ? 2 : 1;
-    t.shape[0] = t.dims == 1 ? t.n : node->op == LGELU_OP_EMBEDDING
-        || node->op == LGELU_OP_POSITION ? t.n / node->shape[2] : lgelu__outputs(node);
+    t.moment = row[kind].moment;
+    t.required = t.data && row[kind].required;
+    t.dims = role == LGELU__MATRIX && !normalises ? 2 : 1;
+    t.shape[0] = t.dims == 1 ? t.n : node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? t.n / node->shape[2]
+        : lgelu__outputs(node);
     t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
     return t;
 }
@@ -4128,11 +4065,9 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
         const lgelu_node *a = to->nodes + k, *b = lgelu__named(from, a->name);
         const char *what;
         if (lgelu__is_a(a, LGELU__SOURCE | LGELU__LOSS) || a->op == LGELU_OP_DROPOUT) continue;
-        if (!b) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is not in the other network", lgelu_op_name((int)a->op),
-                                   a->name);
+        if (!b) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is not in the other network", a);
         what = lgelu__difference(to, a, from, b);
-        if (what) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %s '%s' is of another %s there", lgelu_op_name((int)a->op),
-                                     a->name, what);
+        if (what) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is of another %s there", a, what);
     }
     to->hardness = from->hardness;
     for (k = 0; lgelu__tensor_at(to, k, &t); k++) if (t.data) {
@@ -4209,15 +4144,15 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
 }
 static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const char *what)
 {
+    lgelu_net *first = part->net;                                     /* it has the messages */
     int p;
     for (p = 0; p < parts; p++) {
+        const char *prefix = part[p].prefix;
         if (lgelu__enter(part[p].net)) return part[p].net->status;
-        if (!part[p].net->memory) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "a network must be made before it is %s",
-                                                       what);
-        if (strlen(part[p].prefix) > 31) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT,
-                                                              "the prefix '%s' is longer than 31 bytes", part[p].prefix);
-        if (!lgelu__plain(part[p].prefix)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p,
-                                                                LGELU__PLAIN);
+        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is %s", what);
+        if (strlen(prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", prefix);
+        if (!lgelu__plain(prefix))
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p, LGELU__PLAIN);
     }
     return LGELU_OK;
 }
@@ -4228,8 +4163,8 @@ static const char *lgelu__key(char *key, const char *prefix, const char *name, c
     lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
     return key;
 }
-/* whose key this is already in the metadata: 0 nobody's, 1 the format's or a step's, 2 the layer's at `upto` or one before it */
-static int lgelu__taken(const lgelu_part *part, int parts, int p, int i, const char *key)
+/* whose key this is in the metadata: 0 nobody's, 1 the format's or a step's, 2 that of a layer before layer i of part p */
+static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const char *key)
 {
     char other[LGELU__KEY];
     int q, j, of = !strcmp(key, "format");
@@ -4243,25 +4178,27 @@ static int lgelu__taken(const lgelu_part *part, int parts, int p, int i, const c
 /* nothing may stand in a file that could not be read again, or twice */
 static lgelu_status lgelu__check_names(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs)
 {
+    lgelu_net *first = part->net;
     char key[LGELU__KEY];
     int p, i, k, of;
     for (p = 0; p < parts; p++) for (i = 0; i < part[p].net->count; i++) {
         const lgelu_node *node = part[p].net->nodes + i;
-        of = lgelu__taken(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
-        if (!lgelu__plain(node->name)) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i,
-                                                            LGELU__PLAIN);
-        if (of > 1) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
-        if (of && node->op == LGELU_OP_GATE) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT,
-                                                                  "gate '%s': the file has that key for itself", key);
+        of = lgelu__key_of(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
+        if (!lgelu__plain(node->name))
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i, LGELU__PLAIN);
+        if (of > 1) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
+        if (of && node->op == LGELU_OP_GATE)
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "gate '%s': the file has that key for itself", key);
     }
     for (p = 1; p < parts; p++) for (i = 0; i < p; i++) if (!strcmp(part[p].prefix, part[i].prefix))
-        return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "two parts have the prefix '%s'", part[p].prefix);
+        return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two parts have the prefix '%s'", part[p].prefix);
     for (k = 0; k < pairs; k++) {
-        for (i = 0; i < 2; i++) if (lgelu__utf8(metadata[k][i], strlen(metadata[k][i])) < strlen(metadata[k][i]))
-            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8", metadata[k][0]);
-        for (i = 0, of = lgelu__taken(part, parts, parts, 0, metadata[k][0]); i < k; i++)
-            of |= !strcmp(metadata[k][0], metadata[i][0]);
-        if (of) return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s': the file has that key already", metadata[k][0]);
+        const char *const *pair = metadata[k];
+        for (i = 0; i < 2; i++) if (lgelu__utf8(pair[i], strlen(pair[i])) < strlen(pair[i]))
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8", pair[0]);
+        of = lgelu__key_of(part, parts, parts, 0, pair[0]);
+        for (i = 0; i < k; i++) of |= !strcmp(pair[0], metadata[i][0]);
+        if (of) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "metadata '%s': the file has that key already", pair[0]);
     }
     return LGELU_OK;
 }
@@ -4296,8 +4233,7 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const
 }
 LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user)
 {
-    lgelu_part part;
-    part.prefix = ""; part.net = net;
+    const lgelu_part part = { "", net };
     return lgelu_parts_save(&part, 1, metadata, pairs, write, user);
 }
 
@@ -4309,13 +4245,12 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     if (lgelu__enter(net)) return net->status;
     memset(&out, 0, sizeof out);
     out.write = write; out.user = user;
-    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient");
-    lgelu__print(&out, "        other      scratch  (bytes @ place)\n");
+    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient"
+                       "        other      scratch  (bytes @ place)\n");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu_op_name((int)node->op), node->shape[0], node->shape[1],
-                     node->shape[2],
-                     node->weights + node->biases + (size_t)node->hardnesses);
+                     node->shape[2], node->weights + node->biases + (size_t)node->hardnesses);
         for (k = 0; k < 4; k++) {
             lgelu__print(&out, "%11z", node->buffer[k].bytes);
             if (node->buffer[k].bytes) lgelu__print(&out, "@%z", node->buffer[k].at);
@@ -4540,22 +4475,20 @@ static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__te
         if (!lgelu__strip(&rest, part->prefix)) return 0;
         if (lgelu__strip(&rest, node->name)) for (k = 0; k < LGELU__TENSORS; k++) {
             *t = lgelu__tensor_of(part->net, node, k);
-            if (lgelu__is(rest, t->suffix) && (t->data || (node->folded && k == 11))) return 1;
+            if (lgelu__is(rest, t->suffix) && (t->data || (node->folded && !strcmp(t->suffix, ".running_mean")))) return 1;
         }
     }
     return 0;
 }
 static float lgelu__number_at(const unsigned char *p)
-{
-    return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
-}
+    { return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24); }
 static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e, const lgelu__tensor *t,
                                         const char *key)
 {
     const size_t at = (size_t)(e->name.p - j->p);
     size_t i;
-    if (!t->data) return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is folded into its convolution here", at,
-                                       key);
+    if (!t->data)
+        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is folded into its convolution here", at, key);
     if (!e->f32 || e->dims != t->dims || e->shape[0] != t->shape[0] || (t->dims > 1 && e->shape[1] != t->shape[1]))
         return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at, key, t->shape[0],
                              t->shape[1]);
@@ -4616,7 +4549,7 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
             if (k == 4) return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind", key);
             if (!change) continue;
             if (text.p) net->nodes[i].gate = (lgelu_gate_kind)k;
-            if (net->nodes[i].gate != LGELU_GATE_LAMBDA) 
+            if (net->nodes[i].gate != LGELU_GATE_LAMBDA)
                 for (h = 0; h < net->nodes[i].hardnesses; h++)
                     net->lambda[net->nodes[i].hardness + h] = lgelu__fixed(net->nodes[i].gate);
         }
@@ -4643,8 +4576,7 @@ LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const
 }
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes)
 {
-    lgelu_part part;
-    part.prefix = ""; part.net = net;
+    const lgelu_part part = { "", net };
     return lgelu_parts_load(&part, 1, file, bytes);
 }
 LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value, size_t capacity)
@@ -6885,10 +6817,10 @@ LGELU__WORD void LGELU__FN(move)(float *out, const float *in, size_t n)       /*
     for (; i + v_lanes <= n; i += v_lanes) v_store(out + i, v_load(in + i));
     if (i < n) v_store_n(out + i, v_load_n(in + i, n - i), n - i);
 }
-static LGELU__TARGET void LGELU__FN(patches)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,
+static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,
     size_t cols)
 {
-    const lgelu__patches *p = (const lgelu__patches *)from;
+    const lgelu__im2col *p = (const lgelu__im2col *)from;
     size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
     size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0],
         line = p->columns * p->pixel;
@@ -6928,8 +6860,8 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
     }
 }
 /* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d):
-   of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1);
-   A of dy; Gᵀ of products to dW */
+   of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); of products,
+   Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
 LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
     const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
@@ -7074,7 +7006,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
     LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
 #ifdef LGELU_TRAINER
     LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(patches), LGELU__FN(channel_sums), LGELU__FN(affine),
+    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(im2col), LGELU__FN(channel_sums), LGELU__FN(affine),
     LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
     LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
 #endif

@@ -781,7 +781,10 @@ static void generate(slot *s)
     for (int k = 0; k < s->net.count; k++) {
         const lgelu_node *node = s->nodes + k;
         if (node->op == LGELU_OP_INPUT || (node->op != LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && node->shape[1] != context)
-            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_TAKE) || (node->op == LGELU_OP_ATTENTION && !node->option[1])) may = bit(LGELU_E_ARGUMENT);
+            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_TAKE) || (node->op == LGELU_OP_ATTENTION && !node->option[1])
+            || node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_AVERAGE_POOL
+            || (node->op == LGELU_OP_CONV && (node->window[0] > 1 || node->stride > 1 || node->padding
+                || (node->groups > 1 && node->groups == node->shape[2] && node->weights == node->shape[2])))) may = bit(LGELU_E_ARGUMENT);
     }
     from = odds(70) && s->known <= context ? s->known : draw((uint32_t)context + 2);
     count = odds(90) ? 1 + draw(3) : odds(50) ? 0 : SIZE_MAX;

@@ -85,7 +85,7 @@ static void curves(void)
     check(lgelu_decay_time(d, 9, 0.01) == 9 && lgelu_decay_time(d, 9, 2) == 0 && lgelu_decay_time(d, 0, 0.5) == 0 && lgelu_decay_time(d, 1, 0.5) == 1, "decay time: never, always, one and none", "wrong");
     c[0] = c[1] = c[2] = 0;
     check(lgelu_decay_time(c, 3, 0.5) == 3, "decay time of nothing: never", "%zu", lgelu_decay_time(c, 3, 0.5));
-    c[1] = NAN;
+    c[1] = (double)NAN;
     check(lgelu_decay_time(c, 3, 0.5) == 3, "decay time with a NaN: never", "%zu", lgelu_decay_time(c, 3, 0.5));
     check(near_to(lgelu_roughness(d, 9), (3 + 4 + 2 + 3 + 2 + 3 + 1 + 0.5) / 8) && near_to(lgelu_roughness(d, 1), 0) && near_to(lgelu_roughness(d, 0), 0),
           "roughness by hand, one and none", "%g", lgelu_roughness(d, 9));

@@ -365,6 +365,28 @@ static void generation(void)
     lgelu_net_generate(&g.net, 149, 2);
     check(g.net.status && strstr(g.net.message, "the context is 150") != NULL, "generation stops at the end of the context", "%s", g.net.message);
     end(&g);
+    for (int k = 0; k < 8; k++) {                        /* a layer that keeps the tokens' number, alone beside the embedding */
+        static const struct { const char *name; int alone; } layer[8] = { { "1x1 convolution", 1 }, { "batch norm", 1 }, { "causal attention", 1 },
+            { "convolution", 0 }, { "3x3 Winograd", 0 }, { "depthwise", 0 }, { "max pool", 0 }, { "average pool", 0 } };
+        char name[64];
+        begin(&g);
+        const int tokens = lgelu_tokens(&g.net, "tokens", 8, VOCABULARY), x = lgelu_embedding(&g.net, "table", tokens, k == 2 ? 48 : 16);
+        const int y = k == 0 ? lgelu_conv(&g.net, "y", x, 16, 1, 1, 0, 1, 1) : k == 1 ? lgelu_batch_norm(&g.net, "y", x, 0.1f, 1e-5f)
+            : k == 2 ? lgelu_attention(&g.net, "y", x, 2, 1) : k == 3 ? lgelu_conv(&g.net, "y", x, 12, 3, 1, 1, 1, 1)
+            : k == 4 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 1, 1) : k == 5 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 16, 0)
+            : k == 6 ? lgelu_max_pool(&g.net, "y", x, 3, 1, 1) : lgelu_average_pool(&g.net, "y", x, 3, 1, 1);
+        make_at(&g, 1, LGELU_GENERATE, 0);
+        bind_all(&g, 1);
+        lgelu_net_forward(&g.net, 1);
+        memcpy(whole, lgelu_net_value(&g.net, y), 8 * g.nodes[y].shape[2] * sizeof *whole);
+        same = 1;
+        for (size_t at = 0; at < 8 && !lgelu_net_generate(&g.net, at, 1); at++)
+            same &= !memcmp(whole + at * g.nodes[y].shape[2], lgelu_net_value(&g.net, y), g.nodes[y].shape[2] * sizeof *whole);
+        snprintf(name, sizeof name, "generation with %s: %s", layer[k].name, layer[k].alone ? "the bits of the whole forward" : "refused");
+        check(same && (layer[k].alone ? !g.net.status : g.net.status && strstr(g.net.message, "'y': not for generating token by token")), name,
+              "same %d, '%s'", same, g.net.message);
+        end(&g);
+    }
 }
 
 static void dropout(void)

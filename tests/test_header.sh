@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT-0
+# test_header.sh: what lgelu.h looks like to who reads it: the MAP's tokens are the banners, lines, functions and their parameters stay
+# short; and what compilers say to callers: no test program warns, nor does a program that binds an array before it fills it.
+: "${CC:=cc}"
+: "${WARNINGS:=-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual -Wdouble-promotion}"
+dir=build/header
+rm -rf $dir
+mkdir -p $dir
+failed=0
+verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; failed=1; fi; }
+
+# ---- lines: characters, not bytes; tables of coefficients are left out ----
+wide=$(awk '{ line = $0; gsub(/[\200-\277]/, "", line) } length(line) > 130 && line !~ /[0-9]f?,.*[0-9]f?,.*[0-9]f?,.*[0-9]f?,/ { print FNR }' ../lgelu.h | tr '\n' ' ')
+verdict $([ -z "$wide" ]; echo $?) "no line over 130 columns" "lines $wide"
+trailing=$(grep -nE '[ 	]$' ../lgelu.h | cut -d: -f1 | tr '\n' ' ')
+verdict $([ -z "$trailing" ]; echo $?) "no blanks at a line's end" "lines $trailing"
+
+# ---- functions: `lines parameters name` of each definition, from its first line to its closing brace ----
+cat > $dir/functions.awk <<'END_AWK'
+/^(static|LGELU_DEF|LGELU__FN) / && /\(/ { first = FNR; head = ""; inside = 1; body = 0 }
+inside && !body {
+    head = head " " $0
+    if ($0 ~ /^\{/ || $0 ~ /^    \{.*\}$/ || $0 ~ /\)[ ]*\{/) body = 1
+    else if ($0 ~ /;[ ]*(\/\*.*)?$/) inside = 0
+}
+inside && body && (/^}/ || /}$/ && (FNR == first || /^    \{/)) {
+    sub(/\{.*/, "", head)
+    gsub(/\/\*[^*]*\*\//, "", head)
+    if (sub(/LGELU__FN\(/, "lgelu__", head)) sub(/\)\(/, "(", head)
+    name = head
+    sub(/\(.*$/, "", name)
+    sub(/^.*[ *]/, "", name)
+    sub(/^[^(]*\(/, "", head)
+    depth = 0
+    parameters = 1
+    for (i = 1; i <= length(head); i++) {
+        c = substr(head, i, 1)
+        depth += (c == "(") - (c == ")")
+        parameters += c == "," && depth == 0
+    }
+    print FNR - first + 1, parameters, name, first
+    inside = 0
+}
+END_AWK
+awk -f $dir/functions.awk ../lgelu.h > $dir/functions
+functions=$(wc -l < $dir/functions)
+verdict $([ "$functions" -gt 300 ]; echo $?) "the functions are found" "$functions"
+kernels=$(grep -n '==== \[K\]' ../lgelu.h | cut -d: -f1)
+long=$(awk -v last=$kernels '$1 > 70 && $4 < last { print $3 " has " $1 " lines;" }' $dir/functions | tr '\n' ' ')
+verdict $([ -z "$long" ]; echo $?) "no function over 70 lines" "$long"
+many=$(awk -v last=$kernels '$2 > 8 && $4 < last && ($3 ~ /^lgelu__/ || $3 !~ /^lgelu_/) { print $3 " takes " $2 ";" }' $dir/functions | tr '\n' ' ')
+verdict $([ -z "$many" ]; echo $?) "no private function over 8 parameters" "$many"
+# the count itself: a function of 71 lines and 9 parameters is found
+{ echo 'static int lgelu__long(int a, int b, int (*c)(int, int), int d, int e, int f, int g,'; echo '                       int h, int i)'; echo '{'; yes '    a++;' | head -n 67; echo '}'; } > $dir/long.h
+verdict $([ "$(awk -f $dir/functions.awk $dir/long.h)" = "71 9 lgelu__long 1" ]; echo $?) "a long function is seen" "$(awk -f $dir/functions.awk $dir/long.h)"
+
+# ---- the MAP: its tokens are the banners, in order, each once ----
+sed -n '/^   MAP/,/^   PROMISES/p' ../lgelu.h | grep -oE '\[[0-9K][a-z]?\]' | sort > $dir/map
+awk '/^   PROMISES/ { on = 1 } on && /^\/\* (====|----) \[/ { print $3 }' ../lgelu.h | sort > $dir/banners
+verdict $(cmp -s $dir/map $dir/banners; echo $?) "the MAP's tokens are the banners" "$(diff $dir/map $dir/banners | grep '^[<>]' | tr '\n' ' ')"
+
+# ---- private fields: examples and benchmarks compile against a header that calls them otherwise ----
+mkdir -p $dir/examples $dir/bench
+awk '/^typedef struct {/ { hide = 0 } /^    \/\* ---- private/ { hide = 1; found++; print; next } /^} lgelu_n/ { hide = 0 }
+     hide { n = index($0, "/*"); code = n ? substr($0, 1, n - 1) : $0; gsub(/[a-z_0-9]+[,;[]/, "hidden_&", code); $0 = code }
+     { print } END { exit found != 2 }' ../lgelu.h > $dir/lgelu.h
+verdict $? "private fields stand apart in lgelu_node and lgelu_net" "no such lines"
+cp -R ../examples/* $dir/examples
+cp ../bench/*.[ch] $dir/bench
+said=
+for f in $(cd .. && ls examples/[1-4]*.c examples/data.c examples/study/*.c examples/deploy/*.c bench/step.c bench/resnet.c bench/gpt.c); do
+    sed 's/^#define LGELU_IMPLEMENTATION$//' ../$f > $dir/$f
+    said="$said$($CC -std=c99 -I$dir -fsyntax-only $dir/$f 2>&1 | grep 'has no member')"
+done
+verdict $([ -z "$said" ]; echo $?) "examples and benchmarks touch no private field" "$said"
+echo '#include "lgelu.h"
+size_t f(const lgelu_net *net); size_t f(const lgelu_net *net) { return net->known; }' > $dir/bad.c
+verdict $($CC -std=c99 -DLGELU_TRAINER -I$dir -fsyntax-only $dir/bad.c 2>&1 | grep -q 'no member'; echo $?) "who touches one is seen" "it compiles"
+
+# ---- callers: what is bound may be filled later, whatever the compiler sees of the implementation ----
+cat > $dir/bind.c <<'END_C'
+#define LGELU_TRAINER
+#include "lgelu.h"
+#include <stdlib.h>
+static lgelu_net net;
+static lgelu_node nodes[2];
+int main(void)
+{
+    int x, y, bad;
+    float *a, *w;
+    void *block;
+    size_t bytes;
+    lgelu_net_begin(&net, nodes, 2);
+    x = lgelu_input(&net, "x", 1, 1, 2);
+    y = lgelu_linear(&net, "y", x, 1);
+    bytes = lgelu_net_bytes(&net, 1, LGELU_INFER);
+    block = malloc(bytes);
+    a = (float *)malloc(2 * sizeof *a);
+    if (!block || !a || lgelu_net_make(&net, block, bytes, 1, LGELU_INFER, 1) || lgelu_net_bind(&net, x, a)) return 2;
+    w = lgelu_net_weights(&net, y);
+    a[0] = 3; a[1] = 5; w[0] = 7; w[1] = 11;
+    bad = lgelu_net_forward(&net, 1) != LGELU_OK || *lgelu_net_value(&net, y) != 76;
+    free(a);
+    free(block);
+    return bad;
+}
+END_C
+for language in 'gcc -x c -std=c99' 'g++ -x c++ -std=c++11' 'clang -x c -std=c99' 'clang++ -x c++ -std=c++11'; do
+    if ! command -v "${language%% *}" > /dev/null; then echo "skip bound before it is filled, $language: not here"; continue; fi
+    said=$($language -O2 $WARNINGS -Werror -I.. -c $dir/bind.c -o $dir/bind.o 2>&1)
+    verdict $? "bound before it is filled, $language: no warning" "$(echo "$said" | grep -m1 -E 'error|warning')"
+done
+said=$($CC -std=c99 -O2 -I.. $dir/bind.c ${IMPLEMENTATION:-tools/lgelu.c} -o $dir/bind -lm -pthread 2>&1 && $dir/bind)
+verdict $? "bound before it is filled: the forward reads what came later" "$said"
+
+# ---- test programs, both compilers; those with the implementation in them are compiled by test_interface and by make ----
+for compiler in gcc clang; do
+    if ! command -v $compiler > /dev/null; then echo "skip no test program warns, $compiler: not here"; continue; fi
+    said=$(grep -L 'define LGELU_IMPLEMENTATION' test_*.c | xargs -n 1 $compiler -std=c99 $WARNINGS -Werror -I.. -fsyntax-only 2>&1)
+    verdict $? "no test program warns, $compiler" "$(echo "$said" | grep -m1 -E 'error|warning')"
+done
+exit $failed
