@@ -40,7 +40,7 @@
          [8o] training step    [8p] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
          [9a] what a network holds     [9b] copies     [9c] writing     [9d] JSON     [9e] reading
-     [K] KERNELS        vocabularies (scalar, AVX2, AVX-512, NEON), METHOD, then every kernel once
+     [K] KERNELS        vocabularies (scalar, NEON, AVX2, AVX-512, WebAssembly), METHOD, then every kernel once
          [Ka] tables, vocabularies     [Kb] gate       [Kc] tanh form   [Kd] 16 bits  [Ke] stochastic gate    [Kf] optimiser
          [Kg] sums, softmax, norms     [Kh] matrix product              [Ki] pictures
 
@@ -190,10 +190,11 @@ typedef struct { float target; long begin, end; lgelu_shape shape; lgelu_hardnes
 LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long step);
 
 /* ---- instruction sets ---- */
-typedef enum { LGELU_SCALAR = 0, LGELU_NEON, LGELU_AVX2, LGELU_AVX512 } lgelu_isa_id;
+/* WebAssembly's has NEON's number: four lanes, too, and no processor has both */
+typedef enum { LGELU_SCALAR = 0, LGELU_NEON, LGELU_AVX2, LGELU_AVX512, LGELU_SIMD128 = LGELU_NEON } lgelu_isa_id;
 LGELU_DEF int         lgelu_isa(void);             /* the one in force */
 LGELU_DEF int         lgelu_isa_limit(int most);   /* caps it for the process; returns the one now in force */
-LGELU_DEF const char *lgelu_isa_name(int isa);     /* "scalar", "neon", "avx2", "avx512"; "?" otherwise */
+LGELU_DEF const char *lgelu_isa_name(int isa);     /* "scalar", "neon" or "simd128", "avx2", "avx512"; "?" otherwise */
 
 /* ---- random numbers: Philox4x32-10 (Salmon et al., SC 2011); out[i] of a stream depends on (seed, stream, i) alone ---- */
 LGELU_DEF uint32_t lgelu_random (uint64_t seed, uint64_t stream, uint64_t i);            /* 32 random bits */
@@ -571,6 +572,7 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #define LGELU__APART static __attribute__((noinline, unused))         /* rare, or long and called from several places */
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
+#define LGELU__TARGET_SIMD128
 #define LGELU__TARGET_AVX2   __attribute__((target("avx2,fma,f16c,popcnt")))
 #define LGELU__TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p)    __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -628,6 +630,12 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #include <arm_neon.h>
 #else
 #define LGELU__ARM 0
+#endif
+#if !defined(LGELU_NO_SIMD) && LGELU__GNU && defined(__wasm_simd128__)
+#define LGELU__WASM 1
+#include <wasm_simd128.h>
+#else
+#define LGELU__WASM 0
 #endif
 
 #if LGELU__CALLS
@@ -690,7 +698,7 @@ LGELU__INLINE float    lgelu__float(uint32_t u) { float x;    memcpy(&x, &u, 4);
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
 LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
 #else
-#if LGELU__X86
+#if LGELU__X86 || LGELU__WASM
 #define LGELU__MAYBE_INLINE LGELU__APART
 #else
 #define LGELU__MAYBE_INLINE LGELU__INLINE
@@ -1017,7 +1025,7 @@ enum { LGELU__F16, LGELU__BF16 };
 #define LGELU__PASS 0
 #include LGELU__SELF
 #undef LGELU__PASS
-#if LGELU__ARM
+#if LGELU__ARM || LGELU__WASM
 #define LGELU__PASS 1
 #include LGELU__SELF
 #undef LGELU__PASS
@@ -1054,7 +1062,7 @@ static int lgelu__detect(void)
     if ((os & 0x06) != 0x06 || !(b & (1u << 5))) return LGELU_SCALAR;                               /* YMM state; AVX2 */
     return (os & 0xE6) == 0xE6 && (b & 0xC0030000u) == 0xC0030000u ? LGELU_AVX512 : LGELU_AVX2;     /* ZMM state; F DQ BW VL */
 #else
-    return LGELU__ARM ? LGELU_NEON : LGELU_SCALAR;
+    return LGELU__ARM ? LGELU_NEON : LGELU__WASM ? LGELU_SIMD128 : LGELU_SCALAR;
 #endif
 }
 
@@ -1078,8 +1086,8 @@ LGELU_DEF int lgelu_isa(void)
 }
 LGELU_DEF const char *lgelu_isa_name(int isa)
 {
-    static const char name[4][8] = { "scalar", "neon", "avx2", "avx512" };
-    return isa >= 0 && isa < 4 ? name[isa] : "?";
+    static const char name[5][8] = { "scalar", "neon", "avx2", "avx512", "simd128" };
+    return isa < 0 || isa > 3 ? "?" : name[LGELU__WASM && isa == LGELU_SIMD128 ? 4 : isa];
 }
 static const lgelu__kernels *lgelu__kernels_of(int isa)
 {
@@ -1090,6 +1098,9 @@ static const lgelu__kernels *lgelu__kernels_of(int isa)
 #endif
 #if LGELU__ARM
     case LGELU_NEON:   return &lgelu__kernels_neon;
+#endif
+#if LGELU__WASM
+    case LGELU_SIMD128: return &lgelu__kernels_simd128;
 #endif
     default:           return &lgelu__kernels_scalar;
     }
@@ -4810,6 +4821,9 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
 #define LGELU__TARGET   LGELU__TARGET_SCALAR
+#elif LGELU__PASS == 1 && LGELU__WASM
+#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _simd128))
+#define LGELU__TARGET   LGELU__TARGET_SIMD128
 #elif LGELU__PASS == 1
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _neon))
 #define LGELU__TARGET   LGELU__TARGET_NEON
@@ -5066,6 +5080,113 @@ LGELU__WORD s_t  s_narrow (n_t a)
     return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
 }
 LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+#elif LGELU__PASS == 1 && LGELU__WASM
+#define v_lanes 4
+#define v_rows  4
+#define v_flat  1
+typedef v128_t v_t, n_t, m_t, i_t, s_t;
+LGELU__WORD v_t  v_load   (const float *p)                { return wasm_v128_load(p); }
+LGELU__WORD void v_store  (float *p, v_t a)               { wasm_v128_store(p, a); }
+LGELU__WORD v_t  v_set    (float a)                       { return wasm_f32x4_splat(a); }
+LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return wasm_f32x4_add(a, b); }
+LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return wasm_f32x4_sub(a, b); }
+LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return wasm_f32x4_mul(a, b); }
+LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return wasm_f32x4_div(a, b); }
+LGELU__WORD v_t  v_sqrt   (v_t a)                         { return wasm_f32x4_sqrt(a); }
+LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
+{
+    float x[4], y[4], z[4];
+    int j;
+    v_store(x, a); v_store(y, b); v_store(z, c);
+    for (j = 0; j < 4; j++) x[j] = lgelu__fmaf(x[j], y[j], z[j]);
+    return v_load(x);
+}
+LGELU__WORD v128_t LGELU__FN(low) (v_t a)                 { return wasm_f64x2_promote_low_f32x4(a); }
+LGELU__WORD v128_t LGELU__FN(high)(v_t a)                 { return LGELU__FN(low)(wasm_i64x2_shuffle(a, a, 1, 1)); }
+/* as lgelu__fmaf, two and two. `tie` is 0 between two floats, `tiny` from 2^-149 to 2^-126; a result of 0 is never wrong */
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)
+{
+    const v128_t s = wasm_f64x2_add(wasm_f64x2_mul(LGELU__FN(low)(a), LGELU__FN(low)(b)), LGELU__FN(low)(c)),
+        t = wasm_f64x2_add(wasm_f64x2_mul(LGELU__FN(high)(a), LGELU__FN(high)(b)), LGELU__FN(high)(c));
+    const v_t r = wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(s), wasm_f32x4_demote_f64x2_zero(t), 0, 2);
+    const n_t tie = wasm_v128_xor(wasm_i32x4_shl(wasm_i32x4_shuffle(s, t, 0, 2, 4, 6), 3), wasm_i32x4_splat(INT32_MIN)),
+        tiny = wasm_u32x4_shr(wasm_i32x4_sub(wasm_i32x4_shl(r, 1), wasm_i32x4_splat(1)), 24);
+    return LGELU__RARELY(!wasm_i32x4_all_true(wasm_u32x4_min(tie, tiny))) ? LGELU__FN(fma_one_by_one)(a, b, c) : r;
+}
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return v_fma(a, b, wasm_f32x4_neg(c)); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return v_fma(wasm_f32x4_neg(a), b, c); }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return wasm_f32x4_pmax(b, a); }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return wasm_f32x4_lt(a, b); }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return wasm_v128_not(wasm_f32x4_ge(a, b)); }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return wasm_v128_bitselect(a, b, k); }
+LGELU__WORD n_t  v_bits   (v_t a)                         { return a; }
+LGELU__WORD v_t  v_float  (n_t a)                         { return a; }
+LGELU__WORD v_t  v_whole  (n_t a)                         { return wasm_f32x4_convert_i32x4(a); }
+LGELU__WORD n_t  v_cut    (v_t a)                         { return wasm_i32x4_trunc_sat_f32x4(a); }
+LGELU__WORD n_t  n_set    (int32_t a)                     { return wasm_i32x4_splat(a); }
+LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return wasm_i32x4_add(a, b); }
+LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return wasm_i32x4_sub(a, b); }
+LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return wasm_v128_and(a, b); }
+LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return wasm_v128_or(a, b); }
+LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return wasm_v128_xor(a, b); }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return wasm_i32x4_max(a, b); }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return wasm_i32x4_min(a, b); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return wasm_i32x4_shl(a, (uint32_t)k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return wasm_u32x4_shr(a, (uint32_t)k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return wasm_i32x4_gt(a, b); }
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return wasm_v128_and(a, b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return wasm_v128_or(a, b); }
+LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return wasm_v128_andnot(a, b); }
+LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)wasm_i32x4_bitmask(a); }
+LGELU__WORD int  m_any    (m_t a)                         { return wasm_v128_any_true(a); }
+/* number 0..7 of a float to the numbers of its four bytes */
+LGELU__WORD i_t  v_index  (n_t a)
+{
+    return wasm_i32x4_add(wasm_i32x4_mul(wasm_v128_and(a, n_set(7)), n_set(0x04040404)), n_set(0x03020100));
+}
+LGELU__WORD v_t  v_table  (const float *t, i_t i)
+{
+    const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));    /* 0 where out of range */
+    return wasm_v128_or(wasm_i8x16_swizzle(v_load(t), i), other);
+}
+LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return v_sub(c, wasm_v128_andnot(v_set(1), wasm_i32x4_shr(x, 31))); }
+LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return wasm_v128_xor(dy, wasm_v128_andnot(n_set(INT32_MIN), x)); }
+LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
+{
+    const v_t x = v_load(p), y = v_load(p + row), z = v_load(p + 2 * row), w = v_load(p + 3 * row);
+    const v_t a = wasm_i32x4_shuffle(x, y, 0, 4, 1, 5), b = wasm_i32x4_shuffle(x, y, 2, 6, 3, 7),
+        c = wasm_i32x4_shuffle(z, w, 0, 4, 1, 5), d = wasm_i32x4_shuffle(z, w, 2, 6, 3, 7);
+    t[0] = wasm_i64x2_shuffle(a, c, 0, 2); t[1] = wasm_i64x2_shuffle(a, c, 1, 3);
+    t[2] = wasm_i64x2_shuffle(b, d, 0, 2); t[3] = wasm_i64x2_shuffle(b, d, 1, 3);
+}
+LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
+{
+    const v128_t p = wasm_u64x2_extmul_low_u32x4(a, b), q = wasm_u64x2_extmul_high_u32x4(a, b);
+    *low = wasm_i32x4_shuffle(p, q, 0, 2, 4, 6);
+    return wasm_i32x4_shuffle(p, q, 1, 3, 5, 7);
+}
+LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return wasm_v128_load64_zero(p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { wasm_v128_store64_lane(p, a, 0); }
+LGELU__WORD n_t  s_wide   (s_t a)                         { return wasm_u32x4_extend_low_u16x8(a); }
+LGELU__WORD s_t  s_narrow (n_t a)                         { return wasm_i16x8_shuffle(a, a, 0, 2, 4, 6, 0, 2, 4, 6); }
+LGELU__WORD v_t  v_from_f16(s_t a)
+{
+    uint16_t t[4];
+    float x[4];
+    int j;
+    LGELU__FN(s_write)(t, a);
+    for (j = 0; j < 4; j++) x[j] = lgelu__v_from_f16_scalar(t[j]);
+    return v_load(x);
+}
+LGELU__WORD s_t  v_to_f16 (v_t a)
+{
+    uint16_t t[4];
+    float x[4];
+    int j;
+    v_store(x, a);
+    for (j = 0; j < 4; j++) t[j] = lgelu__v_to_f16_scalar(x[j]);
+    return LGELU__FN(s_read)(t);
+}
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
@@ -5078,20 +5199,6 @@ typedef uint16x4_t s_t;
 typedef uint8_t b_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return vld1q_f32(p); }
 LGELU__WORD void v_store  (float *p, v_t a)               { vst1q_f32(p, a); }
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)
-{
-    float t[4] = { 0, 0, 0, 0 };
-    if (n >= 4) return vld1q_f32(p);
-    memcpy(t, p, n * sizeof *t);
-    return vld1q_f32(t);
-}
-LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
-{
-    float t[4];
-    if (n >= 4) { vst1q_f32(p, a); return; }
-    vst1q_f32(t, a);
-    memcpy(p, t, n * sizeof *t);
-}
 LGELU__WORD v_t  v_set    (float a)                       { return vdupq_n_f32(a); }
 LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return vaddq_f32(a, b); }
 LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return vsubq_f32(a, b); }
@@ -5241,6 +5348,22 @@ LGELU__WORD s_t  v_to_f16 (v_t x)
 #endif
 
 /* what follows from other words */
+#if LGELU__PASS == 1
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)
+{
+    float t[4] = { 0, 0, 0, 0 };
+    if (n >= 4) return v_load(p);
+    memcpy(t, p, n * sizeof *t);
+    return v_load(t);
+}
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
+{
+    float t[4];
+    if (n >= 4) { v_store(p, a); return; }
+    v_store(t, a);
+    memcpy(p, t, n * sizeof *t);
+}
+#endif
 LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return v_bits(v_select(k, v_float(a), v_float(b))); }
 LGELU__WORD v_t  v_sign   (v_t a, v_t b)                  { return v_float(n_or(v_bits(a), n_and(v_bits(b), n_set(INT32_MIN)))); }
 LGELU__WORD v_t  v_times2 (v_t a, n_t n)                  { return v_float(n_add(v_bits(a), n)); }
