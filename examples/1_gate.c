@@ -143,5 +143,5 @@ int main(int argc, char **argv)
     fit();
     if (draw(path)) { fprintf(stderr, "1_gate: %s: cannot be written\n", path); return 1; }
     printf("drawn: %s\n", path);
-    return fflush(stdout) ? 1 : 0;
+    return fflush(stdout) ? (fprintf(stderr, "1_gate: standard output: cannot be written\n"), 1) : 0;
 }

@@ -26,7 +26,7 @@ static int make(model *m, const data_set *d, lgelu_mode mode)
     lgelu_net *net = &m->net;
     lgelu_net_begin(net, m->nodes, NODES);
     m->x = lgelu_input(net, "pictures", d->height, d->width, d->channels);       /* rows, columns, channels: these last */
-    m->logits = lgelu_resnet(net, m->x, 16, 3, 1, d->classes, LGELU_GATE_LAMBDA, 1.693147f);
+    m->logits = lgelu_resnet(net, m->x, 16, 3, 1, d->classes, LGELU_GATE_LAMBDA, 1.05f);
     if (mode == LGELU_TRAIN) {
         m->labels = lgelu_labels(net, "classes", 1, d->classes);
         lgelu_cross_entropy(net, "loss", m->logits, m->labels);
@@ -102,9 +102,7 @@ int main(int argc, char **argv)
     float *after = before + d.test * d.classes;
 
     const long per_epoch = (long)(d.train / BATCH), steps = epochs * per_epoch;
-    lgelu_training plan = lgelu_training_defaults(3e-3f, steps);
-    plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);
-    plan.hardening.begin = steps * 3 / 4; plan.hardening.end = steps;
+    const lgelu_training plan = lgelu_training_to_relu(3e-3f, steps);
     for (double loss = 0; m.net.step < steps && !m.net.status; ) {
         const long k = m.net.step % per_epoch;
         if (k == 0) lgelu_shuffle(order, d.train, 1, (uint64_t)m.net.step);
@@ -146,5 +144,5 @@ int main(int argc, char **argv)
            lgelu_max_change(before, after, d.test * d.classes));
     free(m.memory); free(use.memory); free(order); free(x); free(before);
     data_free(&d);
-    return fflush(stdout) ? 1 : 0;
+    return fflush(stdout) ? fail("standard output", "cannot be written") : 0;
 }

@@ -24,11 +24,11 @@ static const char usual[] = "3 x 128, context 64, batch 16, steps 1500, seed 133
 static const char *size = usual, *path = "gpt.safetensors", *prompt = "\n", *bpe;
 static char settings[256], found[256], *characters;
 static size_t layers, width, context, batch, steps, seed;
-static text t;
-static lgelu_net net; static lgelu_node nodes[NODES]; static int in, next, logits;
+static text t; static lgelu_net net; static lgelu_node nodes[NODES]; static int in, next, logits;
 static volatile sig_atomic_t stopped;
 static void stop(int number) { stopped = number; }
 static int fail(const char *what, const char *why) { fprintf(stderr, "4_gpt: %s: %s\n", what, why); return 1; }
+static int flush(void) { return fflush(stdout) ? fail("standard output", "cannot be written") : 0; }
 static int parse(const char *s) { return sscanf(s, form, &layers, &width, &context, &batch, &steps, &seed) != 6 || steps < 4; }
 
 static int make(size_t samples, lgelu_mode mode)
@@ -67,12 +67,10 @@ static int train(void)
     const size_t split = t.tokens - t.tokens / 10, count = batch * context;
     int32_t *x = (int32_t *)malloc(2 * count * sizeof *x), *y = x + count;
     if (!x) return fail("batch", "out of memory");
-    lgelu_training plan = lgelu_training_defaults(1e-3f, (long)steps); plan.clip = 1;
-    plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);        /* λ is learned for three quarters, then driven there */
-    plan.hardening.begin = plan.steps * 3 / 4; plan.hardening.end = plan.steps;
+    lgelu_training plan = lgelu_training_to_relu(1e-3f, (long)steps);  /* λ: learned for a quarter, driven for a half */
+    plan.clip = 1;
     lgelu_net_bind(&net, in, x); lgelu_net_bind(&net, next, y);
-    signal(SIGINT, stop); signal(SIGTERM, stop);
-    if (save()) return 1;                                              /* what cannot be written is known before the work */
+    if (signal(SIGINT, stop), signal(SIGTERM, stop), save()) return 1;  /* what cannot be written is known before the work */
     while (net.step < plan.steps && !stopped) {
         text_batch(x, y, &t, 0, split, context, batch, seed, (uint64_t)net.step);      /* it hangs on the step's number alone */
         lgelu_net_forward (&net, batch);
@@ -82,13 +80,13 @@ static int train(void)
         if (net.step % ((plan.steps + 19) / 20) && net.step < plan.steps) continue;
         printf("step %6ld   loss %.4f   held out %.4f   λ", net.step, loss, judge(x, y, split));
         for (int i = 0; i < net.hardnesses; i++) printf(" %.3f%s", (double)net.lambda[i], i + 1 < net.hardnesses ? "" : "\n");
-        if (fflush(stdout) || save()) return 1;
+        if (flush() || save()) return 1;
     }
     if (net.step < plan.steps) return save() ? 1 : (fail(path, "stopped; the same command goes on from here"), 130);
     printf("held out: hardened %.4f, ", judge(x, y, split));
     lgelu_net_relu(&net);                                              /* what is saved now is a ReLU network */
     printf("with ReLU in every gate %.4f\n", judge(x, y, split));
-    return fflush(stdout) ? 1 : save();
+    return flush() || save();
 }
 static int sample(size_t tokens)        /* a token at a time: keys and values of the ones before it stay in the network */
 {
@@ -106,9 +104,10 @@ static int sample(size_t tokens)        /* a token at a time: keys and values of
         double most = -HUGE_VAL, v;                                    /* the largest of z/0.8 + Gumbel noise: a softmax's draw */
         for (size_t k = 0; k < t.vocabulary; k++, most = v > most ? v : most)
             if ((v = (double)z[k] / 0.8 - log(-log((double)lgelu_uniform(seed, i, k)))) > most) now[used] = (int32_t)k;
-        if (text_decode(&t, now + used, 1, &out) || fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout)) return 1;
+        if (text_decode(&t, now + used, 1, &out)) return fail("sampling", t.error);
+        if (fwrite(out.p, 1, out.n, stdout) != out.n || flush()) return 1;
     }
-    return printf("\n") < 0 || fflush(stdout);
+    return printf("\n"), flush();
 }
 int main(int argc, char **argv)
 {

@@ -99,8 +99,8 @@ int main(int argc, char **argv)
     const size_t width[4] = { 512, 256, 128, d.classes };
     lgelu_net_begin(&net, nodes, NODES);
     x = cnn ? lgelu_input(&net, "x", d.height, d.width, d.channels) : lgelu_input(&net, "x", 1, 1, data_size(&d));
-    logits = cnn ? lgelu_resnet(&net, x, 16, 3, 1, d.classes, LGELU_GATE_LAMBDA, 1.693147f)
-                 : lgelu_mlp(&net, x, width, 4, LGELU_GATE_LAMBDA, 1.693147f);
+    logits = cnn ? lgelu_resnet(&net, x, 16, 3, 1, d.classes, LGELU_GATE_LAMBDA, 1.05f)
+                 : lgelu_mlp(&net, x, width, 4, LGELU_GATE_LAMBDA, 1.05f);
     labels = lgelu_labels(&net, "classes", 1, d.classes);
     lgelu_cross_entropy(&net, "loss", logits, labels);
     size_t bytes = lgelu_net_bytes(&net, SHARD, LGELU_TRAIN);
@@ -114,9 +114,7 @@ int main(int argc, char **argv)
     float *pixels = start + net.states; int32_t class_of[SHARD];
 
     const long per_epoch = (long)(d.train / BATCH);
-    lgelu_training plan = lgelu_training_defaults(1e-3f, per_epoch * epochs);
-    plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);
-    plan.hardening.begin = plan.steps * 3 / 4; plan.hardening.end = plan.steps;
+    lgelu_training plan = lgelu_training_to_relu(1e-3f, per_epoch * epochs);
     plan.sum = exchange;
     static text t; text_bytes file = { NULL, 0, 0 };
     int there = text_load(&t, path, &file);                          /* each rank reads it; 1: there is none */

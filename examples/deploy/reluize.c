@@ -411,7 +411,8 @@ static int certify(report *r, const network *tuned)
     double *box;
     float *soft;
     if (!n) return 0;
-    if (make(&one, 1, 1, LGELU_INFER, 1) || lgelu_net_copy(&one.net, &tuned->net)) return fail("%s", one.net.message);
+    if (make(&one, 1, 1, LGELU_INFER, 1)) return 1;
+    if (lgelu_net_copy(&one.net, &tuned->net)) return fail("%s", one.net.message);
     classes = one.nodes[one.out].shape[2];
     if (certificate_make(&c, &one.net, one.out)) {
         snprintf(r->note, sizeof r->note, "no certificate: %s", c.message);
@@ -526,7 +527,9 @@ static onnx_options writing(const network *n, const onnx_model *as, char *doc, s
 }
 static int write_bytes(const bytes_ *file, const char *path, output *o)
 {
-    const int bad = output_begin(o) || fwrite(file->p, 1, file->n, o->f) != file->n;
+    int bad;
+    if (output_begin(o)) return fail("%s: %s", path, strerror(errno));
+    bad = fwrite(file->p, 1, file->n, o->f) != file->n;
     return output_end(o) || bad ? fail("%s: %s", path, strerror(errno)) : 0;
 }
 /* into memory first, and read again: the file must give the logits of the network it came from */

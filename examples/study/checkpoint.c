@@ -149,7 +149,11 @@ static void state(tape *r, study *s)
         if (!r->reading) snprintf(name, sizeof name, "%s", s->quantity[by_rank[q]]);
         word(r, name, sizeof name);
         if (r->bad) return;
-        if (r->reading) quantity[q] = (short)record_quantity(s, name);
+        if (r->reading && (quantity[q] = (short)record_quantity(s, name)) < 0) {
+            study_fail(s, "out of memory");
+            r->bad = 1;
+            return;
+        }
     }
     s->steps_done = whole(r, s->steps_done, 0, 2000000000);
     if (whole(r, s->run_count, 0, many) != s->run_count || whole(r, s->family_count, 0, many) != s->family_count) r->bad = 1;

@@ -176,5 +176,6 @@ unsigned char *output_read(const char *path, size_t *bytes)
     if (!more || ferror(f)) { free(p); p = NULL; }
     else p[*bytes] = 0;
     fclose(f);
+    if (!p) errno = more ? EIO : ENOMEM;
     return p;
 }

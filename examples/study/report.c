@@ -59,11 +59,17 @@ static int field(char *value, size_t room, const char *line, const char *end, co
     return 1;
 }
 
-static char *read_part(const study *s, const char *stem, const char *end, size_t *bytes)
+/* NULL: not there, or s->error says what is wrong with it */
+static char *read_part(study *s, const char *stem, const char *end, size_t *bytes)
 {
-    char path[OUTPUT_PATH];
-    if (snprintf(path, sizeof path, "%s/%s%s", s->config.out, stem, end) >= (int)sizeof path) return NULL;
-    return (char *)output_read(path, bytes);
+    char path[OUTPUT_PATH], *text;
+    if (snprintf(path, sizeof path, "%s/%s%s", s->config.out, stem, end) >= (int)sizeof path) {
+        study_fail(s, "--out: the path is too long");
+        return NULL;
+    }
+    text = (char *)output_read(path, bytes);
+    if (!text && errno != ENOENT) study_fail(s, "--out: %s: %s", path, strerror(errno));
+    return text;
 }
 
 /* ---- which parts there are: "swap_mlp", in the order of the experiments, then of the names ---- */
@@ -123,7 +129,7 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     fprintf(f, "</td><td>%s</td><td>%s</td><td class=\"%s\">%s</td></tr>\n", rule, seeds,
             !strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", verdict);
 }
-static void put_findings(FILE *f, const study *s, const piece *p)
+static void put_findings(FILE *f, study *s, const piece *p)
 {
     size_t bytes;
     char *text = read_part(s, p->stem, ".json", &bytes), *line, *end;
@@ -143,7 +149,7 @@ static void put_svg(FILE *f, const char *p, size_t n, int figure)
         else fputc(*p++, f);
     }
 }
-static int put_piece(FILE *f, const study *s, const piece *p, piece *figures, int shown)
+static int put_piece(FILE *f, study *s, const piece *p, piece *figures, int shown)
 {
     size_t bytes;
     char value[2048], *text = read_part(s, p->stem, ".jsonl", &bytes);
@@ -161,6 +167,7 @@ static int put_piece(FILE *f, const study *s, const piece *p, piece *figures, in
     }
     free(text);
     n = list(s->config.out, p->stem, ".svg", figures);
+    if (n < 0) study_fail(s, "--out: %s: %s", s->config.out, strerror(errno));
     for (int i = 0; i < n; i++) if ((text = read_part(s, figures[i].stem, ".svg", &bytes)) != NULL) {
         fprintf(f, "<figure>");
         put_svg(f, text, bytes, shown++);
@@ -201,6 +208,7 @@ int report_main(study *s)
     fprintf(o.f, "</table>\n");
     for (int i = 0; i < n; i++) shown = put_piece(o.f, s, pieces + i, figures, shown);
     fprintf(o.f, "</body>\n</html>\n");
+    if (s->error[0]) { output_drop(&o); return -1; }
     if (output_end(&o)) return study_fail(s, "--out: %s: %s", path, strerror(errno));
     printf("%s: %d experiment%s, %d figures\n", path, n, n > 1 ? "s" : "", shown);
     return 0;

@@ -613,7 +613,7 @@ static int finish(seat *w)
     if (event == EVENT_NONE || event == EVENT_DRIVE) wear(net, &before);
     if ((bad = look_at_gates(w)) != 0) return bad;
     if (s->experiment->end) s->experiment->end(w);
-    if (s->config.keep && keep(w)) return -1;
+    if (flag(&s->failed) || (s->config.keep && keep(w))) return -1;    /* a number was lost: no file with a gap */
     show_run(w);
     return flag(&s->failed) ? -1 : 0;
 }

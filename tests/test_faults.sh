@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT-0
+# test_faults.sh: memory, opening, closing, flushing, syncing, renaming: every n-th such call of a program fails, for every n until a
+# run needs no more; and every file is cut off at more and more bytes. Each time the program must end with 1 and one line of its own, or as if
+# nothing had happened; a file under its final name is whole; no temporary is left. FAULTS=all: every n beyond the first 150, too.
+out=build/faults
+. tools/job.sh
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
+$CC -std=gnu99 -O1 -c tools/faults.c -o $out/faults.o || exit 1
+build() { program=$1; shift; $CC -std=c99 -O1 -w "$@" $IMPLEMENTATION $out/faults.o $wrap -o $out/$program -lm || exit 1; }
+build study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+tiny $out/tiny
+
+# whole: what is in work/ is what is in good/, or not there; no temporary
+whole()
+{
+    for f in $(cd $out/work && find . -type f); do
+        case $f in *.st|*.gpt)               # not the last one, but good: what goes on from it ends the same
+            rm -rf $out/again
+            mkdir -p $out/again
+            cp $out/work/$f $out/again
+            (cd $out/again && if [ ${f##*.} = st ]; then ../study swap --resume a.st --csv a.csv; else ../4_gpt train ../text.txt --file a.gpt --size "$shape"; fi) > $out/again.out 2> $out/again.err
+            [ ${f##*.} = gpt ] || f=a.csv
+            cmp $out/again/$f $out/good/$f > /dev/null 2>&1 || { echo "the checkpoint does not go on: $(cat $out/again.err)"; return 1; }
+            continue ;;
+        esac
+        cmp $out/work/$f $out/good/$f > /dev/null 2>&1 || { echo "$f is cut or left over"; return 1; }
+    done
+}
+# survived STATUS: ended as it must after a fault; counts
+survived()
+{
+    if ! why=$(whole); then return 1; fi
+    if [ "$1" = 0 ]; then
+        why="status 0, but files are missing"
+        [ "$(cd $out/work && ls -R)" = "$(cd $out/good && ls -R)" ] || return 1
+        harmless=$((harmless + 1))
+    else
+        why="status $1, $(cat $out/err)"
+        [ "$1" = 1 ] && [ "$(grep -c "^$program: " $out/err)" -eq 1 ] || return 1
+        told=$((told + 1))
+    fi
+}
+# faults NAME PREPARE COMMAND: COMMAND runs in work/, where PREPARE was run first
+faults()
+{
+    name=$1
+    prepare=$2
+    program=${3##*/}
+    shift 2
+    rm -rf $out/good $out/work
+    mkdir -p $out/good
+    (cd $out/good && eval "$prepare" && "$@") > $out/good.out 2> $out/err || { echo "FAIL faults: $name: $(cat $out/err)"; return; }
+    n=1
+    told=0
+    harmless=0
+    rm -f $out/missed
+    while [ $n -lt 100000 ]; do
+        rm -rf $out/work
+        mkdir -p $out/work
+        (cd $out/work && eval "$prepare" && FAULT_MISSED=../missed FAULT_AT=$n "$@") > $out/out 2> $out/err
+        status=$?
+        [ -e $out/missed ] && break
+        survived $status || { echo "FAIL faults: $name: call $n fails: $why"; return; }
+        if [ $n -ge 150 ] && [ "$FAULTS" != all ]; then n=$((n + 1 + n / 16)); else n=$((n + 1)); fi
+    done
+    verdict $([ -s $out/missed ] && [ $told -ge ${least:-5} ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were told in a line, $harmless without harm" "it never ended"
+    told=0
+    harmless=0
+    most=$(find $out/good -type f -exec wc -c {} + | awk '$2 != "total" && $1 > m { m = $1 } END { print m + 0 }')
+    [ "$most" != 0 ] && [ ! "$calls_only" ] || return
+    bytes=0
+    while [ $bytes -lt "$most" ]; do
+        rm -rf $out/work
+        mkdir -p $out/work
+        (cd $out/work && eval "$prepare" && { FAULT_BYTES=$bytes "$@" 2>&1 > /dev/null; echo $? > ../status; } | cat) > $out/err
+        survived $(cat $out/status) || { echo "FAIL faults: $name: files end at byte $bytes: $why"; return; }
+        bytes=$((bytes + 1 + bytes / 3))
+    done
+    verdict $([ $told -gt 3 ]; echo $?) "faults: $name: $told files that could not grow were told in a line" "$told"
+}
+
+small="--data ../tiny --hidden 8 --seeds 1 --epochs 2 --batch 90 --arms gelu,hardened,switched --threads 1"
+faults 'study swap' : ../study swap $small --csv a.csv --json a.json --svg figures --keep nets --save a.st
+study stopped
+(cd $out/good && STOP_AT=7 ../stopped swap $small --csv a.csv --save ../half.st > ../half.out 2>&1)
+faults 'study swap, resumed' 'cp ../half.st a.st' ../study swap --resume a.st --csv a.csv --json a.json
+mkdir -p $out/all && (cd $out/all && ../study swap $small --out . > ../all.out 2>&1)
+faults 'study report' 'cp -r ../all .' ../study report --out all
+
+build 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
+head -c 3000 ../README.md > $out/text.txt
+shape='1 x 8, context 8, batch 4, steps 5, seed 1'
+faults '4_gpt train' : ../4_gpt train ../text.txt --file a.gpt --size "$shape"
+(cd $out && ./4_gpt train text.txt --file whole.gpt --size "$shape" > gpt.out)
+faults '4_gpt sample' : ../4_gpt sample --file ../whole.gpt --prompt the --tokens 20
+build reluize ../examples/deploy/reluize.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c \
+    ../examples/study/output.c ../examples/data.c
+build onnx_nets tools/onnx_nets.c ../examples/deploy/onnx_out.c ../examples/data.c
+mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
+awk 'BEGIN { srand(2)
+    for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
+faults reluize : ../reluize ../nets/mlp_lambda.onnx --data ../table.csv -o a.onnx --epochs 1 --batch 20
+for tutorial in 1_gate 2_mlp; do build $tutorial $(declared ../examples/$tutorial.c) ../examples/data.c; done
+calls_only=yes                               # a tutorial writes plainly
+least=2
+faults 1_gate : ../1_gate a.svg
+faults 2_mlp : ../2_mlp --data ../tiny --epochs 1 --save a.safetensors
+exit 0
