@@ -150,7 +150,7 @@ static void build(network *w, const char *net, const char *shape)
 {
     lgelu_net *n = &w->net;
     lgelu_net_begin(n, w->nodes, NODES);
-    n->direct = 1;
+    n->direct = n->prepack = 1;
     if (!strcmp(net, "mlp")) {
         char name[24];
         size_t sizes[12];

@@ -188,5 +188,6 @@ lgelu_status nnet_fill(const nnet *n, lgelu_net *net, int output)
         if (k) return deploy_refuse(net->message, LGELU_E_SHAPE,
                                     ".nnet: the network has other layers than the file, from number %z on", k);
     }
+    net->packed = 0;
     return LGELU_OK;
 }

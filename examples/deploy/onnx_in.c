@@ -2698,6 +2698,7 @@ lgelu_status onnx_fill(const onnx_model *model, lgelu_net *net)
     int i;
     m.budget = (uint64_t)-1;
     m.message = message;
+    net->packed = 0;
     for (i = 0; i < m.layers; i++) if (m.layer[i].wanted && !fill(&m, m.layer + i, net)) return LGELU_E_FILE;
     return LGELU_OK;
 }

@@ -365,6 +365,7 @@ static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const dep
         for (j = 0, p = (const unsigned char *)in->p + data + e->from; j < t.count; j++,
              p += bytes[e->type]) t.data[torch_at(&t, j)] = torch_float(p, e->type);
     }
+    net->packed = 0;
     return LGELU_OK;
 }
 lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file, size_t bytes)
