@@ -7,6 +7,7 @@
 enum { NET_NODES = 96, NET_BATCH = 64 };
 typedef struct { lgelu_net net; lgelu_node nodes[NET_NODES]; void *block; int input, output; } deploy_net;
 static int net_keeps;                        /* 1: every value stays readable; 2: but of convolutions that are to be folded */
+static int net_prepacks;                     /* 1: its matrices stand packed, too */
 enum { NET_SMALL, NET_MLP, NET_LENET, NET_RESNET, NET_MIXED, NETS };
 static const char *const net_name[NETS] = { "small", "mlp", "lenet", "resnet", "mixed" };
 
@@ -35,6 +36,7 @@ static inline void net_make(deploy_net *d, int which, size_t side, lgelu_gate_ki
     size_t bytes, i;
     lgelu_net_begin(n, d->nodes, NET_NODES);
     n->direct = 1;
+    n->prepack = net_prepacks;
     d->input = which == NET_SMALL ? lgelu_input(n, "x", 1, 1, 2) : lgelu_input(n, "x", side, side, which >= NET_RESNET ? 3 : 1);
     switch (which) {
     case NET_SMALL:  d->output = lgelu_mlp(n, d->input, outputs[0], 3, kind, lambda); break;
