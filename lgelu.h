@@ -679,6 +679,12 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #define LGELU__YIELD() LGELU__REST()
 #endif
 
+/* clang takes a > b ? a : b for a maximum, whose NaN is another one in WebAssembly and quiet on ARM; x86's is that very choice */
+#if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__)
+#define LGELU__OPAQUE(k) __asm__("" : "+r"(k))
+#else
+#define LGELU__OPAQUE(k) ((void)0)
+#endif
 #if LGELU__GNU
 #define LGELU__RARELY(condition) __builtin_expect(!!(condition), 0)
 #else
@@ -5085,6 +5091,7 @@ LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm256_cvtps_
 #define v_rows  4
 #define v_flat  1
 typedef v128_t v_t, n_t, m_t, i_t, s_t;
+typedef uint8_t b_t;
 LGELU__WORD v_t  v_load   (const float *p)                { return wasm_v128_load(p); }
 LGELU__WORD void v_store  (float *p, v_t a)               { wasm_v128_store(p, a); }
 LGELU__WORD v_t  v_set    (float a)                       { return wasm_f32x4_splat(a); }
@@ -5292,7 +5299,7 @@ LGELU__WORD v_t  v_sqrt   (v_t a)                         { return sqrtf(a); }
 LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, c); }
 LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, -c); }
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return lgelu__fmaf(-a, b, c); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return a > b ? a : b; }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { int k = a > b; LGELU__OPAQUE(k); return k ? a : b; }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return a < b; }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
 LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return k ? a : b; }

@@ -187,8 +187,8 @@ const done = () => hardening && seen.step >= hardening[1];
 function message() {
     const cells = (side * side).toLocaleString('en');
     if (swapped)
-        return `Every gate is an exact ReLU now. Of ${cells} cells ${seen.flips.toLocaleString('en')} changed their class` +
-            (done() ? '.' : ': that is what a swap before hardening costs.');
+        return `Every gate is an exact ReLU now. Of ${cells} cells ${seen.flips ? seen.flips.toLocaleString('en') : 'none'} ` +
+            `changed ${seen.flips > 1 ? 'their' : 'its'} class${done() ? '.' : ': that is what a swap before hardening costs.'}`;
     if (done()) return `Hardened: λ stands at ${hardness(seen.lambda[0])} in every layer. Swap the gates.`;
     if (hardening)
         return `${running ? 'Hardening' : 'Paused'}: λ is driven to ${hardness(lgelu.target())}, then the weights settle.`;
