@@ -36,7 +36,7 @@
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward       (LGELU_TRAINER)
          [8a] texts, errors    [8b] threads    [8c] products      [8d] jobs, linear, gate   [8e] convolution, Winograd
          [8f] batch norm       [8g] pooling    [8h] tokens, layer norm, attention, dropout  [8i] losses
-         [8j] table of layers  [8k] builders   [8l] memory plan   [8m] block, first weights [8n] forward, backward
+         [8j] table of layers  [8k] builders   [8l] plan, panels  [8m] block, first weights [8n] forward, backward
          [8o] training step    [8p] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
          [9a] what a network holds     [9b] copies     [9c] writing     [9d] JSON     [9e] reading
@@ -3171,14 +3171,18 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     *room = 0;
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
-static int lgelu__transformer(lgelu_net *net, int x, const lgelu_transformer *t, int causal)
+/* positions by the deviation as it stands, what follows by `given`, the caller's own */
+static int lgelu__transformer(lgelu_net *net, int x, const char *position, float given, const lgelu_transformer *t, int causal)
 {
     char *room = net->prefix + strlen(net->prefix);                   /* names as GPT-2's: h.0.attn.c_attn */
     const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    const float given = net->deviation, deviation = given > 0 ? given : 0.02f;
+    const float deviation = given > 0 ? given : 0.02f;
     const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
     size_t b;
     int y;
+    x = lgelu_position(net, position, x);
+    net->deviation = given;
+    x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
         lgelu__say(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
         y = lgelu_layer_norm(net, "ln_1", x);
@@ -3210,10 +3214,7 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
     net->init = LGELU_NORMAL;
     if (shape->embedding > 0) net->deviation = shape->embedding;
     wte = lgelu_embedding(net, "wte", tokens, shape->width);
-    x = lgelu_position(net, "wpe", wte);
-    net->deviation = deviation;
-    x = lgelu_dropout(net, "drop", x, shape->dropout);
-    x = lgelu__transformer(net, x, shape, 1);
+    x = lgelu__transformer(net, wte, "wpe", deviation, shape, 1);
     x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2])
         : lgelu_linear_tied(net, "lm_head", x, wte);
     net->init = init;
@@ -3228,10 +3229,7 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     x = lgelu_linear(net, "patch", lgelu_patches(net, "patches", image, side), shape->width);
     if (shape->embedding > 0) net->deviation = shape->embedding;
     if (!mean) x = lgelu_class_token(net, "class", x);
-    x = lgelu_position(net, "position", x);
-    net->deviation = deviation;
-    x = lgelu_dropout(net, "drop", x, shape->dropout);
-    x = lgelu__transformer(net, x, shape, 0);
+    x = lgelu__transformer(net, x, "position", deviation, shape, 0);
     x = lgelu_take(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
