@@ -2721,7 +2721,7 @@ static void lgelu__cross_entropy_backward(lgelu__job *p) { if (p->dx[0]) lgelu__
    where they stand, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its
    aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes them
    again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };                   /* bytes of all; rows at a time */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };            /* bytes of all; rows at a time */
 static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
 {
     lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
