@@ -728,15 +728,16 @@ LGELU__MAYBE_INLINE float lgelu__fmaf(float a, float b, float c)
     return r;
 }
 #endif
-/* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u, p + t = s + v, u + v rounded to
-   odd, all at a scale where nothing over- or underflows (Boldo & Melquiond 2008) */
+/* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u, p + t = s + v, u + v rounded
+   to odd, all at a scale where nothing over- or underflows (Boldo & Melquiond 2008) */
 #if defined(__MINGW32__) && !defined(__FP_FAST_FMA)
 static double lgelu__fma(double a, double b, double c)
 {
     int ea, eb, ec;
     double ah, bh, p, q, t, u, s, v, w, e;
     uint64_t i;
-    if (!(fabs(a) <= DBL_MAX) || !(fabs(b) <= DBL_MAX) || !(fabs(c) <= DBL_MAX) || !(fabs(a) > 0) || !(fabs(b) > 0)) return a * b + c;
+    if (!(fabs(a) <= DBL_MAX) || !(fabs(b) <= DBL_MAX) || !(fabs(c) <= DBL_MAX) || !(fabs(a) > 0) || !(fabs(b) > 0))
+        return a * b + c;
     if (!(fabs(c) > 0)) return a * b;
     a = frexp(a, &ea); b = frexp(b, &eb); c = frexp(c, &ec);
     ea += eb; ec -= ea;
@@ -967,6 +968,7 @@ typedef struct {
     size_t grid[2], step;                    /* picture's row = grid's row · step + tap + origin, columns likewise */
     ptrdiff_t origin[2];
 } lgelu__im2col;
+typedef struct { const float *x, *scale, *shift; } lgelu__scaled;    /* x·scale + shift of each channel; NULL: 0, 1, 0 */
 #endif
 typedef struct lgelu__kernels {
     void   (*forward)         (float *y, const float *x, float lambda, size_t n);
@@ -1004,10 +1006,7 @@ typedef struct lgelu__kernels {
     void   (*im2col)          (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
     /* sum[j] = Σ a, sum[n + j] = Σ a·b */
     void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);
-    /* y = (a·ka + ca) + (b·kb + cb), b, factors and constants may be NULL */
-    void   (*affine)          (float *y, const float *a, const float *ka, const float *ca, const float *b, const float *kb,
-                               const float *cb,
-                               size_t rows, size_t n);
+    void   (*affine)          (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n);     /* a + b */
     void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap,
                                size_t taps);
     /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */
@@ -1904,8 +1903,9 @@ static void lgelu__each(lgelu__job *p, lgelu__rows_task *task)        /* piece o
 }
 static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)      /* what goes in */
 {
-    size_t at = row * p->channels;
-    lgelu__k()->affine(y, p->x + at, p->scale, p->shift, p->b ? p->b + at : NULL, p->b_scale, p->b_shift, rows, p->channels);
+    const size_t at = row * p->channels;
+    const lgelu__scaled a = { p->x + at, p->scale, p->shift }, b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
+    lgelu__k()->affine(y, &a, &b, rows, p->channels);
 }
 static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
     { lgelu__affine(p, p->y + row * p->channels, row, rows); }
@@ -5619,8 +5619,8 @@ typedef struct {
     b_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
-/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far (beyond the middle) or tiny, which
-   become far; between: those of the far that are not the ReLU */
+/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far (beyond the middle) or tiny,
+   which become far; between: those of the far that are not the ReLU */
 LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, const v_gate *g, const int w)
 {
     const m_t small = v_nge(v_least(x[0], x[w - 1]), v_float(n_set(LGELU__TWO(-63))));
@@ -5841,7 +5841,8 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(y[u] = v_bits(v_abs(dy[u]));)
     v_each(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
     /* thin (below 2^-30), inf or NaN: numbers from 2^-30 to below inf become the lowest ones */
-    v_each(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)), n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1));)
+    v_each(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)),
+                         n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1));)
     if (m_some(odd[0], odd[1])) {
         v_t h[2];
         m_t thin[2];
@@ -5925,7 +5926,8 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
         v_each(z[u] = v_mul(v_mul(z[u], z[u]), g->scale);)
         v_each(n[u] = n_add(n_down(v_bits(v_abs(dy[u])), 23), n_down(v_bits(z[u]), 23));)
         v_each(z[u] = v_select(n_gt(n[u], n_set(127)), z[u], zero);)
-        v_each(float *to = at->small + ((at->i + u * v_lanes) & 15); v_store(to, v_fma(v_select(tiny[u], dy[u], zero), z[u], v_load(to)));)
+        v_each(float *to = at->small + ((at->i + u * v_lanes) & 15);
+               v_store(to, v_fma(v_select(tiny[u], dy[u], zero), z[u], v_load(to)));)
     }
     if (short_dy) {
         v_t r[2];
@@ -5953,8 +5955,8 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
 
 /* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of the middle in order, then those
    beyond, in order among themselves, then the small ones. unit: of the latter two */
-static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy, const float *x, lgelu__constants *gate,
-                                                    double unit, size_t n)
+static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy, const float *x,
+                                                    lgelu__constants *gate, double unit, size_t n)
 {
     enum { share = 16 / v_lanes };
     v_gate g = LGELU__FN(same)(gate);
@@ -6065,8 +6067,8 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     return (double)NAN;                      /* a NaN in dx leaves one in the sum */
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows at a
-   time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector
+/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows at
+   a time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector
    or whose λ is extreme */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
     size_t columns)
@@ -7108,10 +7110,9 @@ LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, 
     if (k) v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j)) : v_mul(v, v_load_n(k + j, n - j));
     return v;
 }
-static LGELU__TARGET void LGELU__FN(affine)(float *y, const float *a, const float *ka, const float *ca, const float *b,
-    const float *kb,
-                                            const float *cb, size_t rows, size_t n)
+static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one, const lgelu__scaled *two, size_t rows, size_t n)
 {
+    const float *a = one->x, *ka = one->scale, *ca = one->shift, *b = two->x, *kb = two->scale, *cb = two->shift;
     size_t j;
     for (; rows; rows--, y += n, a += n, b = b ? b + n : b)
         for (j = 0; j < n; j += v_lanes) {
