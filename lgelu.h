@@ -1837,12 +1837,13 @@ static void lgelu__bias_backward(const lgelu__job *p)                 /* db = Σ
 static void lgelu__linear_backward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
-    lgelu_product dw = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out), lgelu__matrix(j->x, in));
-    lgelu_product dx = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out), lgelu__matrix(j->w, in));
-    dw.accumulate = j->add_dw;
-    lgelu_multiply(&dw, j->net->pack, &j->net->threads);
+    lgelu_product p = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out), lgelu__matrix(j->x, in));
+    p.accumulate = j->add_dw;
+    lgelu_multiply(&p, j->net->pack, &j->net->threads);
     lgelu__bias_backward(j);
-    if (j->dx[0]) lgelu_multiply(&dx, j->net->pack, &j->net->threads);
+    if (!j->dx[0]) return;
+    p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out), lgelu__matrix(j->w, in));
+    lgelu_multiply(&p, j->net->pack, &j->net->threads);
 }
 static size_t lgelu__products_room(size_t m, size_t n, size_t k)      /* of y (m, n) = x (m, k) W, dW and dx */
 {
@@ -1861,21 +1862,21 @@ static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a
     if (lgelu__is_a(node, LGELU__SAMPLES)) return node->shape[0] * node->shape[1];
     return lgelu__is_a(node, LGELU__64ROWS) ? 64 : lgelu__is_a(node, LGELU__FOURS) ? (rows + 3) / 4 * 4 : rows;
 }
-static lgelu__job lgelu__job_size(lgelu_net *net, lgelu_node *node, size_t samples)     /* as much as the plan must know */
+static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node, size_t samples)     /* what the plan needs */
 {
     const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node;
     const lgelu_node *whole = lgelu__is_a(node, LGELU__LOSS) ? from : node;
-    lgelu__job p;
-    memset(&p, 0, sizeof p);
-    p.net = net; p.node = node; p.from = from; p.samples = samples;
-    p.rows = net->tokens ? net->tokens : lgelu__times(samples, whole->shape[0] * whole->shape[1]);
-    p.channels = whole->shape[2]; p.piece = lgelu__piece(whole);
-    return p;
+    memset(p, 0, sizeof *p);
+    p->net = net; p->node = node; p->from = from; p->samples = samples;
+    p->rows = net->tokens ? net->tokens : lgelu__times(samples, whole->shape[0] * whole->shape[1]);
+    p->channels = whole->shape[2]; p->piece = lgelu__piece(whole);
 }
 static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the forward */
 {
-    lgelu__job p = lgelu__job_size(net, node, net->samples);
-    const lgelu_node *reader = p.from->row == LGELU__ADD_LEFT ? p.from : node;
+    const lgelu_node *reader;
+    lgelu__job p;
+    lgelu__job_size(&p, net, node, net->samples);
+    reader = p.from->row == LGELU__ADD_LEFT ? p.from : node;
     p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
     p.w = net->w + node->weight;
     if (node->biases) p.bias = net->w + node->bias;
@@ -2600,7 +2601,7 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
         float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row, *dk = dx + c, *dv = dk + c;
         lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row), lgelu__transpose(k, x_row));
         lgelu_multiply(&job, pack, NULL);                             /* S = Q Kᵀ */
-        job = lgelu__product_make(m, n, w, ds, row, lgelu__matrix(dy, c), lgelu__transpose(v, x_row));
+        job.c = ds; job.a = lgelu__matrix(dy, c); job.b.x = v;
         lgelu_multiply(&job, pack, NULL);                             /* O = P V: dP = dO Vᵀ */
         for (i = 0; i < m; i++)                                       /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
             isa->softmax_backward(s + i * row, ds + i * row, p->stat + 2 * (head * p->tokens + first + i), p->scale,
@@ -3305,7 +3306,7 @@ static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
     int hosted, left;
     node->host = node->lent = i;
     node->row = lgelu__choose(net, node, &r, bytes, mode == LGELU_TRAIN);
-    job = lgelu__job_size(net, node, batch);
+    lgelu__job_size(&job, net, node, batch);
     left = lgelu__is_a(node, LGELU__LEFT);
     lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i,                                     /* results stay readable */
                 (r.layers || lgelu__is_a(node, LGELU__SOURCE)) && !node->keep ? r.until : end);
@@ -3453,7 +3454,8 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
             packs = lgelu__plus(packs, lgelu__packs(net, node));
         } else node->packed = 0;
         if (lgelu__row(node)->work) {
-            const lgelu__job job = lgelu__job_size(net, node, batch);
+            lgelu__job job;
+            lgelu__job_size(&job, net, node, batch);
             pack = lgelu__most(pack, lgelu__row(node)->work(&job, mode == LGELU_TRAIN));
         }
     }
