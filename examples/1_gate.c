@@ -138,7 +138,8 @@ int main(int argc, char **argv)
                 "a table, a fit with the kernels alone, and a drawing in gate.svg or FILE.svg\n");
         return help ? 0 : 2;
     }
-    for (int i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) lgelu_isa_limit(i);
+    for (int i = 0; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) { lgelu_isa_limit(i); isa = NULL; }
+    if (isa && *isa) { fprintf(stderr, "1_gate: LGELU_ISA: expected scalar, neon, avx2 or avx512\n"); return 1; }
     table();
     fit();
     if (draw(path)) { fprintf(stderr, "1_gate: %s: cannot be written\n", path); return 1; }

@@ -96,7 +96,8 @@ int main(int argc, char **argv)
         fprintf(help ? stdout : stderr, "usage: 2_mlp [--data WHERE] [--epochs N (12)] [--save FILE (2_mlp.safetensors)]\n");
         return help ? 0 : 2;
     }
-    for (int i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) lgelu_isa_limit(i);
+    for (int i = 0; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) { lgelu_isa_limit(i); isa = NULL; }
+    if (isa && *isa) return fail("LGELU_ISA", "expected scalar, neon, avx2 or avx512");
 
     static data_set d; static model m, use;                          /* static: zeros, and not on the stack */
     if (data_read(&d, where, argv[0])) return fail("--data", d.error);

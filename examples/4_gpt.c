@@ -125,7 +125,8 @@ int main(int argc, char **argv)
                 "       4_gpt sample [--file FILE] [--bpe FOLDER] [--prompt TEXT] [--tokens N]\n", usual);
         return help ? 0 : 2;
     }
-    for (i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) lgelu_isa_limit(i);
+    for (i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) { lgelu_isa_limit(i); isa = NULL; }
+    if (isa && *isa) return fail("LGELU_ISA", "expected scalar, neon, avx2 or avx512");
     text_bytes file = { NULL, 0, 0 }, list = { NULL, 0, 0 };
     const int there = text_load(&t, path, &file);                      /* 1: there is no such file, and training may begin */
     if (there < 0 || (there && !training)) return fail("--file", t.error);

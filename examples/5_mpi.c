@@ -90,7 +90,8 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return help ? 0 : 2;
     }
-    for (i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) lgelu_isa_limit(i);
+    for (i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) { lgelu_isa_limit(i); isa = NULL; }
+    if (isa && *isa) return fail("LGELU_ISA", "expected scalar, neon, avx2 or avx512");
     static data_set d;
     if (data_read(&d, where, argv[0])) return fail("--data", d.error);
     if (d.classes < 2 || d.train < BATCH) return fail("--data", "classes are needed, and at least 128 samples");

@@ -60,6 +60,8 @@ for isa in scalar avx2 avx512 neon; do
 done
 refuses 2 $out/1_gate a.svg b.svg
 refuses 2 $out/1_gate --bogus
+for tutorial in 1_gate 2_mlp 3_cnn "4_gpt train"; do LGELU_ISA=avx3 refuses 1 $out/copy/examples/$tutorial; done
+verdict $(grep -q '^4_gpt: LGELU_ISA: expected scalar, neon, avx2 or avx512$' $out/refused.err; echo $?) "an unknown LGELU_ISA is told" "$(cat $out/refused.err)"
 $out/1_gate $out/missing/gate.svg > $out/gate.out 2> $out/gate.err
 verdict $([ $? = 1 ] && [ "$(wc -l < $out/gate.err)" -eq 1 ]; echo $?) "1_gate: a drawing that cannot be written" "$(cat $out/gate.err)"
 

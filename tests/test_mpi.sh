@@ -35,6 +35,8 @@ run 2 more --bogus 1
 verdict $([ $? = 2 ] && grep -q '^usage: ' $out/more.err; echo $?) "5_mpi: an unknown option is refused with status 2" "$(grep -m1 . $out/more.err)"
 run 2 more --data $out/nowhere
 verdict $([ $? = 1 ] && grep -q 'nowhere' $out/more.err; echo $?) "5_mpi: no data: status 1" "$(grep -m1 . $out/more.err)"
+LGELU_ISA=avx3 run 2 more
+verdict $([ $? = 1 ] && grep -q 'LGELU_ISA: expected scalar, neon' $out/more.err; echo $?) "5_mpi: an unknown LGELU_ISA: status 1" "$(grep -m1 . $out/more.err)"
 cp $out/mlp.st $out/more.st
 run 2 more --net resnet
 verdict $([ $? = 1 ] && grep -q 'more.st: ' $out/more.err && cmp $out/more.st $out/mlp.st > /dev/null; echo $?) "5_mpi: another network's file is refused" "$(grep -m1 . $out/more.err)"
