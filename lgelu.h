@@ -115,6 +115,7 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);   /* x² φ(λx) 
 /* ---- kernels: one λ for n numbers; y may be x; dx may be dy, or NULL when only dλ is wanted ---- */
 LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
+/* (at λ from 2^-10 on the terms are floats: dy beyond 2^64 may make their sum inf) */
 
 /* What is promised of every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4: the error in units of the last place of the
    exact result, and in units of 2^-149 where that is below 2^-126. dx is relative also at its root; dlambda is one term with
@@ -4737,6 +4738,8 @@ static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
 /* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
+/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is not yet nothing where φ is */
+static int lgelu__ordinary_backward(float lambda) { return lambda >= 9.765625e-4f && lgelu__ordinary(lambda); }
 
 /* where gcc 12 makes vectors of doubles at -O3, (double)(float)x becomes x */
 LGELU__INLINE float lgelu__rounded(double x) { volatile float f = (float)x; return f; }
@@ -6053,7 +6056,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     lgelu__constants g;
     double total[16] = { 0 }, unit;
     size_t i = 0;
-    if (!lgelu__ordinary(lambda)) total[0] = LGELU__FN(backward_extreme)(dx, dy, x, lambda, n);
+    if (!lgelu__ordinary_backward(lambda)) total[0] = LGELU__FN(backward_extreme)(dx, dy, x, lambda, n);
     else {
         g = lgelu__prepare(lambda, -16.5f, 16.5f);
         unit = 0.39894228040143267794 / (double)g.scale;

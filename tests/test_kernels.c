@@ -295,6 +295,37 @@ static void sums(const char *isa)
     check(!(got < 0) && !(got > 0), name, "%.17g of zeros and a subnormal", got);
 }
 
+/* λ of any size, with dy as large as may be: no sum overflows, no term that a float holds is lost */
+static void extreme_sums(const char *isa)
+{
+    float *in = x, *slope = dy, *out = y, lambda;
+    char name[64];
+    double worst = 0, at = 0, got, want, size;
+    uint64_t k, i;
+    size_t n;
+    for (k = 0; k < 4000; k++) {
+        double l = ldexp(1, (int)(lgelu_random(31, 1, k) % 75) - 37) * (1 + (double)lgelu_uniform(31, 2, k)), most = 1e38;
+        lambda = (float)(k == 0 ? 9.44e-12 : k == 1 ? 1.5081e-11 : l);
+        if (lambda >= 9.765625e-4f) most = 1.8446744073709552e19;                                   /* 2^64 */
+        n = 1 + (size_t)(k % 40);
+        for (want = size = 0, i = 0; i < n; i++) {
+            double t;
+            in[i] = (float)((double)lgelu_normal(31, 3, 40 * k + i) * 6 / (double)lambda);
+            if (i % 7 == 6) in[i] = (float)ldexp((double)in[i], -60);
+            slope[i] = (float)((double)(2 * lgelu_uniform(31, 4, 40 * k + i) - 1) * (k % 2 ? most : 1));
+            if (k < 2) { in[i] = k ? 1.10613e12f : 1e11f; slope[i] = k ? 1 : 1e20f; }
+            t = (double)slope[i] * lgelu_exact_dlambda((double)in[i], (double)lambda);
+            want += t;
+            size += fabs(t);
+        }
+        got = lgelu_backward(k % 3 ? out : NULL, slope, in, lambda, n);
+        got = fabs(got - want) / (1e-6 * size + 1e-44 * (double)n);
+        if (!(got <= worst)) { worst = got; at = (double)lambda; }
+    }
+    snprintf(name, sizeof name, "sums at any lambda, %s", isa);
+    check(worst <= 1, name, "%g of what is allowed at lambda %.9g", worst, at);
+}
+
 /* arrays that fit in no cache are read and written in another order: the bits, the neighbours and the sum stay as they are */
 static void long_arrays(const char *isa)
 {
@@ -450,6 +481,7 @@ int main(void)
         nans(lgelu_isa_name(isa));
         edges(lgelu_isa_name(isa));
         sums(lgelu_isa_name(isa));
+        extreme_sums(lgelu_isa_name(isa));
         channels(lgelu_isa_name(isa));
         long_arrays(lgelu_isa_name(isa));
     }
