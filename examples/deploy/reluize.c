@@ -268,6 +268,7 @@ static int make(network *n, int learn, size_t batch, lgelu_mode mode, int direct
     n->labels = lgelu_labels(&n->net, "reluize.labels", 1, n->nodes[n->out].shape[2]);
     lgelu_cross_entropy(&n->net, "reluize.loss", n->out, n->labels);
     n->net.direct = direct != 0;
+    n->net.prepack = 1;
     for (i = 0; direct == 2 && i <= n->out; i++)              /* but of convolutions that are to be folded */
         if (n->nodes[i].op != LGELU_OP_CONV || n->nodes[i + 1].op != LGELU_OP_BATCH_NORM) lgelu_net_keep(&n->net, i);
     bytes = lgelu_net_bytes(&n->net, batch, mode);
