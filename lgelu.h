@@ -1483,7 +1483,9 @@ enum { LGELU__SOURCE = 1, LGELU__LOSS = 2,   /* it has no input; no reader */
        LGELU__AFFINE = 64,                   /* reads a batch normalisation as x·scale + shift: it need not be written */
        LGELU__LEFT = 128,                    /* never written: left to its only reader */
        LGELU__SAMPLES = 256, LGELU__64ROWS = 512, LGELU__FOURS = 1024,    /* a piece: a sample; 64 rows; rows in fours */
-       LGELU__TOKENWISE = 2048 };            /* a row's value needs no other row: it can be made alone */
+       LGELU__TOKENWISE = 2048,              /* a row's value needs no other row: it can be made alone */
+       LGELU__NORMALISES = 4096,             /* biases: factors, then constants; the factors start at 1 */
+       LGELU__TABLE = 8192 };                /* its matrix is rows of its value, random as net.deviation says */
 enum { LGELU__NORM_LEFT = LGELU_OP_OUTER_LOSS + 1, LGELU__ADD_LEFT, LGELU__LINEAR_LEFT, LGELU__LINEAR_LOSS,
        LGELU__DEPTHWISE, LGELU__WINOGRAD };
 typedef struct {
@@ -2815,15 +2817,16 @@ static const lgelu__layer lgelu__layers[] = {
       LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE | LGELU__TOKENWISE },
     { "convolution", lgelu__conv_forward, lgelu__conv_backward, NULL, NULL, lgelu__conv_work, LGELU__KEEPS | LGELU__ADDS },
     { "batch norm", lgelu__norm_forward, lgelu__norm_backward, lgelu__affine_piece, lgelu__norm_aux, NULL,
-      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__TOKENWISE },
+      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__TOKENWISE | LGELU__NORMALISES },
     { "max pool", NULL, NULL, lgelu__pool_piece, lgelu__pool_aux, NULL, LGELU__SAMPLES },
     { "average pool", NULL, NULL, lgelu__pool_piece, NULL, NULL, LGELU__SAMPLES },
     { "view", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES | LGELU__TOKENWISE },
-    { "embedding", lgelu__embedding_forward, lgelu__embedding_backward, NULL, NULL, NULL, LGELU__KEEPS | LGELU__TOKENWISE },
+    { "embedding", lgelu__embedding_forward, lgelu__embedding_backward, NULL, NULL, NULL,
+      LGELU__KEEPS | LGELU__TOKENWISE | LGELU__TABLE },
     { "position", NULL, lgelu__position_backward, lgelu__position_piece, NULL, NULL,
-      LGELU__IN_PLACE | LGELU__SAMPLES | LGELU__TOKENWISE },
+      LGELU__IN_PLACE | LGELU__SAMPLES | LGELU__TOKENWISE | LGELU__TABLE },
     { "layer norm", NULL, lgelu__layer_norm_backward, lgelu__layer_norm_piece, lgelu__layer_norm_aux, NULL,
-      LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS | LGELU__TOKENWISE },
+      LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS | LGELU__TOKENWISE | LGELU__NORMALISES },
     { "attention", lgelu__attention_forward, lgelu__attention_backward, NULL, lgelu__attention_aux, lgelu__attention_work,
       LGELU__KEEPS },
     { "dropout", NULL, NULL, lgelu__dropout_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__FOURS | LGELU__TOKENWISE },
@@ -2837,7 +2840,7 @@ static const lgelu__layer lgelu__layers[] = {
     { "outer loss", NULL, lgelu__outer_loss_backward, NULL, NULL, NULL, LGELU__LOSS },
     /* what never writes its value: the only reader makes it */
     { "batch norm", lgelu__norm_forward, lgelu__norm_backward, NULL, lgelu__norm_aux, NULL,
-      LGELU__KEEPS | LGELU__LEFT | LGELU__TOKENWISE },
+      LGELU__KEEPS | LGELU__LEFT | LGELU__TOKENWISE | LGELU__NORMALISES },
     { "add", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES | LGELU__LEFT },
     { "linear", NULL, lgelu__linear_left_backward, NULL, lgelu__linear_left_aux, lgelu__linear_work, LGELU__KEEPS | LGELU__LEFT },
     { "cross-entropy", lgelu__linear_loss_forward, lgelu__linear_loss_backward, NULL, lgelu__cross_entropy_aux, NULL,
@@ -3495,7 +3498,7 @@ static void lgelu__first_piece(void *user, size_t index)              /* first w
     const lgelu_node *node = p->net->nodes + p->node;
     double out = (double)lgelu__outputs(node), in = (double)node->weights / out;
     float *w = p->net->w + node->weight, bound;
-    int normal = node->init == LGELU_NORMAL || node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION;
+    const int normal = node->init == LGELU_NORMAL || lgelu__is_a(node, LGELU__TABLE);
     size_t j = index * LGELU__PIECE, end = lgelu__least(node->weights, j + LGELU__PIECE);
     if (node->op == LGELU_OP_CONV) out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
     bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
@@ -3544,9 +3547,8 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
         lgelu__parallel(&net->threads, lgelu__first_piece, &first, (node->weights + LGELU__PIECE - 1) / LGELU__PIECE);
         for (j = 0; j < node->biases; j++)                            /* biases start at 0, gains at 1 */
             if (node->op == LGELU_OP_CLASS_TOKEN) net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
-            else if (node->op == LGELU_OP_LAYER_NORM && j < node->shape[2]) net->w[node->bias + j] = 1;
-            else if (node->op == LGELU_OP_BATCH_NORM && j < node->shape[2])
-                net->w[node->bias + j] = net->state[node->state + node->shape[2] + j] = 1;
+            else if (lgelu__is_a(node, LGELU__NORMALISES) && j < node->shape[2]) net->w[node->bias + j] = 1;
+        for (j = node->states / 2; j < node->states; j++) net->state[node->state + j] = 1;                 /* variances */
         for (j = 0; j < (size_t)node->hardnesses; j++) {
             size_t k = (size_t)node->hardness + j;
             net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
@@ -4009,7 +4011,7 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
         { ".running_mean", LGELU__MEAN, 0, 1 }, { ".running_var", LGELU__VARIANCE, 0, 1 } };
     float *const array[LGELU__TENSORS] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
                                            net->lambda, net->lambda0, net->state, net->state };
-    const int role = row[kind].role, normalises = node->op == LGELU_OP_LAYER_NORM || node->op == LGELU_OP_BATCH_NORM;
+    const int role = row[kind].role, normalises = lgelu__is_a(node, LGELU__NORMALISES);
     lgelu__tensor t;
     size_t first;
     if (role >= LGELU__MEAN)          { t.n = node->states / 2; first = node->state + (role == LGELU__MEAN ? 0 : t.n); }
@@ -4023,8 +4025,7 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
     t.moment = row[kind].moment;
     t.required = t.data && row[kind].required;
     t.dims = role == LGELU__MATRIX && !normalises ? 2 : 1;
-    t.shape[0] = t.dims == 1 ? t.n : node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? t.n / node->shape[2]
-        : lgelu__outputs(node);
+    t.shape[0] = t.dims == 1 ? t.n : lgelu__is_a(node, LGELU__TABLE) ? t.n / node->shape[2] : lgelu__outputs(node);
     t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
     return t;
 }
