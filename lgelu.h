@@ -933,12 +933,12 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 typedef struct { float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-/* of the next sliver of a block of which `rest` rows are left: an even share, of at most 8 or even, so that fewer
+/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 8 or even, so that fewer
    tiles must be compiled */
 static size_t lgelu__height(size_t rest, size_t most)
 {
-    const size_t slivers = (rest - 1) / most + 1, share = (rest - 1) / slivers + 1, even = (share + 1) / 2 * 2;
-    return share <= 8 ? share : even <= rest ? even : share - share / 2;
+    const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1, even = (rows + 1) / 2 * 2;
+    return rows <= 8 ? rows : even <= rest ? even : rows - rows / 2;
 }
 /* a block of B: its most columns, most rows and most numbers */
 enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,
@@ -2788,9 +2788,9 @@ static void lgelu__squared_error_backward(lgelu__job *p)
 {
     const float *x = p->x, *t = lgelu__in(p->net, p->node, 1);
     size_t i, n = p->rows * p->channels;
-    float share = (float)(2 / (double)n) * p->net->share;
+    const float factor = (float)(2 / (double)n) * p->net->share;
     int k;
-    for (k = 0; k < 2; k++) for (i = 0; p->dx[k] && i < n; i++) p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * share : 0;
+    for (k = 0; k < 2; k++) for (i = 0; p->dx[k] && i < n; i++) p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * factor : 0;
 }
 static void lgelu__outer_loss_backward(lgelu__job *p)
 {
