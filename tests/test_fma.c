@@ -74,9 +74,10 @@ static void all(const char *name, int kind, long n)
         float a = number(), b = number(), c = number(), right;
         volatile double p, s;
         if (kind) between(&a, &b, &c, kind == 2);
-        else if (i % 4 == 0) c = from_bits(to_bits(-(a * b)) + below(5) - 2);          /* all but cancels */
+        else if (i % 4 == 0 && fabsf(a * b) < 1e38f) c = from_bits(to_bits(-(a * b)) + below(5) - 2);         /* all but cancels */
         if (!name) {
             right = ours(a, b, c);
+            if (right != right) right = from_bits(0x7FC00000u);       /* sign and payload are the processor's */
             hash = hash_floats(hash, &right, 1);
             continue;
         }

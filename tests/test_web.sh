@@ -16,7 +16,7 @@ $CC -std=c99 -O2 $WARNINGS -fno-builtin $names -c ../examples/web/libc/libc.c -o
 $out/libc || bad=1
 
 if ! has clang || ! has wasm-ld; then echo "skip the page: not installed (Debian: clang, lld)"; exit $bad; fi
-make -s -C ../examples web > $out/make.log 2>&1 && [ ! -s $out/make.log ]
+MAKEFLAGS= make -s -C ../examples web > $out/make.log 2>&1 && [ ! -s $out/make.log ]
 verdict $? "make web builds the page without a warning" "$(head -n 1 $out/make.log)"
 built=../examples/build/web
 bytes=$(wc -c < $built/index.html)
