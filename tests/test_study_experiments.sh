@@ -35,6 +35,13 @@ try sweep resnet8 2 --data ../examples/pictures --samples 300 --test-samples 100
 try profiles mlp 2 $few --hidden 12,10,10,10,10,8
 try ablation mlp 2 $few --hidden 12,8
 try reparam mlp 2 $few --hidden 12,8
+try regimes mlp 2 $few --hidden 12,8
+try regimes gpt 2 --text ../examples/text.h --seeds 1 --steps 40 --epochs 2 --arms lgelu
+try betas mlp 2 $few --hidden 12,8
+try stability gpt 2 --text ../examples/text.h
+try gates mlp 2 $few --hidden 12,8
+try oui mlp 2 $few --hidden 12,8
+try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
 stop=3000                                   # of 640 steps a run
 try control mlp 2 --seeds 2 --steps 20480
 stop=

@@ -12,7 +12,7 @@ int figure_open(study *s, figure *f, const char *what, int width, int height, co
     if (n < 0 || (size_t)n >= sizeof path || output_try(&f->out, path) || output_begin(&f->out))
         return study_fail(s, "--svg: %s: %s", path, strerror(errno));
     svg_begin(&f->s, f->out.f, width, height, title);
-    svg_text(&f->s, 24, 32, 's', -17, SVG_INK, "%s", title);
+    svg_text(&f->s, 24, 32, 's', -fmin(17, (width - 40) / (0.62 * show_columns(title))), SVG_INK, "%s", title);
     svg_text(&f->s, 24, 53, 's', 12, SVG_GREY, "%s, %s, %ld seed%s%s%s", s->task.name, s->task.network, s->config.seeds,
              s->config.seeds > 1 ? "s" : "", *note ? "; " : "", note);
     return 0;
@@ -67,8 +67,10 @@ int figure_findings(study *s)
     svg_panel p = { 360, 92, 300, 0, -4 * unit, 4 * unit, 0, 1, 0, 0 };
     double tick[32];
     char text[32];
-    int n;
+    int n, own = 0;
     if (!s->finding_count) return 0;
+    for (int i = 0; i < s->finding_count; i++) own += s->findings[i].format != NULL;
+    if (own == s->finding_count) { p.x0 = -1e-3; p.x1 = 1e-3; }
     for (int i = 0; i < s->finding_count; i++) {
         const finding *d = s->findings + i;
         const double least = d->low >= -HUGE_VAL ? d->low : d->mean, most = d->high >= -HUGE_VAL ? d->high : d->mean;
@@ -87,8 +89,10 @@ int figure_findings(study *s)
                  fabs(tick[i]) < 1e-12 ? SVG_GREY : SVG_RULE, 1, NULL);
         svg_text(&f.s, svg_x(&p, tick[i]), p.top + p.height + 18, 'm', 12, SVG_GREY, "%s", text);
     }
-    svg_text(&f.s, p.left + p.width / 2, p.top + p.height + 38, 'm', 12, SVG_INK,
-             "difference in %s, positive where the first is better", s->task.unit);
+    if (own) svg_text(&f.s, p.left + p.width / 2, p.top + p.height + 38, 'm', 12, SVG_INK, "each in the unit that it names%s%s",
+                      own < s->finding_count ? "; scores in " : "", own < s->finding_count ? s->task.unit : "");
+    else svg_text(&f.s, p.left + p.width / 2, p.top + p.height + 38, 'm', 12, SVG_INK,
+                  "difference in %s, positive where the first is better", s->task.unit);
     for (int i = 0; i < s->finding_count; i++) {
         const finding *d = s->findings + i;
         const double y = p.top + row * (i + 0.5), low = fmax(d->least, p.x0), high = fmin(d->most, p.x1);

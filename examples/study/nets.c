@@ -81,6 +81,7 @@ static lgelu_transformer transformer(const config *c, lgelu_gate_kind gate, floa
     memset(&shape, 0, sizeof shape);
     shape.layers = (size_t)c->layers; shape.heads = (size_t)c->heads; shape.width = (size_t)c->width;
     shape.gate = gate; shape.lambda = lambda; shape.dropout = (float)c->dropout; shape.untied = c->untied;
+    shape.embedding = (float)c->embed_deviation;
     return shape;
 }
 static int build_vit(lgelu_net *net, const task *t, const config *c, lgelu_gate_kind gate, float lambda)

@@ -52,7 +52,8 @@ const option option_table[] = {
     { "rate",        "SHAPE", "of the rate after that", CHOICE(rate, OPT_ALL, "cosine|linear|constant") },
     { "warmup",      "N",     "steps over which the rate rises", WHOLE(warmup, OPT_ALL, 0, 1e9) },
     { "optimiser",   "NAME",  "sgd has momentum --b1", CHOICE(optimiser, OPT_ALL, "adamw|sgd") },
-    { "weight-decay","W",     "on matrices only", REAL(weight_decay, OPT_ALL, 0, 10) },
+    { "weight-decay","W",     "on matrices", REAL(weight_decay, OPT_ALL, 0, 10) },
+    { "decay-all",   NULL,    "on biases and normalisations, too; never on s", FLAG(decay_all, OPT_DATA) },
     { "b1",          "B",     "of Adam, or momentum", REAL(b1, OPT_ALL, 0, 0.999999) },
     { "b2",          "B",     "of Adam", REAL(b2, OPT_ALL, 0, 0.999999) },
     { "clip",        "NORM",  "of the whole gradient; 0: none", REAL(clip, OPT_ALL, 0, 1e6) },
@@ -87,6 +88,8 @@ const option option_table[] = {
     { "context",     "N",     "gpt: tokens of a sample", WHOLE(context, OPT_DATA, 1, 1 << 20) },
     { "dropout",     "P",     "vit, gpt", REAL(dropout, OPT_DATA, 0, 0.95) },
     { "untied",      NULL,    "gpt: logits from a matrix of their own, with a bias", FLAG(untied, OPT_DATA) },
+    { "embed-deviation","D",  "vit, gpt: of the first embeddings; 0: 0.02, as of matrices",
+                              REAL(embed_deviation, OPT_DATA, 0, 100) },
     { "out",         "DIR",   "all of the next five under the experiment's and the network's name, and the tables as text",
                               TEXT(out, OPT_HOW) },
     { "csv",         "FILE",  "every number, one a line", TEXT(csv, OPT_HOW) },
@@ -361,7 +364,8 @@ static int check(study *s)
             return study_fail(s, "--shape: linear-s ends at λ = 256 with --map sigmoid, but the target is λ = %g",
                 (double)config_target(&one));
     }
-    if (c->text && c->data) return study_fail(s, "--text: is the same as --data; one of them is enough");
+    if (s->given[option_find("text", 4) - option_table] && s->given[option_find("data", 4) - option_table])
+        return study_fail(s, "--text: is the same as --data; one of them is enough");
     if (c->quick && c->full) return study_fail(s, "--full: and --quick exclude each other");
     for (int i = 0; i < COUNT(file); i++) for (int k = 0; k < i; k++)
         if (*file[i] && *file[k] && !strcmp(*file[i], *file[k]) && strncmp(*file[i], "/dev/", 5))

@@ -37,8 +37,8 @@ static int read_arms(study *s)
     s->usage = 1;
     const char *list = s->config.arms ? s->config.arms : s->experiment->arms;
     const int normalised = s->task.net->normalised || s->config.norm;
-    for (int i = 0; !list && i < arm_count; i++) if (normalised
-        || arm_table[i].event != EVENT_REESTIMATE) s->arms[s->arm_total++] = i;
+    for (int i = 0; !list && i < arm_count; i++)
+        if (!arm_table[i].named && (normalised || arm_table[i].event != EVENT_REESTIMATE)) s->arms[s->arm_total++] = i;
     for (const char *p = list; p; p = *p ? p + 1 : NULL) {
         char name[32];
         size_t n = strcspn(p, ",");

@@ -56,6 +56,47 @@ const experiment experiment_table[] = {
           "seed: OUI less each rival above 0; the good runs' mean rank in the actor's OUI above 0.5, in the critic's between 1/3 "
           "and 2/3; with the rate held, OUI and return correlate above 0; CartPole at its best rate above 475",
       NULL, NULL, NULL, NULL, NULL, NULL, control_main },
+    { "regimes", "do the patterns of active units settle before the weights do (arXiv 2602.08333)?",
+      "mlp|lenet|gpt|vit", "gelu,relu,lgelu", 0,
+      "--hold 0 --rate cosine,constant --samples 8000 --test-samples 1000 --steps 600 --epochs 10",
+      "--samples 1000 --test-samples 200 --steps 60 --epochs 3 --seeds 2", "", NULL,
+      "log10 of the decay time of weight changes over that of pattern changes, at q = 0.25: above 0; the same of random steps of "
+          "equal norm over that of the real ones: above 0",
+      regimes_before, regimes_step, NULL, regimes_end, regimes_report, regimes_figures, NULL },
+    { "betas", "Adam with β1 = β2 (arXiv 2601.21739): are its updates smoother, and does it score better?",
+      "mlp|gpt|lenet", "gelu", 0,
+      "--hold 0 --b1 0.9,0.944,0.99,0.999 --b2 0.9,0.944,0.99,0.999 --weight-decay 0 --clip 0 --samples 6000 --test-samples 2000 "
+          "--steps 400 --epochs 8",
+      "--b1 0.9,0.99 --b2 0.9,0.99 --samples 1000 --test-samples 200 --steps 40 --epochs 2 --seeds 2", "", NULL,
+      "in each row of one β1, log10 of bend at β2 = β1 over the others, of ω1 over larger and over smaller β2: below 0; its "
+          "score less the best of the row: above minus the margin; the rank correlation of smoothness and score: above 0",
+      betas_before, betas_step, NULL, betas_end, betas_report, betas_figures, NULL },
+    { "oui", "do runs that will end well show early, by OUI in both forms (arXiv 2504.17160, 2605.10161)?",
+      "mlp|resnet8|lenet", "relu,gelu", 0,
+      "--hold 0 --lr 3e-4,1e-3,3e-3,1e-2,3e-2 --weight-decay 0,0.01,0.1,1 --samples 4000 --test-samples 500 --width 4 "
+          "--epochs 10",
+      "--lr 1e-3,3e-2 --weight-decay 0,1 --samples 600 --test-samples 100 --width 2 --epochs 3 --seeds 2", "", NULL,
+      "per arm the rank correlation with the final hold-out score: above 0.5; less that of the rate alone, and of the loss: "
+          "above 0; of rate and OUI less the rate alone: above 0",
+      NULL, NULL, oui_epoch, NULL, oui_report, oui_figures, NULL },
+    { "stability", "does ReLU break down at rates that GELU survives? A published study in its own set-up, smaller",
+      "gpt", "relu,gelu,lgelu,hardened", 0,
+      "--plan paper --layers 3 --heads 4 --width 128 --context 64 --batch 8 --steps 400 --epochs 8 --dropout 0.2 --untied "
+          "--embed-deviation 1 --decay-all --clip 1 --holdout 64 --test-samples 256 --lr 1e-4,3e-4,1e-3,3e-3,1e-2,3e-2 "
+          "--text $LGELU_DATA/text/tinystories_sample.txt",
+      "--layers 2 --heads 2 --width 16 --context 16 --steps 30 --epochs 3 --lr 1e-3,3e-2 --seeds 2",
+      "--seed 1337 --seeds 1 --lr 1e-4,1e-3,3e-3", NULL,
+      "per seed the slope of the loss of an arm less GELU's over log10 of the rate: above 0; ReLU's less GELU's at a rate: above "
+          "the margin",
+      NULL, NULL, NULL, stability_end, stability_report, stability_figures, NULL },
+    { "gates", "the gates side by side: score at their own best rate, and how wide the band of usable rates is",
+      "mlp|resnet8|gpt|lenet", "gelu,tanh,relu,lgelu", 0,
+      "--plan paper --lr 3e-4,1e-3,3e-3,1e-2,3e-2,1e-1 --warmup 0,50 --samples 4000 --test-samples 1000 --holdout 400 --width 4 "
+          "--steps 300 --epochs 6",
+      "--lr 1e-3,1e-2,1e-1 --warmup 0,10 --samples 600 --test-samples 100 --holdout 60 --steps 30 --epochs 3 --seeds 2", "", NULL,
+      "scores at the best rate less GELU's: inside of the margin; decades of usable rates less GELU's: within 0.1 (tanh form), "
+          "above 0 (λ-GELU), below 0 (ReLU); with warm-up less without: above 0",
+      NULL, NULL, NULL, NULL, gates_report, gates_figures, NULL },
     { "report", "all that was run with the same --out as one page, report.html",
       NULL, NULL, 0, "", "", "", NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, report_main }
 };

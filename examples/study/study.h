@@ -39,8 +39,8 @@ typedef struct {
     const char *data, *text, *bpe, *hidden, *size, *init, *arms, *out, *csv, *json, *svg, *log, *save, *resume, *keep, *text_out;
     long   seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads, save_every;
     long   width, layers, heads, context, warmup, harden_every;
-    double lr, hold, weight_decay, b1, b2, clip, dropout, c, t, tau, target, harden_from, harden_until, teach;
-    int    net, env, plan, map, shape, order, rate, optimiser, decay_s, untied, norm, marks, augment, quick, full;
+    double lr, hold, weight_decay, b1, b2, clip, dropout, embed_deviation, c, t, tau, target, harden_from, harden_until, teach;
+    int    net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks, augment, quick, full;
 } config;
 
 enum {                                       /* what hangs on an option */
@@ -118,6 +118,7 @@ typedef struct {
     lgelu_gate_kind gate;
     arm_event event;                         /* REESTIMATE at the end, the others at the switch point */
     const char *colour;
+    int named;                               /* only where it is asked for by name */
 } arm_row;
 extern const arm_row arm_table[];
 extern const int arm_count;
@@ -228,6 +229,7 @@ struct seat {
     double *score[2]; int32_t *truth;        /* per sample of the largest part, where the score needs them all */
     double  loss_sum[2]; long loss_steps[2]; /* since the last epoch's end */
     double  scratch[2][MOST_GATES];          /* the experiment's own, from before a step to after it */
+    float  *own; long own_step;              /* and for longer, see seat_own: as of this step; -1: of none */
 };
 
 /* what the swap, or any two ways to wear the same weights, gives on a part */
@@ -266,6 +268,16 @@ int    study_train(study *s);                                          /* train.
 int    seat_open(study *s, family *f, seat **out);
 void   seat_close(seat *w);
 double seat_lambda(const seat *w, int gate);                           /* of the network in training */
+/* room for so many numbers of the experiment's own, zero at first and after a run was resumed; NULL: it failed */
+float *seat_own(seat *w, size_t numbers);
+/* the rate of the step just taken */
+double seat_rate(const seat *w);
+
+/* probe.c: fixed samples of the hold-out, 256 or of text as many tokens, and what some nodes make of them at inference: each
+   (samples, its size), one after the other. An experiment that watches can read every gate, linear layer and convolution. */
+size_t probe_samples(const study *s);
+size_t probe_size(const seat *w, const int *nodes, int count);
+int    probe_read(seat *w, const int *nodes, int count, float *out);   /* 0, or 1: not finite */
 
 int    record(study *s, run *r, const char *quantity, int epoch, int gate, double value);      /* record.c */
 int    record_quantity(study *s, const char *name);
@@ -318,6 +330,15 @@ double logit_certificate(const lgelu_net *net, int logits, double *room);
 int    ablation_report(study *s), ablation_figures(study *s);
 void   reparam_before(seat *w), reparam_step(seat *w), reparam_end(seat *w);
 int    reparam_report(study *s), reparam_figures(study *s);
+void   regimes_before(seat *w), regimes_step(seat *w), regimes_end(seat *w);
+int    regimes_report(study *s), regimes_figures(study *s);
+void   betas_before(seat *w), betas_step(seat *w), betas_end(seat *w);
+int    betas_report(study *s), betas_figures(study *s);
+void   oui_epoch(seat *w);
+int    oui_report(study *s), oui_figures(study *s);
+void   stability_end(seat *w);
+int    stability_report(study *s), stability_figures(study *s);
+int    gates_report(study *s), gates_figures(study *s);
 int    report_main(study *s), control_main(study *s);
 int    grid_report(study *s), grid_figures(study *s), sweep_report(study *s), sweep_figures(study *s);
 #endif

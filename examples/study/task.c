@@ -90,13 +90,27 @@ static void point(float x, float *to, int32_t *y)
     memcpy(y, &target, sizeof target);
 }
 
+/* "$LGELU_DATA/..." is a default: without that file the text is this repository's own */
+static const char *text_path(const config *c, char *path, size_t room)
+{
+    static const char start[] = "$LGELU_DATA/";
+    const char *where = c->data ? c->data : c->text, *folder = getenv("LGELU_DATA");
+    FILE *f;
+    if (!where || strncmp(where, start, sizeof start - 1)) return where;
+    if (!folder || (size_t)snprintf(path, room, "%s/%s", folder, where + sizeof start - 1) >= room) return NULL;
+    if (!(f = fopen(path, "rb"))) return NULL;
+    fclose(f);
+    return path;
+}
+
 /* eight tenths to train on, one held out, one for the test */
 static int load_text(task *t, const config *c, char *error, size_t room)
 {
     text *w = (text *)calloc(1, sizeof *w);
+    char path[1024];
     size_t n, tenth, context = (size_t)c->context;
     if (!(t->words = w)) return fail(error, room, "out of memory");
-    if (text_read(w, c->text ? c->text : c->data)) return fail(error, room, "%s", w->error);
+    if (text_read(w, text_path(c, path, sizeof path))) return fail(error, room, "%s", w->error);
     w->marked = c->marks;
     if ((c->bpe ? text_byte_pairs(w, c->bpe) : text_characters(w)) != 0) return fail(error, room, "%s", w->error);
     n = at_most(w->tokens, c->samples ? c->samples * c->context : 0);

@@ -112,6 +112,9 @@ static void serial(void *user, lgelu_task *call, void *job, size_t count)
     for (size_t i = 0; i < count; i++) call(job, i);
 }
 
+/* it may read what lies between the layers */
+static int watches(const experiment *e) { return e->before || e->step || e->epoch || e->end; }
+
 static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **nodes, void **memory)
 {
     study *s = w->study;
@@ -128,6 +131,9 @@ static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **node
         w->lesson_node = lgelu_input(net, "lesson", shape[0], shape[1], shape[2]);
         lgelu_outer_loss(net, "teacher", w->logits, w->lesson_node);
     }
+    for (int i = 0; i < net->count && watches(s->experiment) && mode == LGELU_TRAIN; i++)
+        if (net->nodes[i].op == LGELU_OP_GATE || net->nodes[i].op == LGELU_OP_LINEAR || net->nodes[i].op == LGELU_OP_CONV)
+            lgelu_net_keep(net, i);
     bytes = lgelu_net_bytes(net, (size_t)c->batch, mode);
     if (bytes && !(*memory = malloc(bytes))) return study_fail(s, "no memory for %zu bytes of network", bytes);
     if (!bytes || lgelu_net_make(net, *memory, bytes, (size_t)c->batch, mode, r->seed))
@@ -149,7 +155,7 @@ int seat_open(study *s, family *f, seat **out)
     for (int i = 0; i < 2; i++) if (seat_make(w, LGELU_TRAIN, w->net + i, w->nodes + i, w->memory + i)) return -1;
     for (int i = 0; i < w->net->count && w->gates < MOST_GATES; i++)
         if (w->net->nodes[i].hardnesses) w->gate_node[w->gates++] = i;
-    w->order_pass = -1;
+    w->order_pass = w->own_step = -1;
     w->x      = calloc(batch * t->numbers, 4);
     w->y      = (int32_t *)calloc(batch * t->labels, sizeof *w->y);
     w->order  = (uint32_t *)calloc(t->count[PART_TRAIN], sizeof *w->order);
@@ -170,7 +176,14 @@ void seat_close(seat *w)
     if (!w) return;
     for (int i = 0; i < 2; i++) { free(w->nodes[i]); free(w->memory[i]); free(w->score[i]); }
     free(w->x); free(w->y); free(w->order); free(w->before); free(w->state); free(w->lambda); free(w->truth); free(w->lesson);
+    free(w->own);
     free(w);
+}
+
+float *seat_own(seat *w, size_t numbers)
+{
+    if (!w->own && !(w->own = (float *)calloc(numbers + 1, sizeof *w->own))) study_fail(w->study, "out of memory");
+    return w->own;
 }
 
 double seat_lambda(const seat *w, int gate)
@@ -360,6 +373,7 @@ static lgelu_training plan_of(seat *w, int drive)
     p.adamw.weight_decay = (float)c->weight_decay;
     p.adamw.beta1 = (float)c->b1;
     p.adamw.beta2 = (float)c->b2;
+    p.decay_all = c->decay_all;
     p.sgd = c->optimiser;
     p.rate = (lgelu_rate_shape)c->rate;
     p.warmup = c->warmup;
@@ -378,6 +392,16 @@ static lgelu_training plan_of(seat *w, int drive)
     return p;
 }
 
+double seat_rate(const seat *w)
+{
+    const lgelu_net *net = w->net + w->which;
+    lgelu_training p = lgelu_training_defaults((float)w->run->config.lr, w->run->steps);
+    p.rate = (lgelu_rate_shape)w->run->config.rate;
+    p.warmup = w->run->config.warmup;
+    p.hold = w->run->hold;
+    return (double)lgelu_training_rate(&p, net->step);
+}
+
 static void log_epoch(seat *w, long epoch)
 {
     study *s = w->study;
@@ -394,7 +418,7 @@ static void log_epoch(seat *w, long epoch)
         fprintf(f, "\"seed\": %lu, \"epoch\": %ld, \"step\": %ld", (unsigned long)r->seed, epoch, w->net[w->which].step);
         for (size_t i = 0; i < r->count; i++) {
             const number *n = r->numbers + i;
-            if (n->epoch != epoch || n->gate >= 0) continue;
+            if (n->epoch != epoch || n->gate >= 0 || !strncmp(s->quantity[n->quantity], "step_", 5)) continue;
             fprintf(f, fabs(n->value) < HUGE_VAL ? ", \"%s\": %.9g" : ", \"%s\": null", s->quantity[n->quantity], n->value);
         }
         fprintf(f, ", \"lambda\": [");

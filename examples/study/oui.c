@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT-0
+   oui.c: the overfitting-underfitting indicator through training, over a grid of learning rates and weight decays: does an early
+   OUI tell which runs end well? Both forms, on 256 held-out samples, the mean over the layers:
+
+       pairwise (arXiv 2504.17160)   bits (output of the gate > 0) of whole layers, flattened; 28 pairs of samples, drawn once
+       batch (arXiv 2605.10161)      as published: what a linear layer or a convolution gives, before normalisation and gate; of
+                                     maps one random position a picture, drawn once, width = channels. Of a block's sum it is
+                                     its last convolution; convolutions on shortcuts are left out
+
+   Beside them what is known without any indicator: the learning rate itself, and the training loss and the hold-out score at the
+   same time. All are treated alike: the rank of a run among those of its seed is fitted by a parabola in the indicator over the
+   runs of the other seeds (of two indicators with their product), and what counts is Spearman's correlation of prediction and
+   truth in the seed left out. The band 0.6 to 0.8 that 2504.17160 states for the pairwise form is taken as it stands. */
+#include "figures.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAIRS = 28, STREAM_PAIRS = 1 << 22, STREAM_PLACES = 1 << 23 };
+
+/* ==== while training: after each look at the hold-out ============================================================== */
+static int layer_of(const lgelu_net *net, int gate)
+{
+    int i = net->nodes[gate].input[0];
+    while (net->nodes[i].op != LGELU_OP_LINEAR && net->nodes[i].op != LGELU_OP_CONV) i = net->nodes[i].input[0];
+    return i;
+}
+
+void oui_epoch(seat *w)
+{
+    study *s = w->study;
+    const lgelu_net *net = w->net + w->which;
+    const size_t n = probe_samples(s);
+    const int epoch = (int)(net->step / w->run->epoch_steps);
+    uint32_t order[256], pair[PAIRS][2];
+    int nodes[2 * MOST_GATES], pairs = (int)(n / 2) < PAIRS ? (int)(n / 2) : PAIRS;
+    float *value, *place, *at;
+    for (int g = 0; g < w->gates; g++) { nodes[g] = w->gate_node[g]; nodes[w->gates + g] = layer_of(net, w->gate_node[g]); }
+    if (!(value = seat_own(w, probe_size(w, nodes, 2 * w->gates) + probe_size(w, nodes + w->gates, w->gates)))) return;
+    place = value + probe_size(w, nodes, 2 * w->gates);
+    if (probe_read(w, nodes, 2 * w->gates, value)) return;
+    lgelu_shuffle(order, n, 1, STREAM_PAIRS);                          /* the same in all runs */
+    for (int i = 0; i < pairs; i++) { pair[i][0] = order[2 * i]; pair[i][1] = order[2 * i + 1]; }
+    at = value;
+    for (int g = 0; g < w->gates; g++) {
+        const size_t size = probe_size(w, nodes + g, 1) / n;
+        record(s, w->run, "oui_pairwise", epoch, g, lgelu_oui_pairwise(at, size, (const uint32_t (*)[2])pair, (size_t)pairs));
+        at += n * size;
+    }
+    for (int g = 0; g < w->gates; g++) {
+        const lgelu_node *node = net->nodes + nodes[w->gates + g];
+        const size_t places = node->shape[0] * node->shape[1], width = node->shape[2];
+        for (size_t i = 0; i < n; i++, at += places * width) {
+            const size_t p = (size_t)((uint64_t)lgelu_random(1, (uint64_t)(STREAM_PLACES + g), i) * places >> 32);
+            memcpy(place + i * width, at + p * width, width * sizeof *place);
+        }
+        record(s, w->run, "oui_batch_before", epoch, g, lgelu_oui_batch(place, n, width));
+    }
+}
+
+/* ==== what is known of a run after so many epochs ================================================================== */
+enum { PAIRWISE = 0, BATCH, RATE, DECAY, LOSS, HELD, FEATURES };       /* indicators */
+typedef struct { const char *name; int a, b, band; const char *colour; } rule;         /* b: -1, or a second indicator */
+static const rule rule_table[] = {
+    { "OUI pairwise",        PAIRWISE, -1, 0, "#D55E00" },
+    { "OUI batch",           BATCH, -1, 0, "#AA4499" },
+    { "OUI in its band",     PAIRWISE, -1, 1, "#997700" },
+    { "learning rate",       RATE, -1, 0, "#222222" },
+    { "training loss",       LOSS, -1, 0, "#0072B2" },
+    { "hold-out score",      HELD, -1, 0, "#117733" },
+    { "rate, decay",         RATE, DECAY, 0, NULL },
+    { "rate, OUI pairwise",  RATE, PAIRWISE, 0, NULL },
+    { "rate, OUI batch",     RATE, BATCH, 0, NULL }
+};
+enum { RULES = sizeof rule_table / sizeof *rule_table };
+
+typedef struct {
+    const study *study;
+    int     arm;
+    long    variants, seeds, epochs;
+    double *x, *final, *rank, *predicted;    /* [epoch][feature][seed][variant]; [seed][variant], and ranks from 0 to 1 */
+} known;
+
+static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
+{
+    double sum = 0;
+    for (int g = 0; g < s->gates; g++) sum += record_get(s, r, quantity, epoch, g) / s->gates;
+    return sum;
+}
+static double *feature(const known *k, long epoch, int f, long seed)
+{
+    return k->x + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
+}
+static int is_known(double v) { return v >= -HUGE_VAL && v < HUGE_VAL; }
+
+/* the share of the others that are smaller, equal ones counting half */
+static void rank_them(double *rank, const double *v, long n)
+{
+    for (long i = 0; i < n; i++) {
+        double below = 0, many = 0;
+        for (long j = 0; j < n; j++) if (j != i && is_known(v[j])) { below += v[j] < v[i] ? 1 : v[j] > v[i] ? 0 : 0.5; many++; }
+        rank[i] = is_known(v[i]) && many > 0 ? below / many : (double)NAN;
+    }
+}
+
+static int known_make(study *s, known *k, int arm)
+{
+    const size_t cells = (size_t)(s->variants * s->config.seeds);
+    k->study = s; k->arm = arm;
+    k->variants = s->variants; k->seeds = s->config.seeds; k->epochs = s->config.epochs;
+    k->x = (double *)malloc(((size_t)k->epochs * FEATURES + 3) * cells * sizeof *k->x);
+    if (!k->x) return study_fail(s, "out of memory");
+    k->final = k->x + (size_t)k->epochs * FEATURES * cells;
+    k->rank = k->final + cells;
+    k->predicted = k->rank + cells;
+    for (long i = 0; i < k->seeds; i++) {
+        for (long v = 0; v < k->variants; v++) {
+            const run *r = plan_run(s, v, arm, i);
+            k->final[i * k->variants + v] = s->task.sign * record_get(s, r, "holdout", (int)k->epochs, -1);
+            for (long e = 1; e <= k->epochs; e++) {
+                const double f[FEATURES] = { mean_of_gates(s, r, "oui_pairwise", (int)e), mean_of_gates(s, r, "oui_batch_before",
+                    (int)e), log10(r->config.lr), log10(r->config.weight_decay + 1e-3),
+                    log10(record_get(s, r, "loss", (int)e, -1) + 1e-6), record_get(s, r, "holdout", (int)e, -1) };
+                for (int j = 0; j < FEATURES; j++) feature(k, e, j, i)[v] = f[j];
+            }
+        }
+        rank_them(k->rank + i * k->variants, k->final + i * k->variants, k->variants);
+    }
+    return 0;
+}
+
+/* ==== the parabola ================================================================================================= */
+enum { TERMS = 6 };
+static int terms_of(double t[TERMS], double a, double b, int two)
+{
+    t[0] = 1; t[1] = a; t[2] = a * a;
+    if (two) { t[3] = b; t[4] = b * b; t[5] = a * b; }
+    return two ? 6 : 3;
+}
+/* least squares by elimination; a little on the diagonal, since a grid of two rates has no parabola */
+static void solve(double m[TERMS][TERMS], double *y, int n)
+{
+    for (int i = 0; i < n; i++) m[i][i] += 1e-6 * (1 + m[i][i]);
+    for (int i = 0; i < n; i++) for (int j = i + 1; j < n; j++) {
+        const double by = m[j][i] / m[i][i];
+        for (int l = i; l < n; l++) m[j][l] -= by * m[i][l];
+        y[j] -= by * y[i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int l = i + 1; l < n; l++) y[i] -= m[i][l] * y[l];
+        y[i] /= m[i][i];
+    }
+}
+/* mean and deviation of an indicator over all runs but one seed's */
+static void scale_of(const known *k, long epoch, int f, long left_out, double *mean, double *deviation)
+{
+    double sum = 0, squares = 0;
+    long n = 0;
+    for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants && i != left_out; v++) {
+        const double x = feature(k, epoch, f, i)[v];
+        if (is_known(x)) { sum += x; squares += x * x; n++; }
+    }
+    *mean = n ? sum / (double)n : 0;
+    *deviation = n ? sqrt(fmax(squares / (double)n - *mean * *mean, 0)) : 0;
+    if (!(*deviation > 1e-12)) *deviation = 1;
+}
+/* predictions for the runs of a seed from those of the others */
+static void predict(const known *k, const rule *r, long epoch, long seed)
+{
+    double m[TERMS][TERMS], y[TERMS], t[TERMS], mean[2] = { 0, 0 }, deviation[2] = { 1, 1 };
+    const int two = r->b >= 0, n = terms_of(t, 0, 0, two);
+    if (r->band) {
+        for (long v = 0; v < k->variants; v++) {
+            const double x = feature(k, epoch, r->a, seed)[v];
+            k->predicted[v] = x < 0.6 ? x - 0.6 : x > 0.8 ? 0.8 - x : x >= 0 ? 0 : x;
+        }
+        return;
+    }
+    memset(m, 0, sizeof m);
+    memset(y, 0, sizeof y);
+    scale_of(k, epoch, r->a, seed, mean, deviation);
+    if (two) scale_of(k, epoch, r->b, seed, mean + 1, deviation + 1);
+    for (int pass = 0; pass < 2; pass++) {
+        for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants && (i == seed) == pass; v++) {
+            const double a = (feature(k, epoch, r->a, i)[v] - mean[0]) / deviation[0];
+            const double b = two ? (feature(k, epoch, r->b, i)[v] - mean[1]) / deviation[1] : 0;
+            const double rank = k->rank[i * k->variants + v];
+            terms_of(t, a, b, two);
+            if (pass) {
+                double sum = 0;
+                for (int j = 0; j < n; j++) sum += y[j] * t[j];
+                k->predicted[v] = sum;
+            } else if (is_known(a + b + rank))
+                for (int j = 0; j < n; j++) { y[j] += t[j] * rank; for (int l = 0; l < n; l++) m[j][l] += t[j] * t[l]; }
+        }
+        if (!pass) solve(m, y, n);
+    }
+}
+/* Spearman's correlation of prediction and truth in a seed; and how far the run that it puts first lies under the best one */
+static double judge(const known *k, const rule *r, long epoch, long seed, double *regret)
+{
+    const double *truth = k->final + seed * k->variants;
+    float *a = (float *)malloc(2 * (size_t)k->variants * sizeof *a), *b = a + k->variants;
+    double best = -HUGE_VAL, first = -HUGE_VAL, picked = (double)NAN, rho;
+    size_t n = 0;
+    *regret = (double)NAN;
+    if (!a) return (double)NAN;
+    if (k->seeds > 1 || r->band) predict(k, r, epoch, seed);
+    for (long v = 0; v < k->variants && (k->seeds > 1 || r->band); v++) {
+        if (!is_known(k->predicted[v]) || !is_known(truth[v])) continue;
+        if (k->predicted[v] > first) { first = k->predicted[v]; picked = truth[v]; }
+        if (truth[v] > best) best = truth[v];
+        a[n] = (float)k->predicted[v];
+        b[n++] = (float)truth[v];
+    }
+    rho = n > 2 ? lgelu_spearman(a, b, n) : (double)NAN;
+    *regret = best - picked;
+    free(a);
+    return rho;
+}
+
+/* ==== the table and what it says =================================================================================== */
+static long early_epoch(const study *s) { return (s->config.epochs + 9) / 10; }
+
+static long judge_seeds(const known *k, int which, long epoch, double *rho, double *regret)
+{
+    long n = 0;
+    for (long i = 0; i < k->seeds; i++) { rho[n] = judge(k, rule_table + which, epoch, i, regret + n); n += is_known(rho[n]); }
+    return n;
+}
+/* of two rules; other -1: of one alone */
+static int find(study *s, const known *k, int which, int other, const char *text, double least, double *v)
+{
+    char line[200];
+    double regret;
+    long n = 0;
+    for (long i = 0; i < k->seeds; i++) {
+        v[n] = judge(k, rule_table + which, early_epoch(s), i, &regret);
+        if (other >= 0) v[n] -= judge(k, rule_table + other, early_epoch(s), i, &regret);
+        n += is_known(v[n]);
+    }
+    snprintf(line, sizeof line, "%s: %s", arm_table[k->arm].name, text);
+    return n ? stat_find(s, line, "%+.2f", v, n, least, HUGE_VAL) : 0;
+}
+static int report_arm(study *s, int arm, double *v)
+{
+    known k;
+    int bad;
+    if (known_make(s, &k, arm)) return -1;
+    say(s, "\n%s: after epoch %ld of %ld\n", arm_table[arm].name, early_epoch(s), k.epochs);
+    say_left(s, 24, "what is known");
+    say_right(s, 20, "rank correlation");
+    say_right(s, 24, "picked under the best");
+    say(s, "\n");
+    for (int i = 0; i < RULES; i++) {
+        const long n = judge_seeds(&k, i, early_epoch(s), v, v + s->config.seeds);
+        say_left(s, 24, rule_table[i].name);
+        say_cell(s, 20, "%.2f", v, n);
+        say_cell(s, 24, s->task.percent ? "%.2f" : "%.4f", v + s->config.seeds, n);
+        say(s, "\n");
+    }
+    bad = find(s, &k, 0, -1, "early pairwise OUI ranks the runs", 0.5, v)
+        || find(s, &k, 1, -1, "early batch OUI ranks the runs", 0.5, v)
+        || find(s, &k, 2, -1, "the band 0.6 to 0.8 ranks the runs", 0.5, v)
+        || find(s, &k, 0, 3, "pairwise OUI less the rate alone", 0, v)
+        || find(s, &k, 1, 3, "batch OUI less the rate alone", 0, v)
+        || find(s, &k, 0, 4, "pairwise OUI less the early loss", 0, v)
+        || find(s, &k, 1, 4, "batch OUI less the early loss", 0, v)
+        || find(s, &k, 7, 3, "what pairwise OUI adds to the rate", 0, v)
+        || find(s, &k, 8, 3, "what batch OUI adds to the rate", 0, v);
+    free(k.x);
+    return bad ? -1 : 0;
+}
+int oui_report(study *s)
+{
+    double *v;
+    int bad = 0;
+    if (plan_axis(s, "lr") < 0) return study_fail(s, "--lr: several values are needed");
+    if (!(v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
+    show_head(s);
+    say(s, "Spearman's rank correlation of what is known early and the hold-out score at the end, over %ld runs a seed, fitted "
+        "on the other seeds;\nand how far the run that comes first ends under the best one (%s)\n", s->variants, s->task.unit);
+    for (int a = 0; a < s->arm_total && !bad; a++) bad = report_arm(s, s->arms[a], v);
+    free(v);
+    return bad ? -1 : 0;
+}
+
+/* ==== the figure: correlations through training, and the runs themselves, for each arm ============================= */
+static void draw_rules(study *s, svg *g, svg_panel *p, const known *k, double *v)
+{
+    double x[2048], y[2048];
+    svg_label label[RULES];
+    int labels = 0;
+    svg_axes(g, p, "epoch", "rank correlation with the final score", 5, 5);
+    svg_clip(g, p);
+    for (int i = 0; i < RULES; i++) {
+        int n = 0;
+        if (!rule_table[i].colour) continue;
+        for (long e = 1; e <= k->epochs && n < 2048; e++) {
+            y[n] = stat_mean(v, judge_seeds(k, i, e, v, v + s->config.seeds));
+            x[n] = (double)e;
+            n += is_known(y[n]);
+        }
+        if (!n) continue;
+        svg_line(g, p, x, y, n, rule_table[i].colour, rule_table[i].a == RATE ? 1.6 : 2, rule_table[i].a == RATE ? "5 3" : NULL);
+        label[labels].y = fmin(svg_y(p, y[n - 1]), p->top + p->height);
+        label[labels].colour = rule_table[i].colour;
+        snprintf(label[labels++].text, sizeof label->text, "%s", rule_table[i].name);
+    }
+    svg_unclip(g);
+    svg_labels(g, label, labels, p->left + p->width, p->top, p->top + p->height, 16);
+}
+static void draw_runs(study *s, svg *g, svg_panel *p, const known *k, int f, const char *name)
+{
+    const int lr = plan_axis(s, "lr");
+    const double *x;
+    double most = -HUGE_VAL, least = HUGE_VAL;
+    char ink[8];
+    p->x0 = p->y0 = HUGE_VAL;
+    p->x1 = -HUGE_VAL;
+    for (long i = 0; i < k->seeds * k->variants; i++) {
+        const double a = feature(k, early_epoch(s), f, 0)[i];
+        if (is_known(a) && is_known(k->final[i])) {
+            figure_range(&p->x0, &p->x1, a);
+            figure_range(&least, &most, s->task.sign * k->final[i]);
+        }
+    }
+    if (!(p->x1 > p->x0)) { p->x0 = 0; p->x1 = 1; }
+    if (!(most > least)) { least = 0; most = 1; }
+    p->x0 -= 0.02; p->x1 += 0.02;
+    p->y0 = least - 0.04 * (most - least); p->y1 = most + 0.04 * (most - least);
+    svg_axes(g, p, name, s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 4, 5);
+    x = feature(k, early_epoch(s), f, 0);
+    for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants; v++) {
+        int at[MOST_AXES];
+        const long c = i * k->variants + v;
+        plan_place(s, v, at);
+        if (!is_known(x[c]) || !is_known(k->final[c])) continue;
+        svg_ramp(ink, s->axis[lr].values > 1 ? (double)at[lr] / (s->axis[lr].values - 1) : 0);
+        svg_dot(g, svg_x(p, x[c]), svg_y(p, s->task.sign * k->final[c]), 3, ink, "#FFFFFF");
+    }
+}
+int oui_figures(study *s)
+{
+    const int lr = plan_axis(s, "lr");
+    double *v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v), rho[3] = { 0, 0, 0 };
+    char title[200], ink[8];
+    figure f;
+    int bad;
+    known *k = (known *)calloc((size_t)s->arm_total, sizeof *k);
+    bad = !v || !k ? study_fail(s, "out of memory") : 0;
+    for (int a = 0; a < s->arm_total && !bad; a++) {
+        bad = known_make(s, k + a, s->arms[a]);
+        for (int i = 0; i < 3 && !bad; i++)
+            rho[i] += stat_mean(v, judge_seeds(k + a, i < 2 ? i : 3, early_epoch(s), v, v + s->config.seeds)) / s->arm_total;
+    }
+    snprintf(title, sizeof title, "At %ld %% of training OUI ranks the runs with ρ = %.2f, batch %.2f, the rate alone %.2f",
+             100 * early_epoch(s) / s->config.epochs, rho[0], rho[1], rho[2]);
+    if (!bad) bad = figure_open(s, &f, "ranks", 900, 112 + 290 * s->arm_total, title,
+                                "dots: runs of all seeds, coloured by their rate");
+    for (int a = 0; a < s->arm_total && !bad; a++) {
+        svg_panel p = { 62, 126, 170, 180, 1, (double)s->config.epochs, -0.2, 1, 0, 0 };
+        svg_panel q = { 418, 126, 150, 180, 0, 1, 0, 1, 0, 0 };
+        p.top = q.top = 126 + 290.0 * a;
+        svg_text(&f.s, p.left, p.top - 30, 's', -13, arm_table[s->arms[a]].colour, "%s", arm_table[s->arms[a]].name);
+        draw_rules(s, &f.s, &p, k + a, v);
+        draw_runs(s, &f.s, &q, k + a, PAIRWISE, "early OUI, pairwise");
+        q.left = 638;
+        draw_runs(s, &f.s, &q, k + a, BATCH, "early OUI, batch");
+        for (int i = 0; i < s->axis[lr].values; i++) {
+            svg_ramp(ink, s->axis[lr].values > 1 ? (double)i / (s->axis[lr].values - 1) : 0);
+            svg_text(&f.s, 806, p.top + 14 + 16 * i, 's', 12, ink, "rate %s", s->axis[lr].value[i]);
+        }
+    }
+    for (int a = 0; k && a < s->arm_total; a++) free(k[a].x);
+    free(k);
+    free(v);
+    return bad || figure_close(s, &f) || figure_findings(s) ? -1 : 0;
+}
