@@ -333,8 +333,8 @@ static void help(const study *s)
         printf(o->kind != KIND_FLAG && *value && strcmp(value, "0") ? " [%s]\n" : "\n", value);
     }
     printf("\nWithout --data: pictures from $LGELU_DATA/fashion-mnist if it exists, else those of this repository; a table from\n"
-           "$LGELU_DATA/adult; text: this repository's own sources. LGELU_ISA=scalar|avx2|avx512|neon caps the instruction set;\n"
-           "the results don't depend on it.\n");
+           "$LGELU_DATA/adult; text: this repository's own sources (stability: $LGELU_DATA/text/tinystories_sample.txt, if it\n"
+           "exists). LGELU_ISA=scalar|avx2|avx512|neon caps the instruction set; the results don't depend on it.\n");
 }
 
 /* what depends on more than one option */

@@ -8,9 +8,10 @@
                                      its last convolution; convolutions on shortcuts are left out
 
    Beside them what is known without any indicator: the learning rate itself, and the training loss and the hold-out score at the
-   same time. All are treated alike: the rank of a run among those of its seed is fitted by a parabola in the indicator over the
-   runs of the other seeds (of two indicators with their product), and what counts is Spearman's correlation of prediction and
-   truth in the seed left out. The band 0.6 to 0.8 that 2504.17160 states for the pairwise form is taken as it stands. */
+   same time. All are treated alike: the rank of a run among those of its seed is fitted by a parabola in the rank of its
+   indicator over the runs of the other seeds (of two indicators with their product), and what counts is Spearman's correlation of
+   prediction and truth in the seed left out. The band 0.6 to 0.8 that 2504.17160 states for the pairwise form is taken as it
+   stands. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,8 @@ typedef struct {
     const study *study;
     int     arm;
     long    variants, seeds, epochs;
-    double *x, *final, *rank, *predicted;    /* [epoch][feature][seed][variant]; [seed][variant], and ranks from 0 to 1 */
+    double *x, *place;                       /* [epoch][feature][seed][variant]; their ranks in their seed, from 0 to 1 */
+    double *final, *rank, *predicted;        /* [seed][variant]; [variant] */
 } known;
 
 static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
@@ -89,6 +91,10 @@ static double mean_of_gates(const study *s, const run *r, const char *quantity, 
 static double *feature(const known *k, long epoch, int f, long seed)
 {
     return k->x + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
+}
+static double *place_of(const known *k, long epoch, int f, long seed)
+{
+    return k->place + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
 }
 static int is_known(double v) { return v >= -HUGE_VAL && v < HUGE_VAL; }
 
@@ -107,9 +113,10 @@ static int known_make(study *s, known *k, int arm)
     const size_t cells = (size_t)(s->variants * s->config.seeds);
     k->study = s; k->arm = arm;
     k->variants = s->variants; k->seeds = s->config.seeds; k->epochs = s->config.epochs;
-    k->x = (double *)malloc(((size_t)k->epochs * FEATURES + 3) * cells * sizeof *k->x);
+    k->x = (double *)malloc((2 * (size_t)k->epochs * FEATURES + 3) * cells * sizeof *k->x);
     if (!k->x) return study_fail(s, "out of memory");
-    k->final = k->x + (size_t)k->epochs * FEATURES * cells;
+    k->place = k->x + (size_t)k->epochs * FEATURES * cells;
+    k->final = k->place + (size_t)k->epochs * FEATURES * cells;
     k->rank = k->final + cells;
     k->predicted = k->rank + cells;
     for (long i = 0; i < k->seeds; i++) {
@@ -118,12 +125,14 @@ static int known_make(study *s, known *k, int arm)
             k->final[i * k->variants + v] = s->task.sign * record_get(s, r, "holdout", (int)k->epochs, -1);
             for (long e = 1; e <= k->epochs; e++) {
                 const double f[FEATURES] = { mean_of_gates(s, r, "oui_pairwise", (int)e), mean_of_gates(s, r, "oui_batch_before",
-                    (int)e), log10(r->config.lr), log10(r->config.weight_decay + 1e-3),
-                    log10(record_get(s, r, "loss", (int)e, -1) + 1e-6), record_get(s, r, "holdout", (int)e, -1) };
+                    (int)e), r->config.lr, r->config.weight_decay, record_get(s, r, "loss", (int)e, -1),
+                    record_get(s, r, "holdout", (int)e, -1) };
                 for (int j = 0; j < FEATURES; j++) feature(k, e, j, i)[v] = f[j];
             }
         }
         rank_them(k->rank + i * k->variants, k->final + i * k->variants, k->variants);
+        for (long e = 1; e <= k->epochs; e++) for (int j = 0; j < FEATURES; j++)
+            rank_them(place_of(k, e, j, i), feature(k, e, j, i), k->variants);
     }
     return 0;
 }
@@ -150,23 +159,10 @@ static void solve(double m[TERMS][TERMS], double *y, int n)
         y[i] /= m[i][i];
     }
 }
-/* mean and deviation of an indicator over all runs but one seed's */
-static void scale_of(const known *k, long epoch, int f, long left_out, double *mean, double *deviation)
-{
-    double sum = 0, squares = 0;
-    long n = 0;
-    for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants && i != left_out; v++) {
-        const double x = feature(k, epoch, f, i)[v];
-        if (is_known(x)) { sum += x; squares += x * x; n++; }
-    }
-    *mean = n ? sum / (double)n : 0;
-    *deviation = n ? sqrt(fmax(squares / (double)n - *mean * *mean, 0)) : 0;
-    if (!(*deviation > 1e-12)) *deviation = 1;
-}
 /* predictions for the runs of a seed from those of the others */
 static void predict(const known *k, const rule *r, long epoch, long seed)
 {
-    double m[TERMS][TERMS], y[TERMS], t[TERMS], mean[2] = { 0, 0 }, deviation[2] = { 1, 1 };
+    double m[TERMS][TERMS], y[TERMS], t[TERMS];
     const int two = r->b >= 0, n = terms_of(t, 0, 0, two);
     if (r->band) {
         for (long v = 0; v < k->variants; v++) {
@@ -177,12 +173,9 @@ static void predict(const known *k, const rule *r, long epoch, long seed)
     }
     memset(m, 0, sizeof m);
     memset(y, 0, sizeof y);
-    scale_of(k, epoch, r->a, seed, mean, deviation);
-    if (two) scale_of(k, epoch, r->b, seed, mean + 1, deviation + 1);
     for (int pass = 0; pass < 2; pass++) {
         for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants && (i == seed) == pass; v++) {
-            const double a = (feature(k, epoch, r->a, i)[v] - mean[0]) / deviation[0];
-            const double b = two ? (feature(k, epoch, r->b, i)[v] - mean[1]) / deviation[1] : 0;
+            const double a = place_of(k, epoch, r->a, i)[v], b = two ? place_of(k, epoch, r->b, i)[v] : 0;
             const double rank = k->rank[i * k->variants + v];
             terms_of(t, a, b, two);
             if (pass) {
