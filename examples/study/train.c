@@ -480,7 +480,7 @@ static int teach(seat *w, int taught)
     const size_t rows = (size_t)c->batch * t->labels, classes = t->classes;
     const uint64_t pass = teacher->pass;
     const float *logits;
-    if (!taught) return lgelu_net_bind(net, w->lesson_node, NULL);
+    if (!taught) return (int)lgelu_net_bind(net, w->lesson_node, NULL);
     teacher->evaluate = 1;
     lgelu_net_bind(teacher, 0, w->x);
     lgelu_net_bind(teacher, 1, w->y);
@@ -500,7 +500,7 @@ static int teach(seat *w, int taught)
         for (size_t k = 0; k < classes; k++)
             g[k] = (float)(share * ((k == (size_t)w->y[i]) - exp((double)z[k] - most) / sum));
     }
-    return lgelu_net_bind(net, w->lesson_node, w->lesson);
+    return (int)lgelu_net_bind(net, w->lesson_node, w->lesson);
 }
 
 /* steps up to and with `last`. 0, 1: diverged, or -1: stopped or failed */
