@@ -42,6 +42,17 @@ try stability gpt 2 --text ../examples/text.h
 try gates mlp 2 $few --hidden 12,8
 try oui mlp 2 $few --hidden 12,8
 try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
+if command -v python3 > /dev/null; then
+    for change in 'regimes_mlp s/,tau_weights_25,/,tau_weights_25,1/' 'betas_mlp s/,omega1,/,omega1,1/' \
+        'stability_gpt s/,dead_percent,/,dead_percent,1/' 'gates_mlp s/,relu,/,swap,/;s/,gelu,/,relu,/;s/,swap,/,gelu,/' \
+        'oui_mlp s/,oui_pairwise,0/,oui_pairwise,2/'; do
+        stem=${change%% *}
+        python3 tools/siblings_check.py $all/$stem.csv $all/$stem.json 2> $out/check.err
+        verdict $? "$stem: what it says follows from its CSV" "$(cat $out/check.err)"
+        sed "${change#* }" $all/$stem.csv > $out/$stem.csv
+        verdict $(! python3 tools/siblings_check.py $out/$stem.csv $all/$stem.json 2> $out/check.err; echo $?) "$stem: another CSV is noticed" "it is not"
+    done
+else echo "skip what the siblings say follows from their CSV: no python3 here"; fi
 stop=3000                                   # of 640 steps a run
 try control mlp 2 --seeds 2 --steps 20480
 stop=
