@@ -10,7 +10,6 @@
 #include "figures.h"
 #include "ppo.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef _OPENMP
@@ -47,30 +46,13 @@ static const char *const kind_table[KINDS] = { "other tasks and other seeds", "o
 /* ==== the runs ===================================================================================================== */
 typedef struct { study *study; run *run; ppo_look seen[101]; long looks; } watch;
 
-static volatile sig_atomic_t interrupted;
-static void on_interrupt(int which)
-{
-    interrupted = 1;
-    signal(which, SIG_DFL);                  /* a second Ctrl-C ends the program at once */
-}
-
 static int watch_look(void *user, const ppo_look *seen)
 {
     watch *w = (watch *)user;
     w->seen[w->looks++] = *seen;
     return 0;
 }
-/* by Ctrl-C, or a failure of another run */
-static int halted(study *s)
-{
-    int failed;
-#ifdef _OPENMP
-#pragma omp atomic read
-#endif
-    failed = s->failed;
-    return interrupted || failed;
-}
-static int watch_halt(void *user) { return halted(((watch *)user)->study); }
+static int watch_halt(void *user) { return study_halted(((watch *)user)->study); }
 
 static int plan_of(ppo_plan *p, study *s, const run *r)
 {
@@ -146,7 +128,7 @@ static void one_run(study *s, family *f, float (*probe)[PPO_PROBE * ENV_NUMBERS]
     w->study = s;
     w->run = r;
     bad = plan_of(&p, s, r) ? -1 : ppo_train(&p, env, probe[r->config.env], watch_look, watch_halt, w, message, sizeof message);
-    if (bad < 0 && !halted(s)) study_fail(s, "%s, lr %g, seed %lu: %s", env->name, r->config.lr, (unsigned long)r->seed,
+    if (bad < 0 && !study_halted(s)) study_fail(s, "%s, lr %g, seed %lu: %s", env->name, r->config.lr, (unsigned long)r->seed,
                                                 message);
     if (bad >= 0)
 #ifdef _OPENMP
@@ -162,7 +144,7 @@ static void one_run(study *s, family *f, float (*probe)[PPO_PROBE * ENV_NUMBERS]
                     w->seen[p.looks / TENTH].oui[0], w->seen[p.looks / TENTH].oui[1]);
         printf("  left %.0f s\n", time / share - time);
         fflush(stdout);
-        if (s->config.save && !halted(s) && clock_now() - s->saved_at > SAVE_SECONDS) checkpoint_save(s);
+        if (s->config.save && !study_halted(s) && clock_now() - s->saved_at > SAVE_SECONDS) checkpoint_save(s);
     }
     free(w);
 }
@@ -175,16 +157,13 @@ static int run_them(study *s, double at_random[TASKS])
     for (int i = 0; i < s->family_count; i++) left += !s->families[i].done;
     s->steps_all = left;                     /* runs, here */
     s->started = s->saved_at = clock_now();
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
 #ifdef _OPENMP
     omp_set_max_active_levels(1);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)s->config.threads)
 #endif
     for (int i = 0; i < s->family_count; i++)
-        if (!s->families[i].done && !halted(s)) one_run(s, s->families + i, probe, &done);
+        if (!s->families[i].done && !study_halted(s)) one_run(s, s->families + i, probe, &done);
     snprintf(s->stop_text, sizeof s->stop_text, "the end of run %ld of %d", s->family_count - left + done, s->family_count);
-    if (interrupted) s->stopped = 1;
     if (s->config.save && !s->failed && checkpoint_save(s)) return -1;
     return s->failed || s->stopped ? -1 : 0;
 }

@@ -263,6 +263,7 @@ int    plan_first_rate(const study *s, long variant);                  /* the fi
 long   plan_best_rate(const study *s, long variant, int arm);
 
 void   study_signals(void);                                            /* Ctrl-C ends the next step of each run */
+int    study_halted(study *s);                                         /* by Ctrl-C, or a failure elsewhere */
 int    study_outputs(study *s);                                        /* can they be written? Begins the log */
 int    study_train(study *s);                                          /* train.c: all that is not done yet */
 int    seat_open(study *s, family *f, seat **out);

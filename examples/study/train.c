@@ -47,6 +47,11 @@ static void set_flag(int *which, int v)
     *which = v + 0;
 }
 static int halted(const study *s) { return flag(&s->failed) || flag(&s->stopped); }
+int study_halted(study *s)
+{
+    if (interrupted) set_flag(&s->stopped, 1);
+    return halted(s);
+}
 
 /* Each thread holds its lock but for a moment between two steps. Who saves takes them all: then no network and number changes. */
 #ifdef _OPENMP
