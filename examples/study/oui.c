@@ -192,11 +192,12 @@ static void predict(const known *k, const rule *r, long epoch, long seed)
 static double judge(const known *k, const rule *r, long epoch, long seed, double *regret)
 {
     const double *truth = k->final + seed * k->variants;
-    float *a = (float *)malloc(2 * (size_t)k->variants * sizeof *a), *b = a + k->variants;
+    float *a = (float *)malloc(2 * (size_t)k->variants * sizeof *a), *b;
     double best = -HUGE_VAL, first = -HUGE_VAL, picked = (double)NAN, rho;
     size_t n = 0;
     *regret = (double)NAN;
     if (!a) return (double)NAN;
+    b = a + k->variants;
     if (k->seeds > 1 || r->band) predict(k, r, epoch, seed);
     for (long v = 0; v < k->variants && (k->seeds > 1 || r->band); v++) {
         if (!is_known(k->predicted[v]) || !is_known(truth[v])) continue;
