@@ -41,7 +41,7 @@
      [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
          [9a] what a network holds     [9b] copies     [9c] writing     [9d] JSON     [9e] reading
      [K] KERNELS        vocabularies (scalar, NEON, AVX2, AVX-512, WebAssembly), METHOD, then every kernel once
-         [Ka] tables, vocabularies     [Kb] gate       [Kc] tanh form   [Kd] 16 bits  [Ke] stochastic gate    [Kf] optimiser
+         [Ka] tables, vocabulary       [Kb] gate       [Kc] tanh form   [Kd] 16 bits  [Ke] stochastic gate    [Kf] optimiser
          [Kg] sums, softmax, norms     [Kh] matrix product              [Ki] pictures
 
    PROMISES
@@ -877,7 +877,7 @@ static double lgelu__cospi(double x)                                  /* cos(πx
     return x > 0.5 ? -p : p;
 }
 
-/* Philox4x32-10: a keyed bijection of a 128-bit counter, here (i/4, stream); the key is the seed */
+/* Philox4x32-10: a keyed bijection of a 128-bit counter, here (block = i/4, stream); the key is the seed */
 static void lgelu__philox(uint32_t c[4], uint64_t seed)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -889,11 +889,15 @@ static void lgelu__philox(uint32_t c[4], uint64_t seed)
         k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;
     }
 }
+static void lgelu__draw(uint32_t c[4], uint64_t seed, uint64_t stream, uint64_t block)
+{
+    c[0] = (uint32_t)block; c[1] = (uint32_t)(block >> 32); c[2] = (uint32_t)stream; c[3] = (uint32_t)(stream >> 32);
+    lgelu__philox(c, seed);
+}
 LGELU_DEF uint32_t lgelu_random(uint64_t seed, uint64_t stream, uint64_t i)
 {
     uint32_t c[4];
-    c[0] = (uint32_t)(i >> 2); c[1] = (uint32_t)(i >> 34); c[2] = (uint32_t)stream; c[3] = (uint32_t)(stream >> 32);
-    lgelu__philox(c, seed);
+    lgelu__draw(c, seed, stream, i >> 2);
     return c[i & 3];
 }
 LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
@@ -904,8 +908,7 @@ static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint
 {
     uint32_t c[4];
     double r, b;
-    c[0] = (uint32_t)(pair >> 1); c[1] = (uint32_t)(pair >> 33); c[2] = (uint32_t)stream; c[3] = (uint32_t)(stream >> 32);
-    lgelu__philox(c, seed);
+    lgelu__draw(c, seed, stream, pair >> 1);
     r = sqrt(-2 * lgelu__log(((double)c[2 * (pair & 1)] + 0.5) * (1.0 / 4294967296.0)));
     b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);         /* in [0, 2) */
     x[0] = r * lgelu__cospi(b > 1 ? 2 - b : b);
@@ -971,55 +974,63 @@ typedef struct {
 } lgelu__im2col;
 typedef struct { const float *x, *scale, *shift; } lgelu__scaled;    /* x·scale + shift of each channel; NULL: 0, 1, 0 */
 #endif
-typedef struct lgelu__kernels {
-    void   (*forward)         (float *y, const float *x, float lambda, size_t n);
-    double (*backward)        (float *dx, const float *dy, const float *x, float lambda, size_t n);
-    void   (*forward_channels)(float *y, const float *x, const float *lambda, size_t outer, size_t channels, size_t inner);
-    void   (*backward_channels)(float *dx, double *dlambda, const float *dy, const float *x, const float *lambda,
-                               size_t outer, size_t channels, size_t inner);
-    void   (*tanh_forward)    (float *y, const float *x, size_t n);
-    void   (*tanh_backward)   (float *dx, const float *dy, const float *x, size_t n);
-    void   (*adamw)           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);
-    void   (*sgd)             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n);   /* v unused */
-    double (*square_sum)      (const float *x, size_t n);
-    void   (*add)             (float *y, const float *a, const float *b, size_t n);
-    void   (*scale)           (float *y, const float *x, float scale, size_t n);
-    void   (*from16)          (float *y, const uint16_t *x, int format, size_t n);
-    void   (*to16)            (uint16_t *y, const float *x, int format, size_t n);
-    void   (*forward16)       (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n);
-    double (*backward16)      (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n);
-    void   (*stochastic)      (float *y, const float *v, const float *x, float lambda, size_t n,
-                               uint64_t seed, uint64_t stream, uint64_t first);               /* y = v·Bernoulli(Φ(λx)) */
-#ifdef LGELU_TRAINER
-    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */
-    void   (*exp_row)         (float *p, float *stat, const float *x, float scale, size_t n, size_t room);
-    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */
-    void   (*softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room);
-    void   (*normalise)       (float *y, float *stat, const float *x, const float *gain, float eps, size_t n);
-    void   (*normalise_backward)(float *dx, float *dgain, const float *dy, const float *x, const float *stat, const float *gain,
-                               int add, size_t n);
-    void   (*dropout)         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n);
-    void   (*copy)            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,
-                               size_t col, size_t cols);
-    /* m rows from i, n columns from j */
-    void   (*block)           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room);
-    void   (*column_sums)     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate);
-    void   (*im2col)          (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols);
-    /* sum[j] = Σ a, sum[n + j] = Σ a·b */
-    void   (*channel_sums)    (double *sum, const float *a, const float *b, size_t rows, size_t n);
-    void   (*affine)          (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n);     /* a + b */
-    void   (*depthwise)       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap,
-                               size_t taps);
-    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */
-    void   (*winograd_in)     (float *u, size_t step, const float *x, const size_t *at, size_t n);
-    void   (*winograd_kernel) (float *u, size_t step, const float *w, size_t tap, size_t n, int flip);
-    void   (*winograd_out)    (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n);
-    /* the transposes of the last two: */
-    void   (*winograd_dy)     (float *m, size_t step, const float *dy, const size_t *at, size_t n);
-    void   (*winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n);            /* 2×2 to 16, 16 to 3×3 */
-    void   (*few_rows)        (const lgelu_product *job, size_t j, size_t end);               /* columns j..end of C, m <= 8 */
-    size_t rows, cols;                                                                        /* of a tile */
+/* Every kernel by its name, which makes the table of each instruction set as well as its type: X(result, name, arguments) */
+#define LGELU__KERNELS(X) \
+    X(void,   forward,            (float *y, const float *x, float lambda, size_t n)) \
+    X(double, backward,           (float *dx, const float *dy, const float *x, float lambda, size_t n)) \
+    X(void,   forward_channels,   (float *y, const float *x, const float *lambda, size_t outer, size_t channels, size_t inner)) \
+    X(void,   backward_channels,  (float *dx, double *dlambda, const float *dy, const float *x, const float *lambda, \
+                                   size_t outer, size_t channels, size_t inner)) \
+    X(void,   tanh_forward,       (float *y, const float *x, size_t n)) \
+    X(void,   tanh_backward,      (float *dx, const float *dy, const float *x, size_t n)) \
+    X(void,   adamw,              (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) \
+    X(void,   sgd,                (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) /* no v */ \
+    X(double, square_sum,         (const float *x, size_t n)) \
+    X(void,   add,                (float *y, const float *a, const float *b, size_t n)) \
+    X(void,   scale,              (float *y, const float *x, float scale, size_t n)) \
+    X(void,   from16,             (float *y, const uint16_t *x, int format, size_t n)) \
+    X(void,   to16,               (uint16_t *y, const float *x, int format, size_t n)) \
+    X(void,   forward16,          (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(double, backward16,         (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    /* y = v·Bernoulli(Φ(λx)) */ \
+    X(void,   stochastic,         (float *y, const float *v, const float *x, float lambda, size_t n, \
+                                   uint64_t seed, uint64_t stream, uint64_t first))
+#ifndef LGELU_TRAINER
+#define LGELU__TRAINER_KERNELS(X)
+#else
+#define LGELU__TRAINER_KERNELS(X) \
+    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */ \
+    X(void,   exp_row,            (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
+    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */ \
+    X(void,   softmax_backward,   (float *x, float *d, const float *stat, float scale, size_t n, size_t room)) \
+    X(void,   normalise,          (float *y, float *stat, const float *x, const float *gain, float eps, size_t n)) \
+    X(void,   normalise_backward, (float *dx, float *dgain, const float *dy, const float *x, const float *stat, \
+                                   const float *gain, int add, size_t n)) \
+    X(void,   dropout,            (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)) \
+    X(void,   copy,               (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, \
+                                   size_t col, size_t cols)) \
+    X(void,   block,              (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room)) /* m rows from i */ \
+    X(void,   column_sums,        (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)) \
+    X(void,   im2col,             (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)) \
+    /* sum[j] = Σ a, sum[n + j] = Σ a·b */ \
+    X(void,   channel_sums,       (double *sum, const float *a, const float *b, size_t rows, size_t n)) \
+    X(void,   affine,             (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n)) /* a + b */ \
+    X(void,   depthwise,          (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, \
+                                   size_t taps)) \
+    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */ \
+    X(void,   winograd_in,        (float *u, size_t step, const float *x, const size_t *at, size_t n)) \
+    X(void,   winograd_kernel,    (float *u, size_t step, const float *w, size_t tap, size_t n, int flip)) \
+    X(void,   winograd_out,       (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)) \
+    /* the transposes of the last two: 2×2 to 16, 16 to 3×3 */ \
+    X(void,   winograd_dy,        (float *m, size_t step, const float *dy, const size_t *at, size_t n)) \
+    X(void,   winograd_dkernel,   (float *dw, const float *u, size_t step, int add, size_t n)) \
+    X(void,   few_rows,           (const lgelu_product *job, size_t j, size_t end))           /* columns j..end of C, m <= 8 */
 #endif
+#define LGELU__FIELD(result, name, arguments) result (*name) arguments;
+#define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
+typedef struct lgelu__kernels {
+    LGELU__KERNELS(LGELU__FIELD) LGELU__TRAINER_KERNELS(LGELU__FIELD)
+    size_t rows, cols;                                                                        /* of a tile */
 } lgelu__kernels;
 
 enum { LGELU__F16, LGELU__BF16 };
@@ -1140,26 +1151,16 @@ LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, s
     lgelu__k()->tanh_backward(dx, dy, x, n);
 }
 
-LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__BF16, n); }
-LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, LGELU__F16, n); }
-LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__BF16, n); }
-LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, LGELU__F16, n); }
-LGELU_DEF void lgelu_forward_bf16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
-{
-    lgelu__k()->forward16(y, x, lambda, LGELU__BF16, n);
-}
-LGELU_DEF void lgelu_forward_f16(uint16_t *y, const uint16_t *x, float lambda, size_t n)
-{
-    lgelu__k()->forward16(y, x, lambda, LGELU__F16, n);
-}
-LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
-{
-    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__BF16, n);
-}
-LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n)
-{
-    return lgelu__k()->backward16(dx, dy, x, lambda, LGELU__F16, n);
-}
+#define LGELU__HALVES(name, format) \
+    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, format, n); } \
+    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, format, n); } \
+    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
+    { lgelu__k()->forward16(y, x, lambda, format, n); } \
+    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n) \
+    { return lgelu__k()->backward16(dx, dy, x, lambda, format, n); }
+LGELU__HALVES(bf16, LGELU__BF16)
+LGELU__HALVES(f16, LGELU__F16)
+
 LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream,
     uint64_t first)
 {
@@ -4629,60 +4630,41 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 
 #else /* LGELU__PASS */
 /* ==== [K] KERNELS ================================================================================================== */
-/* ---- [Ka] tables, vocabularies ---- */
+/* ---- [Ka] tables, vocabulary ---- */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/tools/coefficients.py, and what one λ comes to */
+#define LGELU__EVEN(a, b, c, d, e, f, g, h) { a, b, c, d, e, f, g, h, a, h, g, f, e, d, c, b }
+#define LGELU__ODD(a, b, c, d, e, f, g, h)  { a, b, c, d, e, f, g, h, -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) }
 static const float lgelu__middle[8][16] = {  /* minus the centre; Φ(z) in powers of the distance from it */
-    { 0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f,
-      0, 2.97953248f, 2.52405167f, 2.16407847f, 1.70118785f, 1.29509878f, 0.861040771f, 0.45501706f },
+    LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
     { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
       0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f, 0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
-    { 0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f, 0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f,
-      0.398942262f, 0.00471151667f, 0.0165006239f, 0.0383670442f, 0.0938592926f, 0.172461897f, 0.275371492f, 0.359709412f },
-    { 0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f,
-      0, 0.00701905042f, 0.0208242275f, 0.0415146165f, 0.0798361823f, 0.111677684f, 0.118553005f, 0.0818369091f },
-    { -0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f, 0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f,
-      -0.0664878339f, 0.00618587714f, 0.0147708049f, 0.0235527959f, 0.0296279825f, 0.0194668975f, -0.0118675763f, -0.0475400127f },
-    { 0, 0.0190410689f, 0.0223137941f, 0.0123177227f, 0.000708013715f, -0.00582577102f, -0.00584908621f, -0.00343900872f,
-      0, 0.00343900872f, 0.00584908621f, 0.00582577102f, -0.000708013715f, -0.0123177227f, -0.0223137941f, -0.0190410689f },
-    { 0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f, -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f,
-      0.00987367332f, 0.00112184219f, 0.000717398536f, -0.00102622504f, -0.00465588551f, -0.00606671441f, -0.00206198194f, 0.00539924903f },
-    { 0, -0.00276814774f, -0.00272747572f, -0.000496188586f, 0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f,
-      0, 5.5816985e-05f, -0.000465362391f, -0.00119133084f, -0.00118045183f, 0.000496188586f, 0.00272747572f, 0.00276814774f }
+    LGELU__EVEN(0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f, 0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f),
+    LGELU__ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f),
+    LGELU__EVEN(-0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f, 0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f),
+    LGELU__ODD(0, 0.0190410689f, 0.0223137941f, 0.0123177227f, 0.000708013715f, -0.00582577102f, -0.00584908621f, -0.00343900872f),
+    LGELU__EVEN(0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f, -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f),
+    LGELU__ODD(0, -0.00276814774f, -0.00272747572f, -0.000496188586f, 0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f)
 };
 static const float lgelu__slope[8][16] = {  /* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
-    { 0, -0.568276048f, -0.751791537f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f,
-      0, 2.94105959f, 2.60030866f, 2.15848684f, 1.73099208f, 1.31742227f, 0.751791537f, 0.568276048f },
+    LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
     { 0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f,
       0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f, -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f },
-    { 0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f, -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f,
-      0.797884464f, -0.035110224f, -0.0646248311f, -0.103260882f, -0.088852413f, 0.0442881733f, 0.431493968f, 0.569290817f },
-    { 0, -0.354662776f, -0.388284832f, -0.249849468f, -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f,
-      0, -0.0361022167f, -0.0487308428f, -0.0276223663f, 0.0774673298f, 0.249849468f, 0.388284832f, 0.354662776f },
-    { -0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f, 0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f,
-      -0.265944749f, -0.0160785839f, -0.00540535059f, 0.0446998887f, 0.118850477f, 0.143414214f, -0.018192349f, -0.104293235f },
-    { 0, 0.117137901f, 0.113962255f, 0.0177497044f, -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f,
-      0, 0.00150568038f, 0.0156925227f, 0.0403553173f, 0.0384805873f, -0.0177497044f, -0.113962255f, -0.117137901f },
-    { 0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f, -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f,
-      0.0590998232f, 0.00560512766f, 0.0109237619f, 0.00856703054f, -0.0134317866f, -0.0384779312f, -0.0151479496f, 0.00968086999f },
-    { 0, -0.0215279646f, -0.0164047033f, 0.00326555152f, 0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f,
-      0, 0.00267160172f, 0.00106901117f, -0.00570134493f, -0.0117078209f, -0.00326555152f, 0.0164047033f, 0.0215279646f }
+    LGELU__EVEN(0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f, -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f),
+    LGELU__ODD(0, -0.354662776f, -0.388284832f, -0.249849468f, -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f),
+    LGELU__EVEN(-0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f, 0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f),
+    LGELU__ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f, -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f),
+    LGELU__EVEN(0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f, -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f),
+    LGELU__ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f, 0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f)
 };
 #define LGELU__BELL 0.992787714
 static const float lgelu__bell[7][16] = {  /* LGELU__BELL·φ(z) in powers of the same distance */
-    { 0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f, 0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f,
-      0.396064997f, 0.00524178753f, 0.0134741869f, 0.0385534503f, 0.0885362029f, 0.166297376f, 0.298563629f, 0.337008953f },
-    { 0, -0.19151412f, -0.224457636f, -0.219083861f, -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f,
-      0, 0.015416408f, 0.0350370444f, 0.0832171142f, 0.153255463f, 0.219083861f, 0.224457636f, 0.19151412f },
-    { -0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f, 0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f,
-      -0.198032871f, 0.0200493839f, 0.0388164409f, 0.0705348849f, 0.0883740112f, 0.0611642599f, -0.0649094731f, -0.114088126f },
-    { 0, 0.0854473338f, 0.0910915658f, 0.0461677201f, 9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f,
-      0, 0.0145170214f, 0.0219658446f, 0.0230106208f, -9.35774005e-05f, -0.0461677201f, -0.0910915658f, -0.0854473338f },
-    { 0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f, -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f,
-      0.0495235845f, 0.00566286361f, 0.00457901554f, -0.00522552198f, -0.0221513435f, -0.0305016357f, -0.000897432619f, 0.016300451f },
-    { 0, -0.0196996424f, -0.0183646195f, -0.00120159541f, 0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f,
-      0, 0.000406679552f, -0.0020137208f, -0.006850156f, -0.00761133293f, 0.00120159541f, 0.0183646195f, 0.0196996424f },
-    { -0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f, 0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f,
-      -0.0083934674f, -0.000780430157f, -0.0017525889f, -0.00136033155f, 0.00197005924f, 0.00556476414f, 0.00387384999f, -0.00341405091f }
+    LGELU__EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f, 0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f),
+    LGELU__ODD(0, -0.19151412f, -0.224457636f, -0.219083861f, -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f),
+    LGELU__EVEN(-0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f, 0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f),
+    LGELU__ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f, 9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f),
+    LGELU__EVEN(0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f, -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f),
+    LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f, 0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
+    LGELU__EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f, 0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f)
 };
 static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
@@ -6508,15 +6490,12 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
     const v_t magic = v_set(LGELU__ROUND);
-    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p;
+    static const float factorial[8] = {                                /* 1/7!, 1/6!, ... */
+        1.98412698e-4f, 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1 };
+    v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p = v_set(factorial[0]);
+    int k;
     r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
-    p = v_fma(r, v_set(1.98412698e-4f), v_set(1.38888889e-3f));
-    p = v_fma(r, p, v_set(8.33333333e-3f));
-    p = v_fma(r, p, v_set(4.16666667e-2f));
-    p = v_fma(r, p, v_set(1.66666667e-1f));
-    p = v_fma(r, p, v_set(0.5f));
-    p = v_fma(r, p, v_set(1));
-    p = v_fma(r, p, v_set(1));
+    LGELU__UNROLL for (k = 1; k < 8; k++) p = v_fma(r, p, v_set(factorial[k]));
     return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
 }
 /* 16 virtual lanes: the numbers from i on are added to a[v_part(i)], whatever v_lanes is; folded in one order */
@@ -6924,16 +6903,12 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         for (i = 0; i < job->m; i++)
             v_store(sums + i * v_lanes, job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias
                 ? v_load_n(job->bias + j, n) : v_set(0));
+#define LGELU__CASE(r) case r: LGELU__FN(few)(r, job, a, b, sums, n); break;
         switch (job->m) {
-        case 1:  LGELU__FN(few)(1, job, a, b, sums, n); break;
-        case 2:  LGELU__FN(few)(2, job, a, b, sums, n); break;
-        case 3:  LGELU__FN(few)(3, job, a, b, sums, n); break;
-        case 4:  LGELU__FN(few)(4, job, a, b, sums, n); break;
-        case 5:  LGELU__FN(few)(5, job, a, b, sums, n); break;
-        case 6:  LGELU__FN(few)(6, job, a, b, sums, n); break;
-        case 7:  LGELU__FN(few)(7, job, a, b, sums, n); break;
+        LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(5) LGELU__CASE(6) LGELU__CASE(7)
         default: LGELU__FN(few)(8, job, a, b, sums, n); break;
         }
+#undef LGELU__CASE
         for (i = 0; i < job->m; i++) v_store_n(job->c + i * job->c_row + j, v_load(sums + i * v_lanes), n);
     }
     for (i = 0; job->y && i < job->m; i++)
@@ -7135,16 +7110,7 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one, 
 #endif
 
 static const lgelu__kernels LGELU__FN(kernels) = {
-    LGELU__FN(forward), LGELU__FN(backward), LGELU__FN(forward_channels), LGELU__FN(backward_channels),
-    LGELU__FN(tanh_forward), LGELU__FN(tanh_backward), LGELU__FN(adamw), LGELU__FN(sgd), LGELU__FN(square_sum),
-    LGELU__FN(add), LGELU__FN(scale),
-    LGELU__FN(from16), LGELU__FN(to16), LGELU__FN(forward16), LGELU__FN(backward16), LGELU__FN(stochastic),
-#ifdef LGELU_TRAINER
-    LGELU__FN(exp_row), LGELU__FN(softmax_backward), LGELU__FN(normalise), LGELU__FN(normalise_backward), LGELU__FN(dropout),
-    LGELU__FN(copy), LGELU__FN(block), LGELU__FN(column_sums), LGELU__FN(im2col), LGELU__FN(channel_sums), LGELU__FN(affine),
-    LGELU__FN(depthwise), LGELU__FN(winograd_in), LGELU__FN(winograd_kernel), LGELU__FN(winograd_out),
-    LGELU__FN(winograd_dy), LGELU__FN(winograd_dkernel), LGELU__FN(few_rows), v_rows, 2 * v_lanes
-#endif
+    LGELU__KERNELS(LGELU__ENTRY) LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows, 2 * v_lanes
 };
 
 /* the broom */

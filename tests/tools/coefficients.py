@@ -92,11 +92,15 @@ def number(v):
 
 # A table over signed z: columns 0..7 hold the intervals around 0, h .. 7h, and 8..15 those around 0, -7h .. -h, so that a whole
 # number k serves as an index whether its last four bits are looked at or, for k <= 0, its last three. `plus` and `minus` give the
-# column for an interval and for its mirror.
+# column for an interval and for its mirror; where one is the other, or minus it, the row is written by its first half.
 def signed(name, comment, plus, minus):
-    columns = plus + [minus[-k] for k in range(8)]
-    half = lambda j, side: ', '.join(number(c[j] + 0.0) for c in side)
-    lines = ['    { ' + half(j, plus) + ',\n      ' + half(j, columns[8:]) + ' }' for j in range(len(plus[0]))]
+    lines = []
+    for j in range(len(plus[0])):
+        half = ', '.join(number(c[j] + 0.0) for c in plus)
+        mirror = ', '.join(number(minus[-k][j] + 0.0) for k in range(8))
+        same = {sign for sign in (1, -1) if all(p[j] == sign * m[j] for p, m in zip(plus, minus))}
+        lines.append('    LGELU__EVEN(%s)' % half if 1 in same else '    LGELU__ODD(%s)' % half if same else
+                     '    { %s,\n      %s }' % (half, mirror))
     tables.append('static const float lgelu__%s[%d][16] = {  /* %s */\n' % (name, len(lines), comment) + ',\n'.join(lines) + '\n};')
 
 
