@@ -372,6 +372,7 @@ static void restart(slot *s)
     lgelu_net_begin(&s->net, s->nodes, odds(90) ? NODES : 1 + (int)draw(8));
     s->fresh = 1;
     s->net.direct = odds(20);
+    s->net.prepack = odds(50);                                        /* half: the twin has none */
     s->net.init = (lgelu_init)draw(3);
     if (odds(20)) { s->net.hardness.map = (lgelu_map)draw(3); s->net.hardness.t = 0.5f; s->net.hardness.lambda_max = 8; }
 }
@@ -924,6 +925,7 @@ static void save_and_load(slot *to, slot *from)
         to->pending = 0; to->known = 0; to->fresh = 1;
         MUST(damaged || to->net.step == from->net.step, "load: step %ld, saved was %ld", to->net.step, from->net.step);
         if (damaged) for (size_t i = 0; i < to->net.parameters; i++) if (!finite((double)to->net.w[i])) to->net.w[i] = 1;
+        to->net.packed = 0;                                             /* w was written to */
         lgelu_metadata(f.byte, f.size, "step", text, sizeof text);
     }
     free(f.byte);
