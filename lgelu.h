@@ -697,6 +697,7 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 
 LGELU__INLINE uint32_t lgelu__bits (float x)    { uint32_t u; memcpy(&u, &x, 4); return u; }
 LGELU__INLINE float    lgelu__float(uint32_t u) { float x;    memcpy(&x, &u, 4); return x; }
+#define LGELU__NAN lgelu__float(0x7FC00000)  /* one NaN everywhere: without a builtin (tcc) NAN is 0/0, whose sign is set */
 
 /* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum, rounded twice, is right unless
    it comes to lie between two floats, or the result is below 2^-126; then, which is rare, it is rounded to odd before (Boldo &
@@ -814,7 +815,7 @@ static double lgelu__distribution(lgelu__exact_product z, int k)
 
 LGELU_DEF double lgelu_exact(double x, double lambda)
 {
-    if (!(lambda >= 0) || x != x) return (double)NAN;
+    if (!(lambda >= 0) || x != x) return (double)LGELU__NAN;
     if (!(lambda > 0)) return 0.5 * x;
     if (!(fabs(lambda * x) < 40)) return x > 0 ? x : copysign(0.0, x);    /* clang 14 may take x >= 0 ? x : -0.0 for a maximum */
     return x * lgelu__distribution(lgelu__z(x, lambda), 0);
@@ -830,7 +831,7 @@ LGELU_DEF double lgelu_exact_dx(double x, double lambda)
     lgelu__exact_product z;
     double d, p;
     int i;
-    if (!(lambda >= 0) || x != x) return (double)NAN;
+    if (!(lambda >= 0) || x != x) return (double)LGELU__NAN;
     if (!(lambda > 0)) return 0.5;
     if (!(fabs(lambda * x) < 40)) return x > 0 ? 1 : 0;
     z = lgelu__z(x, lambda);
@@ -844,7 +845,7 @@ LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 
 LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
 {
-    if (!(lambda >= 0) || x != x) return (double)NAN;
+    if (!(lambda >= 0) || x != x) return (double)LGELU__NAN;
     if (fabs(x) > DBL_MAX || (lambda > 0 && !(fabs(lambda * x) < 40))) return 0;
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
@@ -853,7 +854,7 @@ static double lgelu__log(double x)
 {
     double m, s, q, p;
     int e, i;
-    if (!(x > 0)) return x < 0 || x != x ? (double)NAN : -HUGE_VAL;
+    if (!(x > 0)) return x < 0 || x != x ? (double)LGELU__NAN : -HUGE_VAL;
     if (x > DBL_MAX) return x;
     m = frexp(x, &e);
     if (m < 0.7071067811865476) { m *= 2; e--; }
@@ -1214,13 +1215,13 @@ LGELU_DEF float lgelu_lambda_slope(const lgelu_hardness *h, float s)
 LGELU_DEF float lgelu_lambda_inverse(const lgelu_hardness *h, float lambda)
 {
     double d = (double)lambda - 1, r;
-    if (!(d >= 0)) return NAN;
+    if (!(d >= 0)) return LGELU__NAN;
     switch (h->map) {
     case LGELU_SOFTPLUS:                      /* log(e^d - 1), by the side on which nothing cancels */
         r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
         return (float)(lgelu__t(h) * r);
     case LGELU_SIGMOID:
-        if (d > lgelu__span(h)) return NAN;
+        if (d > lgelu__span(h)) return LGELU__NAN;
         return (float)(lgelu__t(h) * (lgelu__log(d) - lgelu__log(lgelu__span(h) - d)));
     default:
         return lambda;
@@ -1424,7 +1425,7 @@ static double lgelu__rank(const float *a, size_t n, size_t i)
 {
     size_t j, below = 0, above = 0;
     for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
-    return a[i] != a[i] ? (double)NAN : (double)below - (double)above;
+    return a[i] != a[i] ? (double)LGELU__NAN : (double)below - (double)above;
 }
 LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
@@ -1434,7 +1435,7 @@ LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
         double p = lgelu__rank(a, n, i), q = lgelu__rank(b, n, i);
         aa += p * p; bb += q * q; ab += p * q;
     }
-    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)NAN;
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)LGELU__NAN;
 }
 
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)
@@ -6052,7 +6053,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     }
     if (!(total[0] != total[0])) return total[0];
     for (i = 0; dx && i < n; i += v_lanes) v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
-    return (double)NAN;                      /* a NaN in dx leaves one in the sum */
+    return (double)LGELU__NAN;               /* a NaN in dx leaves one in the sum */
 }
 
 /* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows at
