@@ -532,6 +532,12 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #include <math.h>
 #include <string.h>
 #include <float.h>
+#ifdef _WIN32                                /* words that <windows.h> has taken; they are given back */
+#pragma push_macro("far")
+#pragma push_macro("small")
+#undef far
+#undef small
+#endif
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) \
     || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
@@ -4627,6 +4633,10 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 }
 #endif /* LGELU_TRAINER */
 #undef fma
+#ifdef _WIN32
+#pragma pop_macro("small")
+#pragma pop_macro("far")
+#endif
 #endif /* LGELU_IMPLEMENTATION */
 
 #else /* LGELU__PASS */
