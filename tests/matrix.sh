@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT-0
+# matrix.sh PART: a row of the matrix for each compiler, language, processor and libm that is here, the others named as skipped.
+#   languages    gcc and clang, each language, and tcc: test_same_bits
+#   processors   other processors under emulation, x86-64 without AVX, 32 bits, musl, MinGW under Wine: test_same_bits
+#   switches     the header's switches alone and in pairs, clang's -Weverything, and ways to include it: no warning
+# `make matrix` runs all and prints the table (matrix.sh table LOG...). A case is "compiler; language; processor; libm; what".
+# Debian packages: g++, clang, clang-19, tcc, musl-tools, {gcc,g++}-mingw-w64-x86-64, wine64, qemu-user, libc6-dev-i386 with
+# lib32gcc-12-dev, gcc-PROCESSOR-linux-gnu with libc6-dev-*-cross for aarch64, arm (gnueabihf), riscv64, s390x and powerpc64.
+part=$1
+if [ "$part" = table ]; then
+    shift
+    awk -F '; ' 'BEGIN { line("compiler", "language", "processor", "libm", "what", "") }
+        function line(a, b, c, d, e, f) { printf "%-12s %-9s %-22s %-14s %-44s %s\n", a, b, c, d, e, f }
+        /^(ok|skip|FAIL) .*; / {
+            result = $1; sub(/ .*/, "", result); sub(/^[^ ]* /, "", $1)
+            why = ""; if (result != "ok") { why = $5; sub(/^[^:]*: /, "", why); sub(/:.*/, "", $5) }
+            line($1, $2, $3, $4, $5, result == "ok" ? "pass" : result == "skip" ? "skipped" : "FAIL: " why) }' "$@"
+    exit
+fi
+dir=build/matrix/$part
+rm -rf "$dir"
+mkdir -p "$dir"
+failed=0
+have() { command -v "$1" > /dev/null; }
+native=$(uname -m | tr _ -)
+
+# bits COMPILER LANGUAGE PROCESSOR LIBM RUNNER COMMAND...: compiles test_same_bits so, runs it through the runner
+bits()
+{
+    name="$1; $2; $3; $4; same bits" runner=$5 compiler=$6
+    shift 5
+    if ! have "$compiler"; then echo "skip $name: no $compiler here"; return; fi
+    printf '#include <math.h>\n#include <stdio.h>\nint main(void) { return printf("works\\n") < 0; }\n' > "$dir/probe.c"
+    if ! "$@" "$dir/probe.c" -o "$dir/probe.exe" -lm > "$dir/probe.out" 2>&1; then
+        echo "skip $name: '$*' does not work here"; return
+    fi
+    # Wine ends lines its own way
+    if [ "$($runner "$dir/probe.exe" 2> /dev/null | tr -d '\r')" != works ]; then
+        echo "skip $name: nothing here runs its programs"; return
+    fi
+    if ! "$@" -I.. test_same_bits.c -o "$dir/bits.exe" -lm > "$dir/bits.out" 2>&1; then
+        echo "FAIL $name: does not compile: $(grep -m1 error "$dir/bits.out")"; failed=1; return
+    fi
+    timeout 1500 $runner "$dir/bits.exe" hashes.txt > "$dir/bits.log" 2> "$dir/bits.err"
+    status=$?
+    if [ $status = 0 ] && grep -q '^ok ' "$dir/bits.log" && ! grep -q '^FAIL ' "$dir/bits.log"; then echo "ok $name"
+    else
+        echo "FAIL $name: status $status, $(tr -d '\r' < "$dir/bits.log" | sed -n 's/^FAIL //p' | paste -sd, | cut -c1-200)"
+        failed=1
+    fi
+}
+# quiet COMPILER LANGUAGE PROCESSOR LIBM WHAT COMMAND...: one case, no word of which may be said
+quiet()
+{
+    name="$1; $2; $3; $4; $5"
+    shift 5
+    if said=$("$@" 2>&1) && [ -z "$said" ]; then echo "ok $name"
+    else echo "FAIL $name: $(echo "${said:-it failed}" | grep -m1 -E 'error|warning|.' | cut -c1-200)"; failed=1; fi
+}
+
+case $part in
+languages)
+    for c in gcc:g++ clang:clang++ clang-19:clang++-19; do
+        for s in c99 c11 c17; do bits "${c%:*}" $s "$native" glibc '' "${c%:*}" -O1 -std=$s; done
+        for s in c++11 c++14 c++17 c++20; do bits "${c%:*}" $s "$native" glibc '' "${c#*:}" -O1 -std=$s -x c++; done
+    done
+    bits tcc c99 "$native" glibc '' tcc -w
+    ;;
+processors)
+    beside=/usr/include/$(uname -m)-linux-gnu
+    bits gcc c99 'x86-64 without AVX' glibc 'qemu-x86_64 -cpu Nehalem' gcc -O1 -std=c99 -static
+    bits gcc c99 'i386, SSE2' glibc '' gcc -O1 -std=c99 -m32 -msse2 -mfpmath=sse -idirafter "$beside"
+    bits musl-gcc c99 "$native" musl '' musl-gcc -O1 -std=c99 -static -idirafter /usr/include -idirafter "$beside"
+    wine=
+    for w in wine64 wine /usr/lib/wine/wine64; do have $w && { wine=$w; break; }; done
+    WINEPREFIX=$PWD/build/matrix/wine WINEDEBUG=-all
+    export WINEPREFIX WINEDEBUG
+    bits MinGW c99 'x86-64, Windows' msvcrt "${wine:-false}" x86_64-w64-mingw32-gcc -O1 -std=c99 -static
+    bits MinGW c++20 'x86-64, Windows' msvcrt "${wine:-false}" x86_64-w64-mingw32-g++ -O1 -std=c++20 -static -x c++
+    for w in wineserver /usr/lib/wine/wineserver; do have $w && { $w -k 2> /dev/null; break; }; done
+    bits gcc c99 AArch64 glibc qemu-aarch64 aarch64-linux-gnu-gcc -O1 -std=c99 -static
+    bits clang c99 AArch64 glibc qemu-aarch64 clang --target=aarch64-linux-gnu -O1 -std=c99 -static
+    bits gcc c99 '32-bit ARM' glibc qemu-arm arm-linux-gnueabihf-gcc -O1 -std=c99 -static
+    bits gcc c99 'RISC-V 64' glibc qemu-riscv64 riscv64-linux-gnu-gcc -O1 -std=c99 -static
+    bits gcc gnu99 's390x, big-endian' glibc qemu-s390x s390x-linux-gnu-gcc -O1 -std=gnu99 -static
+    bits gcc gnu99 'ppc64, big-endian' glibc qemu-ppc64 powerpc64-linux-gnu-gcc -O1 -std=gnu99 -static
+    ;;
+switches)
+    printf '#include "lgelu.h"\n#include "lgelu.h"\nint nothing(void);\nint nothing(void) { return 0; }\n' > "$dir/use.c"
+    sed 's/"\(lgelu.h\)"/<\1>/' "$dir/use.c" > "$dir/angle.c"
+    printf '#include <windows.h>\n' | cat - "$dir/use.c" > "$dir/windows.c"
+    printf 'extern "C" {\n#include "lgelu.h"\n#include "lgelu.h"\nint nothing(void);\n}\nint nothing(void) { return 0; }\n' \
+        > "$dir/extern.c"
+    set -- LGELU_TRAINER LGELU_STATIC LGELU_DEF=extern LGELU_NO_SIMD 'LGELU_ASSERT(x)=((void)(x))'
+    for c in 'gcc c99' 'g++ c++11' 'clang c99' 'clang++ c++11' 'x86_64-w64-mingw32-gcc c99'; do
+        command=${c% *} language=${c#* } kind=c processor=$native libm=glibc
+        case $language in c++*) kind=c++ ;; esac
+        case $command in
+        g++) shown=gcc ;; clang++) shown=clang ;;
+        *mingw*) shown=MinGW processor='x86-64, Windows' libm=msvcrt ;;
+        *) shown=$command ;;
+        esac
+        if ! have "$command"; then
+            echo "skip $shown; $language; $processor; $libm; the six switches: no $command here"; continue
+        fi
+        try() { quiet "$shown" "$language" "$processor" "$libm" "$@"; }
+        compile="$command -x $kind -std=$language $WARNINGS -Werror -I.. -fsyntax-only"
+        # the five with the sixth, LGELU_IMPLEMENTATION; without it what is static would be missing
+        for first in '' "$@"; do
+            for second in '' "$@"; do
+                if [ -n "$first" ] && ! [ "$first" '<' "$second" ]; then continue; fi
+                if [ -n "$first" ]; then case $command in gcc | clang++) ;; *) continue ;; esac; fi
+                set_of="${first:+-D$first }${second:+-D$second}"
+                $compile $set_of -DLGELU_IMPLEMENTATION "$dir/use.c" || echo "with $set_of"
+                case $set_of in *STATIC*) ;; *) $compile $set_of "$dir/use.c" || echo "with $set_of alone" ;; esac
+            done
+        done > "$dir/said" 2>&1
+        case $command in gcc | clang++) sets='alone and in pairs' ;; *) sets=alone ;; esac
+        try "the six switches, $sets" cat "$dir/said"
+        try 'twice, from <lgelu.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/angle.c"
+        case $command in
+        *mingw*) try 'after <windows.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/windows.c" ;;
+        *++) try 'inside extern "C"' $compile -DLGELU_TRAINER "$dir/extern.c" ;;
+        esac
+    done
+    # -Weverything, less: macros that name themselves, the vocabulary's words among them; functions that may be unused; gaps in a
+    # struct; x == y between floats where just that is meant; a default in a switch over an enum; loads that need no alignment; a
+    # comma in a for; (double) before a call; clang 19: an array without a bound
+    less='disabled-macro-expansion used-but-marked-unused padded float-equal switch-enum cast-align comma bad-function-cast'
+    less="$less unsafe-buffer-usage"
+    # and in C++ what is C in it: casts, NULL, variadic macros of C99, two underscores within a name
+    more='old-style-cast zero-as-null-pointer-constant c++98-compat-pedantic reserved-identifier reserved-macro-identifier'
+    for c in clang clang-19; do
+        for s in c99 c++11; do
+            kind=c
+            case $s in c++*) kind=c++ without="$less $more" ;; *) without=$less ;; esac
+            if ! have $c; then echo "skip $c; $s; $native; glibc; -Weverything: no $c here"; continue; fi
+            quiet $c $s "$native" glibc "-Weverything less $(echo $without | wc -w)" $c -x $kind -std=$s -Weverything \
+                -Wno-unknown-warning-option $(for w in $without; do echo "-Wno-$w"; done) \
+                -Werror -I.. -DLGELU_TRAINER -DLGELU_IMPLEMENTATION -fsyntax-only "$dir/use.c"
+        done
+    done
+    ;;
+*)  echo "FAIL matrix.sh: no part '$part'"; exit 2 ;;
+esac
+exit $failed
