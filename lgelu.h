@@ -688,9 +688,9 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 
 /* clang takes a > b ? a : b for a maximum, whose NaN is another one in WebAssembly and quiet on ARM; x86's is that very choice */
 #if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__)
-#define LGELU__OPAQUE(k) __asm__("" : "+r"(k))
+#define LGELU__OPAQUE(kind, k) __asm__("" : kind(k))
 #else
-#define LGELU__OPAQUE(k) ((void)0)
+#define LGELU__OPAQUE(kind, k) ((void)0)
 #endif
 #if LGELU__GNU
 #define LGELU__RARELY(condition) __builtin_expect(!!(condition), 0)
@@ -5212,7 +5212,8 @@ LGELU__WORD v_t  v_sqrt   (v_t a)                         { return vsqrtq_f32(a)
 LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return vfmaq_f32(c, a, b); }
 LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return vnegq_f32(vfmsq_f32(c, a, b)); }
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return vfmsq_f32(c, a, b); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)
+    { m_t k = vcgtq_f32(a, b); LGELU__OPAQUE("+w", k); return vbslq_f32(k, a, b); }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return vcltq_f32(a, b); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return vmvnq_u32(vcgeq_f32(a, b)); }
 LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return vbslq_f32(k, a, b); }
@@ -5296,7 +5297,7 @@ LGELU__WORD v_t  v_sqrt   (v_t a)                         { return sqrtf(a); }
 LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, c); }
 LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, -c); }
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return lgelu__fmaf(-a, b, c); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { int k = a > b; LGELU__OPAQUE(k); return k ? a : b; }
+LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { int k = a > b; LGELU__OPAQUE("+r", k); return k ? a : b; }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return a < b; }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
 LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return k ? a : b; }
