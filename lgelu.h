@@ -983,53 +983,53 @@ typedef struct { const float *x, *scale, *shift; } lgelu__scaled;    /* x·scale
 #endif
 /* Every kernel by its name, which makes the table of each instruction set as well as its type: X(result, name, arguments) */
 #define LGELU__KERNELS(X) \
-    X(void,   forward,            (float *y, const float *x, float lambda, size_t n)) \
-    X(double, backward,           (float *dx, const float *dy, const float *x, float lambda, size_t n)) \
-    X(void,   forward_channels,   (float *y, const float *x, const float *lambda, size_t outer, size_t channels, size_t inner)) \
-    X(void,   backward_channels,  (float *dx, double *dlambda, const float *dy, const float *x, const float *lambda, \
-                                   size_t outer, size_t channels, size_t inner)) \
-    X(void,   tanh_forward,       (float *y, const float *x, size_t n)) \
-    X(void,   tanh_backward,      (float *dx, const float *dy, const float *x, size_t n)) \
-    X(void,   adamw,              (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) \
-    X(void,   sgd,                (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) /* no v */ \
-    X(double, square_sum,         (const float *x, size_t n)) \
-    X(void,   add,                (float *y, const float *a, const float *b, size_t n)) \
-    X(void,   scale,              (float *y, const float *x, float scale, size_t n)) \
-    X(void,   from16,             (float *y, const uint16_t *x, int format, size_t n)) \
-    X(void,   to16,               (uint16_t *y, const float *x, int format, size_t n)) \
-    X(void,   forward16,          (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)) \
-    X(double, backward16,         (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(void,   forward,         (float *y, const float *x, float lambda, size_t n)) \
+    X(double, backward,        (float *dx, const float *dy, const float *x, float lambda, size_t n)) \
+    X(void,   forward_channels, (float *y, const float *x, const float *lambda, size_t outer, size_t channels, size_t inner)) \
+    X(void,   backward_channels, (float *dx, double *dlambda, const float *dy, const float *x, const float *lambda, \
+                                size_t outer, size_t channels, size_t inner)) \
+    X(void,   tanh_forward,    (float *y, const float *x, size_t n)) \
+    X(void,   tanh_backward,   (float *dx, const float *dy, const float *x, size_t n)) \
+    X(void,   adamw,           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) \
+    X(void,   sgd,             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) /* no v */ \
+    X(double, square_sum,      (const float *x, size_t n)) \
+    X(void,   add,             (float *y, const float *a, const float *b, size_t n)) \
+    X(void,   scale,           (float *y, const float *x, float scale, size_t n)) \
+    X(void,   from16,          (float *y, const uint16_t *x, int format, size_t n)) \
+    X(void,   to16,            (uint16_t *y, const float *x, int format, size_t n)) \
+    X(void,   forward16,       (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(double, backward16,      (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
     /* y = v·Bernoulli(Φ(λx)) */ \
-    X(void,   stochastic,         (float *y, const float *v, const float *x, float lambda, size_t n, \
-                                   uint64_t seed, uint64_t stream, uint64_t first))
+    X(void,   stochastic,      (float *y, const float *v, const float *x, float lambda, size_t n, \
+                                uint64_t seed, uint64_t stream, uint64_t first))
 #ifndef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)
 #else
 #define LGELU__TRAINER_KERNELS(X) \
     /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */ \
-    X(void,   exp_row,            (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
+    X(void,   exp_row,         (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
     /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */ \
-    X(void,   softmax_backward,   (float *x, float *d, const float *stat, float scale, size_t n, size_t room)) \
-    X(void,   normalise,          (float *y, float *stat, const float *x, const float *gain, float eps, size_t n)) \
+    X(void,   softmax_backward, (float *x, float *d, const float *stat, float scale, size_t n, size_t room)) \
+    X(void,   normalise,       (float *y, float *stat, const float *x, const float *gain, float eps, size_t n)) \
     X(void,   normalise_backward, (float *dx, float *dgain, const float *dy, const float *x, const float *stat, \
-                                   const float *gain, int add, size_t n)) \
-    X(void,   dropout,            (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)) \
-    X(void,   copy,               (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, \
-                                   size_t col, size_t cols)) \
-    X(void,   block,              (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room)) /* m rows from i */ \
-    X(void,   column_sums,        (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)) \
-    X(void,   im2col,             (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)) \
+                                const float *gain, int add, size_t n)) \
+    X(void,   dropout,         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)) \
+    X(void,   copy,            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, \
+                                size_t col, size_t cols)) \
+    X(void,   block,           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room)) /* m rows from i */ \
+    X(void,   column_sums,     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)) \
+    X(void,   im2col,          (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)) \
     /* sum[j] = Σ a, sum[n + j] = Σ a·b */ \
-    X(void,   channel_sums,       (double *sum, const float *a, const float *b, size_t rows, size_t n)) \
-    X(void,   affine,             (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n)) /* a + b */ \
-    X(void,   depthwise,          (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, \
-                                   size_t taps)) \
+    X(void,   channel_sums,    (double *sum, const float *a, const float *b, size_t rows, size_t n)) \
+    X(void,   affine,          (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n)) /* a + b */ \
+    X(void,   depthwise,       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, \
+                                size_t taps)) \
     /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */ \
-    X(void,   winograd_in,        (float *u, size_t step, const float *x, const size_t *at, size_t n)) \
-    X(void,   winograd_kernel,    (float *u, size_t step, const float *w, size_t tap, size_t n, int flip)) \
-    X(void,   winograd_out,       (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)) \
+    X(void,   winograd_in,     (float *u, size_t step, const float *x, const size_t *at, size_t n)) \
+    X(void,   winograd_kernel, (float *u, size_t step, const float *w, size_t tap, size_t n, int flip)) \
+    X(void,   winograd_out,    (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)) \
     /* the transposes of the last two: 2×2 to 16, 16 to 3×3 */ \
-    X(void,   winograd_dy,        (float *m, size_t step, const float *dy, const size_t *at, size_t n)) \
+    X(void,   winograd_dy,     (float *m, size_t step, const float *dy, const size_t *at, size_t n)) \
     X(void,   winograd_dkernel,   (float *dw, const float *u, size_t step, int add, size_t n)) \
     X(void,   few_rows,           (const lgelu_product *job, size_t j, size_t end))           /* columns j..end of C, m <= 8 */
 #endif
