@@ -4193,7 +4193,7 @@ static const char *lgelu__key(char *key, const char *prefix, const char *name, c
 /* whose key this is in the metadata: 0 nobody's, 1 the format's or a step's, 2 that of a layer before layer i of part p */
 static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const char *key)
 {
-    char other[LGELU__KEY];
+    char other[LGELU__KEY] = "";             /* written in any case, which gcc at -O3 does not see */
     int q, j, of = !strcmp(key, "format");
     for (q = 0; q < parts; q++) {
         of |= !strcmp(key, lgelu__key(other, part[q].prefix, "step", ""));
