@@ -69,8 +69,8 @@
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
 
-   HISTORY     0.2.0  a way to ReLU that holds the score, copies by name, a public look at the graph, packed matrices for inference,
-                      WebAssembly, Windows, stacks of 22 KB, half the time to compile
+   HISTORY     0.2.0  a way to ReLU that holds the score, copies by name, a public look at the graph, packed matrices for
+                      inference, WebAssembly, Windows, stacks of 22 KB, half the time to compile
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer networks
 */
 #ifndef LGELU__PASS
