@@ -189,7 +189,7 @@ static void gradient(void)
         for (int i = 0; i < N * k; i++) z[i] = (double)(logits[i] = (float)noise(6, (uint64_t)i));
         for (int i = 0; i < N; i++) {
             double log_p[ENV_ACTIONS], ratio;
-            ppo_log_softmax(log_p, logits + i * k, k);
+            same_log_softmax(log_p, logits + i * k, (size_t)k);
             action[i] = (int)(lgelu_random(31, 7, (uint64_t)i) % (uint32_t)k);
             advantage[i] = (float)noise(8, (uint64_t)i);
             /* beyond either bound, and between them, with either sign; never so near a bound that a difference crosses it */

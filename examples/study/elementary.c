@@ -46,3 +46,16 @@ double same_log(double x)
     for (int i = 23; i > 1; i -= 2) p = fma(p, q, 1.0 / i);
     return fma((double)e, 0.6931471805599453, 2 * fma(t * q, p, t));
 }
+
+double same_log_softmax(double *log_p, const float *logits, size_t n)
+{
+    double most = (double)logits[0], sum = 0, entropy = 0;
+    for (size_t k = 1; k < n; k++) if ((double)logits[k] > most) most = (double)logits[k];
+    for (size_t k = 0; k < n; k++) sum += same_exp((double)logits[k] - most);
+    sum = same_log(sum);
+    for (size_t k = 0; k < n; k++) {
+        log_p[k] = (double)logits[k] - most - sum;
+        entropy = fma(-same_exp(log_p[k]), log_p[k], entropy);
+    }
+    return entropy;
+}

@@ -63,25 +63,13 @@ void ppo_normalise(float *advantage, size_t n)
     scale = 1 / (sqrt(squares / (double)n) + 1e-8);
     for (size_t i = 0; i < n; i++) advantage[i] = (float)(((double)advantage[i] - mean) * scale);
 }
-double ppo_log_softmax(double *log_p, const float *logits, int actions)
-{
-    double most = (double)logits[0], sum = 0, entropy = 0;
-    for (int k = 1; k < actions; k++) if ((double)logits[k] > most) most = (double)logits[k];
-    for (int k = 0; k < actions; k++) sum += same_exp((double)logits[k] - most);
-    sum = same_log(sum);
-    for (int k = 0; k < actions; k++) {
-        log_p[k] = (double)logits[k] - most - sum;
-        entropy = fma(-same_exp(log_p[k]), log_p[k], entropy);
-    }
-    return entropy;
-}
 double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, const int *action, const double *log_p_then,
                        const float *advantage, double clip, double entropy, int actions, size_t n)
 {
     const double share = 1 / (double)n;
     double loss = 0, log_p[ENV_ACTIONS];
     for (size_t i = 0; i < n; i++) {
-        const double h = ppo_log_softmax(log_p, logits + i * (size_t)actions, actions), a = (double)advantage[i];
+        const double h = same_log_softmax(log_p, logits + i * (size_t)actions, (size_t)actions), a = (double)advantage[i];
         const double change = log_p[action[i]] - log_p_then[i], ratio = same_exp(change);
         const double within = ratio > 1 + clip ? 1 + clip : ratio < 1 - clip ? 1 - clip : ratio;
         const int    free = ratio * a <= within * a;                   /* the minimum is the one that moves */
@@ -242,7 +230,7 @@ static void step_all(trainer *w, size_t t)
         double log_p[ENV_ACTIONS], reward, below = 0;
         const double u = (double)lgelu_uniform(w->plan->seed, CHOICES, (uint64_t)w->drawn++);
         int action = 0, end;
-        ppo_log_softmax(log_p, logits + e * (size_t)env->actions, env->actions);
+        same_log_softmax(log_p, logits + e * (size_t)env->actions, (size_t)env->actions);
         while (action + 1 < env->actions && u >= (below += same_exp(log_p[action]))) action++;
         w->action[i] = action;
         w->log_p[i] = log_p[action];

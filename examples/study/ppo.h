@@ -49,7 +49,6 @@ void ppo_advantages(float *advantage, float *target, const float *reward, const 
                     const float *last, double discount, double gae, size_t steps, size_t actors);
 /* to mean 0 and deviation 1 */
 void ppo_normalise(float *advantage, size_t n);
-double ppo_log_softmax(double *log_p, const float *logits, int actions);       /* returns the entropy */
 /* L = -mean of min(ratio·A, within(ratio, 1 ± clip)·A) - weight·mean of the entropy, ratio = p(action)/p_then(action), and its
    gradient; seen: the sums of [ratio beyond 1 ± clip], of ratio - 1 - log ratio and of the entropy are added to. NULL: no
    gradient, no sums */

@@ -283,8 +283,7 @@ void show_findings(study *s)
     int wide = 66;
     if (!s->finding_count) return;
     for (int i = 0; i < s->finding_count; i++) {
-        int n = 2;
-        for (const char *p = s->findings[i].text; *p; p++) n += (*p & 0xC0) != 0x80;
+        const int n = show_columns(s->findings[i].text) + 2;
         if (n > wide) wide = n;
     }
     say(s, "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the "

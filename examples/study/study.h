@@ -224,7 +224,8 @@ struct seat {
     void   *x; int32_t *y;
     uint32_t *order; long order_pass;
     float  *lesson; int lesson_node;         /* --teach: dL/d logits beside the labels', or NULL */
-    lgelu_hardening way;                     /* of the branch in training */
+    double *said;                            /* the logarithms of the teacher's probabilities for one row */
+    lgelu_training plan;                     /* of the steps since training began or branched */
     float  *before, *state, *lambda;         /* logits of a batch; running statistics, twice; λ's */
     double *score[2]; int32_t *truth;        /* per sample of the largest part, where the score needs them all */
     double  loss_sum[2]; long loss_steps[2]; /* since the last epoch's end */

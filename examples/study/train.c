@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "study.h"
+#include "elementary.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -171,8 +172,8 @@ int seat_open(study *s, family *f, seat **out)
         for (int i = 0; i < 2; i++) if (!(w->score[i] = (double *)calloc(most, sizeof **w->score)))
             return study_fail(s, "out of memory");
     w->truth = (int32_t *)calloc(most, sizeof *w->truth);
-    if (s->taught && !(w->lesson = (float *)calloc(batch * t->labels * t->classes, sizeof *w->lesson)))
-        return study_fail(s, "out of memory");
+    if (s->taught && (!(w->lesson = (float *)calloc(batch * t->labels * t->classes, sizeof *w->lesson))
+        || !(w->said = (double *)calloc(t->classes, sizeof *w->said)))) return study_fail(s, "out of memory");
     if (!w->x || !w->y || !w->order || !w->before || !w->state || !w->lambda || !w->truth) return study_fail(s, "out of memory");
     return 0;
 }
@@ -181,6 +182,7 @@ void seat_close(seat *w)
     if (!w) return;
     for (int i = 0; i < 2; i++) { free(w->nodes[i]); free(w->memory[i]); free(w->score[i]); }
     free(w->x); free(w->y); free(w->order); free(w->before); free(w->state); free(w->lambda); free(w->truth); free(w->lesson);
+    free(w->said);
     free(w->own);
     free(w);
 }
@@ -361,15 +363,17 @@ static float in_order(void *user, int hardness, float lambda0, long step)
 {
     const seat *w = (const seat *)user;
     const int n = w->net->hardnesses, turn = w->run->config.order == 1 ? hardness : n - 1 - hardness;
-    const double share = (double)(w->way.end - w->way.begin) / n;
-    lgelu_hardening own = w->way;
+    const lgelu_hardening *all = &w->plan.hardening;
+    const double share = (double)(all->end - all->begin) / n;
+    lgelu_hardening own = *all;
     own.begin += (long)(share * turn);
-    own.end = turn + 1 < n ? w->way.begin + (long)(share * (turn + 1)) : w->way.end;
+    own.end = turn + 1 < n ? all->begin + (long)(share * (turn + 1)) : all->end;
     if (own.end <= own.begin) own.end = own.begin + 1;
     return lgelu_harden(lambda0, &own, step);
 }
 
-static lgelu_training plan_of(seat *w, int drive)
+/* into w->plan */
+static void make_plan(seat *w, int drive)
 {
     const run *r = w->run;
     const lgelu_net *net = w->net + w->which;
@@ -392,19 +396,13 @@ static lgelu_training plan_of(seat *w, int drive)
     if (p.hardening.end <= p.hardening.begin) p.hardening.end = p.hardening.begin + 1;
     p.hardening.shape  = (lgelu_shape)c->shape;
     p.hardening.h      = net->hardness;
-    w->way = p.hardening;
     if (drive && c->order) { p.drive = in_order; p.user = w; }
-    return p;
+    w->plan = p;
 }
 
 double seat_rate(const seat *w)
 {
-    const lgelu_net *net = w->net + w->which;
-    lgelu_training p = lgelu_training_defaults((float)w->run->config.lr, w->run->steps);
-    p.rate = (lgelu_rate_shape)w->run->config.rate;
-    p.warmup = w->run->config.warmup;
-    p.hold = w->run->hold;
-    return (double)lgelu_training_rate(&p, net->step);
+    return (double)lgelu_training_rate(&w->plan, w->net[w->which].step);
 }
 
 static void log_epoch(seat *w, long epoch)
@@ -498,12 +496,9 @@ static int teach(seat *w, int taught)
         const float *z = logits + i * classes;
         float *g = w->lesson + i * classes;
         const double share = c->teach / (double)rows;
-        double most = (double)z[0], sum = 0;
         if (t->regression) { g[0] = (float)(2 * share * ((double)((const float *)w->y)[i] - (double)z[0])); continue; }
-        for (size_t k = 1; k < classes; k++) most = fmax(most, (double)z[k]);
-        for (size_t k = 0; k < classes; k++) sum += exp((double)z[k] - most);
-        for (size_t k = 0; k < classes; k++)
-            g[k] = (float)(share * ((k == (size_t)w->y[i]) - exp((double)z[k] - most) / sum));
+        same_log_softmax(w->said, z, classes);
+        for (size_t k = 0; k < classes; k++) g[k] = (float)(share * ((k == (size_t)w->y[i]) - same_exp(w->said[k])));
     }
     return (int)lgelu_net_bind(net, w->lesson_node, w->lesson);
 }
@@ -514,8 +509,8 @@ static int train(seat *w, long last, int drive)
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
     const run *r = w->run;
-    const lgelu_training plan = plan_of(w, drive);
     const int taught = drive && r->config.teach > 0;
+    make_plan(w, drive);
     if (interrupted) set_flag(&s->stopped, 1);
     while (net->step < last && !halted(s)) {
         int end, bad;
@@ -526,8 +521,8 @@ static int train(seat *w, long last, int drive)
         lgelu_net_forward (net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
         if (s->experiment->before && !net->status) s->experiment->before(w);
-        lgelu_net_step    (net, &plan);                                /* AdamW, the rate, and λ: learned, then driven */
-        if (r->config.decay_s && !net->status && (!drive || net->step <= r->switch_step)) decay_s(net, &plan);
+        lgelu_net_step    (net, &w->plan);                             /* AdamW, the rate, and λ: learned, then driven */
+        if (r->config.decay_s && !net->status && (!drive || net->step <= r->switch_step)) decay_s(net, &w->plan);
         if (net->status) return network_failed(w, "");
         w->loss_sum[w->which] += net->loss;
         w->loss_steps[w->which]++;
@@ -653,7 +648,6 @@ static int begin_branch(seat *w, run *to, const run *from)
     study *s = w->study;
     looked l;
     lgelu_net *net = w->net + BRANCH;
-    lgelu_training plan;
     if (lgelu_net_copy(net, w->net + TRUNK)) return study_fail(s, "network: %s", net->message);
     to->count = 0;
     for (size_t i = 0; i < from->count; i++) if (from->numbers[i].epoch >= 0)
@@ -663,7 +657,7 @@ static int begin_branch(seat *w, run *to, const run *from)
     w->which = BRANCH;
     w->loss_sum[BRANCH] = w->loss_sum[TRUNK];
     w->loss_steps[BRANCH] = w->loss_steps[TRUNK];
-    plan = plan_of(w, 1);
+    make_plan(w, 1);
     switch (arm_table[to->arm].event) {
     case EVENT_SWAP:
         if (s->task.count[PART_HOLDOUT]) {
@@ -679,7 +673,7 @@ static int begin_branch(seat *w, run *to, const run *from)
             lgelu_net_set_gates(net, LGELU_GATE_LAMBDA);
             for (int k = 0; k < net->hardnesses; k++) net->lambda[k] = 1;
         }
-        if (net->step) lgelu_net_harden(net, &plan);                   /* the first driven λ */
+        if (net->step) lgelu_net_harden(net, &w->plan);                /* the first driven λ */
         break;
     default: break;
     }
