@@ -6,12 +6,9 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 out=build/deploy_torch
 mkdir -p $out
-python=
-for p in python3 /usr/bin/python3; do $p -c 'import torch, numpy' 2> /dev/null && { python=$p; break; }; done
-if [ -z "$python" ]; then
-    echo "skip weights with PyTorch's names: torch and numpy are not installed (Debian: python3-torch)"
-    exit 0
-fi
+. tools/verdict.sh
+python=$(python_with torch,numpy)
+if [ -z "$python" ]; then echo "skip weights with PyTorch's names: $no_torch"; exit 0; fi
 $CC -std=c99 -O1 -I.. tools/deploy_torch.c -o $out/net -lm || exit 1
 for name in mlp lenet resnet18 vit gpt; do $out/net $name write $out/$name || exit 1; done
 $python tools/deploy_torch.py $out || exit 1

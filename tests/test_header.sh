@@ -6,8 +6,7 @@
 dir=build/header
 rm -rf $dir
 mkdir -p $dir
-failed=0
-verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; failed=1; fi; }
+. tools/verdict.sh
 
 # ---- lines: characters, not bytes; tables of coefficients are left out ----
 wide=$(awk '{ line = $0; gsub(/[\200-\277]/, "", line) } length(line) > 130 && line !~ /[0-9]f?,.*[0-9]f?,.*[0-9]f?,.*[0-9]f?,/ { print FNR }' ../lgelu.h | tr '\n' ' ')
@@ -119,4 +118,4 @@ for compiler in gcc clang; do
     said=$(grep -L 'define LGELU_IMPLEMENTATION' test_*.c | xargs -n 1 $compiler -std=c99 $WARNINGS -Werror -I.. -fsyntax-only 2>&1)
     verdict $? "no test program warns, $compiler" "$(echo "$said" | grep -m1 -E 'error|warning')"
 done
-exit $failed
+exit $bad

@@ -6,18 +6,12 @@
 CC=${CC:-cc}
 out=build/onnx
 mkdir -p $out/nets $out/torch $out/nets_again $out/torch_again
-onnx= torch=
-for p in python3 /usr/bin/python3; do
-    [ -z "$onnx" ] && $p -c 'import onnx' 2> /dev/null && onnx=$p
-    [ -z "$torch" ] && $p -c 'import torch.onnx' 2> /dev/null && torch=$p
-done
-NODE_PATH=${NODE_PATH:-$PWD/build/onnxruntime/node_modules}
+. tools/verdict.sh
+onnx=$(python_with onnx)
+torch=$(python_with torch.onnx)
+onnx_runtime && runtime=yes || runtime=
 OMP_NUM_THREADS=1
-export NODE_PATH OMP_NUM_THREADS
-runtime=
-node -e 'require("onnxruntime-node")' 2> /dev/null && runtime=yes
-no_runtime='not installed (node, npm install --ignore-scripts onnxruntime-node)'
-bad=0
+export OMP_NUM_THREADS
 
 $CC -std=c99 -O1 -c ../examples/data.c -o $out/data.o || exit 1
 for f in onnx_out onnx_in; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
@@ -29,7 +23,7 @@ echo "# our networks, written"
 if $out/onnx_nets $out/nets > $out/list; then echo "ok $(wc -l < $out/list) networks become ONNX files"
 else echo "FAIL networks become ONNX files"; exit 1; fi
 if [ -n "$onnx" ]; then $onnx tools/onnx_check.py $out/list $out/nets || bad=1
-else echo "skip every file passes onnx.checker: not installed (Debian: python3-onnx)"; fi
+else echo "skip every file passes onnx.checker: $no_onnx"; fi
 if [ -n "$runtime" ]; then node tools/onnx_run.js $out/list $out/nets 1e-5 || bad=1
 else echo "skip ONNX Runtime's outputs are ours: $no_runtime"; fi
 echo "# and read again"
@@ -44,13 +38,12 @@ if [ -n "$torch" ]; then
             node tools/onnx_run.js $out/torch.list $out/torch_again 1e-5 || bad=1
         else echo "skip networks of PyTorch, written again, in ONNX Runtime: $no_runtime"; fi
     else echo "FAIL networks of PyTorch: $(tail -n 1 $out/torch.log)"; bad=1; fi
-else echo "skip networks of PyTorch: not installed (Debian: python3-torch)"; fi
+else echo "skip networks of PyTorch: $no_torch"; fi
 
 echo "# reluize"
 for f in reluize bounds int8; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
 $CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
 $CC $out/reluize.o $out/bounds.o $out/int8.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
-verdict() { if [ $1 = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
 # the exit status and how many lines were said
 outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
 r=$out/reluize
@@ -96,7 +89,7 @@ if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms
         node tools/onnx_run.js $out/forms/list $out/forms write && $out/onnx_back $out/forms/list $out/forms 1e-5 > $out/log
         verdict $? "forms up to opset 20 are read, the outputs those of ONNX Runtime" "$(cat $out/log)"
     else echo "skip forms up to opset 20: $no_runtime"; fi
-else echo "skip forms up to opset 20, files to refuse: not installed (Debian: python3-onnx)"; fi
+else echo "skip forms up to opset 20, files to refuse: $no_onnx"; fi
 [ ! -e $out/no.onnx ]
 verdict $? "reluize: what fails writes nothing"
 echo old > $out/old.onnx
@@ -141,5 +134,5 @@ if [ -n "$torch" ]; then
             verdict $? "reluize: ONNX Runtime's logits of the files written are ours to 1e-5 of the largest" "$(cat $out/log)"
         else echo "skip reluize: ONNX Runtime's logits of the files written: $no_runtime"; fi
     else echo "FAIL reluize: networks of PyTorch: $(tail -n 1 $out/trip.log)"; bad=1; fi
-else echo "skip reluize: networks of PyTorch: not installed (Debian: python3-torch)"; fi
+else echo "skip reluize: networks of PyTorch: $no_torch"; fi
 exit $bad

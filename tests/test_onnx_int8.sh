@@ -5,17 +5,11 @@
 CC=${CC:-cc}
 out=build/onnx_int8
 mkdir -p $out/nets
-onnx=
-for p in python3 /usr/bin/python3; do [ -z "$onnx" ] && $p -c 'import onnx' 2> /dev/null && onnx=$p; done
-NODE_PATH=${NODE_PATH:-$PWD/build/onnxruntime/node_modules}
+. tools/verdict.sh
+onnx=$(python_with onnx)
+onnx_runtime && runtime=yes || runtime=
 OMP_NUM_THREADS=1
-export NODE_PATH OMP_NUM_THREADS
-runtime=
-node -e 'require("onnxruntime-node")' 2> /dev/null && runtime=yes
-no_onnx='not installed (Debian: python3-onnx)'
-no_runtime='not installed (node, npm install --ignore-scripts onnxruntime-node)'
-bad=0
-verdict() { if [ $1 = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
+export OMP_NUM_THREADS
 
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
 for f in int8 onnx_out onnx_in bounds reluize; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done

@@ -8,9 +8,8 @@ root=$(cd .. && pwd)
 from=$root/examples/packaging
 rm -rf "$out"
 mkdir -p "$out"
-bad=0
+. tools/verdict.sh
 have() { command -v "$1" > /dev/null; }
-verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
 # quietly NAME COMMAND...: its output in NAME.log
 quietly() { log=$out/$1.log; shift; "$@" >> "$log" 2>&1; }
 why() { grep -m1 -i -E 'error|not found|undefined' "$log" || tail -n 1 "$log"; }
@@ -96,7 +95,7 @@ else echo "skip a consumer by Meson: not installed (Debian: meson, ninja-build)"
 
 # ---- Conan and vcpkg are not in Debian: their recipes run with stand-ins for the few functions that they call ----
 python=
-for p in python3 /usr/bin/python3; do $p -c 'import ast' 2> /dev/null && { python=$p; break; }; done
+python=$(python_with ast)
 if [ -n "$python" ]; then
     mkdir -p "$out/conan/stand_in/conan/tools"
     printf 'class ConanFile: pass\n' > "$out/conan/stand_in/conan/__init__.py"

@@ -15,14 +15,14 @@ refused swop $out/study swop
 refused --help $out/study --quick
 for option in net data seed seeds epochs batch lr c t map init plan hold harden-from harden-until shape tau target csv json svg log keep save resume threads arms \
     b1 b2 clip optimiser holdout; do refused --$option "$small" --$option; done
-for bad in 'seed -1' 'seeds 0' 'seeds 1.5' 'epochs 0' 'batch 0' 'lr 0' 'lr nan' 'lr 1x' 'lr 1e-3,' 'lr 1e-3,0.001' 'c -1' 'c inf' 't 0' 'map cubic' 'init 0.5' \
+for wrong in 'seed -1' 'seeds 0' 'seeds 1.5' 'epochs 0' 'batch 0' 'lr 0' 'lr nan' 'lr 1x' 'lr 1e-3,' 'lr 1e-3,0.001' 'c -1' 'c inf' 't 0' 'map cubic' 'init 0.5' \
     'init soft2' 'harden-from 1' 'harden-from -0.1' 'harden-until 0.1' 'shape round' 'order both' 'teach 2' 'tau 0' 'tau 2' 'target 0.5' 'threads 0' 'arms gelu,swish' 'arms gelu,gelu' \
-    'arms reestimated' 'net rnn' 'optimiser lion' 'b1 1'; do refused --${bad%% *} "$small" --${bad%% *} "${bad#* }"; done
+    'arms reestimated' 'net rnn' 'optimiser lion' 'b1 1'; do refused --${wrong%% *} "$small" --${wrong%% *} "${wrong#* }"; done
 refused --init "$small" --map softplus --init 1
 refused --shape "$small" --map sigmoid --shape linear-s --tau 0.001
 refused 'two options' "$small" --csv $out/same --json $out/same
 code=1
-for bad in 'batch 3000' 'hidden 0' 'hidden 8,,8' 'holdout 300'; do refused --${bad%% *} "$small" --${bad%% *} "${bad#* }"; done
+for wrong in 'batch 3000' 'hidden 0' 'hidden 8,,8' 'holdout 300'; do refused --${wrong%% *} "$small" --${wrong%% *} "${wrong#* }"; done
 for option in csv json svg log save keep; do refused --$option "$small" --$option $out/missing/deeper/file; done
 for option in csv json save log; do refused --$option "$small" --$option $out; done
 refused data $out/study swap --data $out/nowhere

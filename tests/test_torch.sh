@@ -6,9 +6,9 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 out=build/torch
 mkdir -p $out
-python=
-for p in python3 /usr/bin/python3; do $p -c 'import torch' 2> /dev/null && { python=$p; break; }; done
-if [ -z "$python" ]; then echo "skip ten AdamW steps and a GPT's logits by PyTorch: not installed (Debian: python3-torch)"; exit 0; fi
+. tools/verdict.sh
+python=$(python_with torch)
+if [ -z "$python" ]; then echo "skip ten AdamW steps and a GPT's logits by PyTorch: $no_torch"; exit 0; fi
 $CC -std=c99 -O2 -I.. test_ten_steps.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/ten_steps -lm || exit 1
 $out/ten_steps $out/before.safetensors $out/after.safetensors > $out/log || exit 1
 $CC -std=c99 -O2 -I.. tools/gpt_logits.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/gpt_logits -lm && $out/gpt_logits $out/gpt.safetensors $out/gpt.tokens $out/gpt.logits || exit 1

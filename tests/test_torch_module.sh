@@ -5,12 +5,11 @@ CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 out=build/torch_module
-python=
-for p in python3 /usr/bin/python3; do $p -c 'import torch, numpy' 2> /dev/null && { python=$p; break; }; done
-if [ -z "$python" ]; then echo "skip the module for PyTorch: not installed (Debian: python3-torch)"; exit 0; fi
+. tools/verdict.sh
+python=$(python_with torch,numpy)
+if [ -z "$python" ]; then echo "skip the module for PyTorch: $no_torch"; exit 0; fi
 rm -rf $out
 mkdir -p $out
-bad=0
 openmp=
 case $IMPLEMENTATION in *-fopenmp*) openmp=-fopenmp ;; esac
 if $CC -std=c99 -O1 $openmp -fPIC -shared $WARNINGS ../examples/torch/lgelu_torch.c -o $out/liblgelu_torch.so -lm \

@@ -6,9 +6,9 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 out=build/torch_steps
 mkdir -p $out
-python=
-for p in python3 /usr/bin/python3; do $p -c 'import torch, numpy' 2> /dev/null && { python=$p; break; }; done
-if [ -z "$python" ]; then echo "skip the first 200 steps beside PyTorch: not installed (Debian: python3-torch)"; exit 0; fi
+. tools/verdict.sh
+python=$(python_with torch,numpy)
+if [ -z "$python" ]; then echo "skip the first 200 steps beside PyTorch: $no_torch"; exit 0; fi
 $CC -std=c99 -O2 -I.. tools/torch_steps.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/torch_steps -lm || exit 1
 for net in mlp resnet8; do
     line=$($out/torch_steps $net $out) || exit 1

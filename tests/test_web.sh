@@ -6,8 +6,7 @@ CC=${CC:-cc}
 out=build/web
 rm -rf $out
 mkdir -p $out || exit 1
-bad=0
-verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; bad=1; fi; }
+. tools/verdict.sh
 has() { command -v "$1" > /dev/null; }
 
 for f in fma ldexp frexp memcpy memset memcmp memchr strlen strcmp strchr; do names="$names -D$f=web_$f"; done

@@ -7,8 +7,7 @@ unset LGELU_DATA LGELU_ISA STOP_AT NAN_AT kept most code
 rm -rf $out
 mkdir -p $out || exit 1
 
-# verdict STATUS NAME WHY
-verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2: $3"; fi; }
+. tools/verdict.sh
 
 # declared FILE: where FILE stands without its LGELU_IMPLEMENTATION; the object that all tests share takes its place
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}

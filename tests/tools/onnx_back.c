@@ -10,17 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "folder.h"
 
-static int put(void *user, const void *p, size_t n) { return fwrite(p, 1, n, (FILE *)user) != n; }
-static FILE *in_folder(const char *folder, const char *name, const char *end, const char *how)
-{
-    char path[1024];
-    FILE *f;
-    snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
-    f = fopen(path, how);
-    if (!f) { perror(path); exit(1); }
-    return f;
-}
 static unsigned char *slurp(const char *folder, const char *name, const char *end, size_t *bytes)
 {
     FILE *f = in_folder(folder, name, end, "rb");
@@ -119,14 +110,14 @@ int main(int argc, char **argv)
             o.output = onnx_output(m);
             o.input = onnx_input(m);
             if (onnx_save(&net, &o, more, put, f, message)) { printf("FAIL %s is written again: %s\n", name, message); bad = 1; }
-            fclose(f);
+            done(f);
             free(more);
             f = in_folder(argv[4], name, ".in", "wb");
             put(f, x, in_bytes);
-            fclose(f);
+            done(f);
             f = in_folder(argv[4], name, ".out", "wb");
             put(f, ours, out_bytes);
-            fclose(f);
+            done(f);
         }
         free(file); free(x); free(y); free(work); free(nodes); free(memory); free(turned); free(token); free(ours);
     }

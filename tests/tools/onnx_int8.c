@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "check.h"
+#include "folder.h"
 #include "deploy_nets.h"
 #include "../../examples/deploy/int8.h"
 #include "../../examples/deploy/onnx_out.h"
@@ -16,16 +17,6 @@ static float x[SEEN * 28 * 28 * 3];
 static deploy_net d;
 static const char *folder;
 
-static int put(void *user, const void *p, size_t n) { return fwrite(p, 1, n, (FILE *)user) != n; }
-static FILE *create(const char *name, const char *end)
-{
-    char path[1024];
-    FILE *f;
-    snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
-    f = fopen(path, "wb");
-    if (!f) { perror(path); exit(1); }
-    return f;
-}
 /* (rows, columns, channels) → (channels, rows, columns), where ONNX has it so */
 static size_t at(const lgelu_node *node, size_t k)
 {
@@ -55,10 +46,10 @@ static void keep(const char *name, const int8_options *o, const char *must)
     int i;
     if (!work || int8_make(&q, &d.net, d.output, o) || int8_see(&q, &d.net, x, SEEN) || int8_finish(&q, &d.net)) {
         fprintf(stderr, "onnx_int8: %s: %s\n", name, q.message); exit(1); }
-    f = create(name, ".onnx");
+    f = in_folder(folder, name, ".onnx", "wb");
     if (onnx_save_int8(&d.net, &q, &how, work, put, f, message) || fclose(f)) {
         fprintf(stderr, "onnx_int8: %s: %s\n", name, message); exit(1); }
-    inputs = create(name, ".in"); logits = create(name, ".out"); steps = create(name, ".steps");
+    inputs = in_folder(folder, name, ".in", "wb"); logits = in_folder(folder, name, ".out", "wb"); steps = in_folder(folder, name, ".steps", "wb");
     for (s = 0; s < SAMPLES; s++) for (k = 0; k < in; k++) fwrite(x + s * in + at(from, k), 4, 1, inputs);
     for (s = 0; s < SAMPLES; s++) {
         int8_run(&q, y, x + s * in);
@@ -66,7 +57,7 @@ static void keep(const char *name, const int8_options *o, const char *must)
         for (i = 0; i < d.output; i++) if (on_grid(&q, i))
             for (k = 0; k < net_size(&d, i); k++) fwrite(q.node[i].value + at(d.nodes + i, k), 1, 1, steps);
     }
-    fclose(inputs); fclose(logits); fclose(steps);
+    done(inputs); done(logits); done(steps);
     printf("%s\tfloat32\t%d,%zu,%zu,%zu\t%d,%zu\t%s\t%.9g\t", name, SAMPLES, from->shape[2], from->shape[0], from->shape[1],
            SAMPLES, out, must, int8_scale(&q));
     for (i = 0; i < d.output; i++) if (on_grid(&q, i))

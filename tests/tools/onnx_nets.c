@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "folder.h"
 
 enum { NODES = 128, BATCH = 3 };
 static lgelu_node nodes[NODES];
@@ -19,16 +20,6 @@ static size_t memory_size;
 static const char *folder;
 static data_set data;
 
-static int put(void *user, const void *p, size_t n) { return fwrite(p, 1, n, (FILE *)user) != n; }
-static FILE *create(const char *name, const char *end)
-{
-    char path[1024];
-    FILE *f;
-    snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
-    f = fopen(path, "wb");
-    if (!f) { perror(path); exit(1); }
-    return f;
-}
 static void die(const char *name, const char *why) { fprintf(stderr, "onnx_nets: %s: %s\n", name, why); exit(1); }
 
 /* (rows, columns, channels) → (channels, rows, columns), a sample at a time, where ONNX has it so */
@@ -76,17 +67,17 @@ static void keep(const char *name, int out, int fold, int first, int first_out, 
     lgelu_net_bind(&net, in, nodes[in].op == LGELU_OP_TOKENS ? (void *)token : x);
     if (!strcmp(name + strlen(name) - 4, "swap")) lgelu_net_relu(&net);
     if (lgelu_net_forward(&net, BATCH)) die(name, net.message);
-    f = create(name, ".out");
+    f = in_folder(folder, name, ".out", "wb");
     put_value(f, lgelu_net_value(&net, out), nodes[out].shape, first_out);
-    fclose(f);
-    f = create(name, ".in");
+    done(f);
+    f = in_folder(folder, name, ".in", "wb");
     if (nodes[in].op == LGELU_OP_TOKENS) for (i = 0; i < n; i++) { int64_t t = token[i]; fwrite(&t, 8, 1, f); }
     else put_value(f, x, shape, first);
-    fclose(f);
+    done(f);
     o.node = out;
     o.fold = fold;
     if (strstr(must, "named")) o.output = "logits of it";
-    f = create(name, ".onnx");
+    f = in_folder(folder, name, ".onnx", "wb");
     if (onnx_save(&net, &o, work, put, f, message) || fclose(f)) die(name, message);
     printf("%s\t%s\t", name, nodes[in].op == LGELU_OP_TOKENS ? "int64" : "float32");
     if (nodes[in].op == LGELU_OP_TOKENS) printf("%d,%zu", BATCH, shape[1]); else put_shape(shape, first);

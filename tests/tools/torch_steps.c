@@ -6,23 +6,12 @@
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "isa.h"
+#include "folder.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { NODES = 64, STEPS = 200, PLANNED = 1000, BATCHES = 20, CLASSES = 10 };
-
-static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
-static FILE *create(const char *folder, const char *name)
-{
-    char path[1024];
-    FILE *f;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    f = fopen(path, "wb");
-    if (!f) { perror(path); exit(1); }
-    return f;
-}
-static void done(FILE *f) { if (ferror(f) || fclose(f)) { perror("torch_steps"); exit(1); } }
 
 int main(int argc, char **argv)
 {
@@ -58,17 +47,17 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < numbers; k++)
             x[i * numbers + k] = strength * template[(size_t)y[i] * numbers + k] + lgelu_uniform(7, 3, i * numbers + k) - 0.5f;
     }
-    f = create(argv[2], "x.f32");
+    f = in_folder(argv[2], "x", ".f32", "wb");
     fwrite(x, sizeof *x, samples * numbers, f);
     done(f);
-    f = create(argv[2], "y.i32");
+    f = in_folder(argv[2], "y", ".i32", "wb");
     fwrite(y, sizeof *y, samples, f);
     done(f);
-    f = create(argv[2], "before.safetensors");
+    f = in_folder(argv[2], "before", ".safetensors", "wb");
     if (lgelu_net_save(&net, NULL, 0, put, f)) { fprintf(stderr, "%s\n", net.message); return 1; }
     done(f);
 
-    f = create(argv[2], "ours.txt");
+    f = in_folder(argv[2], "ours", ".txt", "wb");
     for (size_t step = 0; step < STEPS; step++) {
         const size_t first = step % BATCHES * batch;
         lgelu_net_bind(&net, in, x + first * numbers);

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT-0
+# verdict.sh: what the tests in shell share: how a case is told, and where other people's programs are
+bad=0
+
+# verdict STATUS NAME [WHY]: a case; after one that failed $bad is 1
+verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
+
+# python_with MODULES: a python3 that has them, or nothing
+python_with() { for p in python3 /usr/bin/python3; do $p -c "import $1" 2> /dev/null && { echo $p; return; }; done; }
+
+# onnx_runtime: whether node has it: the package onnxruntime-node in build/onnxruntime or where NODE_PATH says
+onnx_runtime()
+{
+    NODE_PATH=${NODE_PATH:-$PWD/build/onnxruntime/node_modules}
+    export NODE_PATH
+    node -e 'require("onnxruntime-node")' 2> /dev/null
+}
+no_onnx='not installed (Debian: python3-onnx)'
+no_torch='not installed (Debian: python3-torch)'
+no_mpmath='not installed (Debian: python3-mpmath)'
+no_runtime='not installed (node, npm install --ignore-scripts onnxruntime-node)'
