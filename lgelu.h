@@ -34,7 +34,7 @@
      [6] OPTIMISER      AdamW and SGD on flat arrays; the group of s
      [7] INSTRUMENTS    flips, dead share, OUI, changes of patterns and weights, curves, drift, Spearman; the texts of statuses
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward       (LGELU_TRAINER)
-         [8a] texts, errors    [8b] threads    [8c] products      [8d] jobs, linear, gate   [8e] convolution, Winograd
+         [8a] texts, errors    [8b] threads    [8c] products      [8d] jobs, linear, gates  [8e] convolution, Winograd
          [8f] batch norm       [8g] pooling    [8h] tokens, layer norm, attention, dropout  [8i] losses
          [8j] table of layers  [8k] builders   [8l] plan, panels  [8m] block, first weights [8n] forward, backward
          [8o] training step    [8p] values, gates, folding
@@ -69,8 +69,8 @@
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
 
-   HISTORY     0.2.0  a way to ReLU that holds the score, copies by name, a public look at the graph, packed matrices for
-                      inference, WebAssembly, Windows, stacks of 22 KB, half the time to compile
+   HISTORY     0.2.0  a way to ReLU that holds the score, copies by name, gates of one's own, a public look at the graph, packed
+                      matrices for inference, WebAssembly, Windows, stacks of 22 KB, half the time to compile
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer networks
 */
 #ifndef LGELU__PASS
@@ -239,7 +239,8 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
    (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return the new node, or -1 after an error;
    errors stick until net.status is set back to LGELU_OK, so one look at it (text in net.message, naming the layer) after
    building is enough. A name, net.prefix before it, is cut after 31 bytes, and no two may be alike. ---- */
-typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU } lgelu_gate_kind;
+typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU, LGELU_GATE_OUTER } lgelu_gate_kind;
+typedef struct lgelu_outer_gate lgelu_outer_gate;
 typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
 /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
 typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;
@@ -264,6 +265,7 @@ typedef struct {
     float  momentum, eps;                    /* of a normalisation */
     int    hardness, hardnesses;             /* its λ's: first in net.lambda, and count */
     lgelu_gate_kind gate;
+    const lgelu_outer_gate *outer;           /* a gate of your own; its parameters are the biases */
     lgelu_init init;
     float  lambda0;                          /* λ at the start */
     size_t option[2];                        /* attention: heads, causal; patches: their side; take: first token, how many */
@@ -314,6 +316,7 @@ LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, siz
 typedef struct {
     /* ---- yours to set: while building, ---- */
     lgelu_init init; float deviation;        /* of the layers built next; 0 is 0.02 */
+    const lgelu_outer_gate *outer;           /* of those of kind LGELU_GATE_OUTER */
     char   prefix[24];                       /* goes before the names of the nodes to come, "encoder." */
     int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; before lgelu_net_bytes */
     int    prepack;                          /* 1: without training, matrices stand a second time, as products read them (those
@@ -351,6 +354,18 @@ LGELU_DEF int  lgelu_input (lgelu_net *net, const char *name, size_t rows, size_
 LGELU_DEF int  lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes);
 LGELU_DEF int  lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);   /* x Wᵀ + b over the channels */
 LGELU_DEF int  lgelu_gate  (lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda);      /* one λ */
+/* A gate of your own, for every builder that takes a kind: LGELU_GATE_OUTER is what net.outer points to just then, and goes on to
+   as long as the network lives. Its functions are told n numbers, whole rows, the first being number `first` of the value, on
+   whichever thread; how they are cut hangs on the layer alone. Parameters begin at `start` and stand where lgelu_net_biases(net,
+   node) points: learned without decay, saved and copied as biases are. */
+struct lgelu_outer_gate {
+    void (*forward)(float *y, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node);
+    /* dx = dy f'(x), may be dy; NULL: not asked for. To dw[parameters] Σ dy ∂f/∂w is added. x is the forward's */
+    void (*backward)(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first, const lgelu_net *net,
+                     const lgelu_node *node);
+    size_t parameters; float start;
+    void *user;                              /* node->outer->user is what your functions find it by */
+};
 /* one λ a channel (ours) */
 LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);
 LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
@@ -1923,25 +1938,30 @@ static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows
 static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
     { lgelu__affine(p, p->y + row * p->channels, row, rows); }
 
-/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, which are added in order ---- */
+/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the caller's own gate, which are
+   added in order ---- */
 enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation or a sum and its gate */
 
+static size_t lgelu__gate_sums(const lgelu_node *node) { return (size_t)node->hardnesses + node->biases; }
 static size_t lgelu__gate_aux(const lgelu__job *p)
-    { return lgelu__times(lgelu__times(lgelu__pieces(p), (size_t)p->node->hardnesses), sizeof(double)); }
+    { return lgelu__times(lgelu__times(lgelu__pieces(p), lgelu__gate_sums(p->node)), sizeof(double)); }
 static void lgelu__gate_piece(const lgelu__job *p, size_t row, size_t rows)
 {
     const float *lambda = p->net->lambda + p->node->hardness;
+    const lgelu_outer_gate *outer = p->node->gate == LGELU_GATE_OUTER ? p->node->outer : NULL;
     const int made = p->scale || p->b;
-    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_ROOM / c : rows;
-    double *dlambda = p->sum + row / p->piece * (size_t)p->node->hardnesses;
+    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_ROOM / c : rows, sums = lgelu__gate_sums(p->node);
+    double *dlambda = p->sum + row / p->piece * sums;
     float room[LGELU__GATE_ROOM];
-    if (p->dy) memset(dlambda, 0, (size_t)p->node->hardnesses * sizeof *dlambda);
+    if (p->dy) memset(dlambda, 0, sums * sizeof *dlambda);
     for (; row < end; row += rows) {
         const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
         float *y = p->y + row * c, *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
         rows = lgelu__least(end - row, step);
         if (made) lgelu__affine(p, room, row, rows);
-        if (p->node->gate == LGELU_GATE_TANH) {
+        if (outer && !dy) outer->forward(y, x, rows * c, row * c, p->net, p->node);
+        else if (outer) outer->backward(dx, dlambda + p->node->hardnesses, dy, x, rows * c, row * c, p->net, p->node);
+        else if (p->node->gate == LGELU_GATE_TANH) {
             if (!dy) lgelu_tanh_forward(y, x, rows * c);
             else if (dx) lgelu_tanh_backward(dx, dy, x, rows * c);
         } else if (p->node->hardnesses > 1) {
@@ -1953,11 +1973,15 @@ static void lgelu__gate_piece(const lgelu__job *p, size_t row, size_t rows)
 }
 static void lgelu__gate_backward(lgelu__job *p)
 {
-    size_t i, n = (size_t)p->node->hardnesses;
+    const size_t n = (size_t)p->node->hardnesses, sums = lgelu__gate_sums(p->node);
     double *sum = p->net->dlambda + p->node->hardness;
+    size_t i;
     lgelu__each(p, lgelu__gate_piece);
     if (!p->add_dbias) memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < lgelu__pieces(p) * n; i++) sum[i % n] += p->sum[i];
+    for (i = 0; i < lgelu__pieces(p) * sums; i++)
+        if (i % sums < n) sum[i % sums] += p->sum[i];
+        else if (i >= sums) p->sum[i % sums] += p->sum[i];
+    for (i = n; i < sums; i++) p->dbias[i - n] = (float)((p->add_dbias ? (double)p->dbias[i - n] : 0) + p->sum[i]);
 }
 
 /* ---- residual sum and views; the gradients of its inputs are its own, lent to them by the memory plan ---- */
@@ -2956,7 +2980,12 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
-    if ((unsigned)kind > LGELU_GATE_RELU) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
+    if ((unsigned)kind > LGELU_GATE_OUTER) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
+    if (kind == LGELU_GATE_OUTER) {
+        if (!net->outer) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: net.outer points to no gate of yours", &node);
+        else node.biases = net->outer->parameters;
+        node.outer = net->outer;
+    }
     if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF) lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
     node.gate = kind;
@@ -3555,7 +3584,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
         lgelu__first first = { net, i, seed };
         lgelu__parallel(&net->threads, lgelu__first_piece, &first, (node->weights + LGELU__PIECE - 1) / LGELU__PIECE);
         for (j = 0; j < node->biases; j++)                            /* biases start at 0, gains at 1 */
-            if (node->op == LGELU_OP_CLASS_TOKEN) net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+            if (node->outer) net->w[node->bias + j] = node->outer->start;
+            else if (node->op == LGELU_OP_CLASS_TOKEN)
+                net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
             else if (lgelu__is_a(node, LGELU__NORMALISES) && j < node->shape[2]) net->w[node->bias + j] = 1;
         for (j = node->states / 2; j < node->states; j++) net->state[node->state + j] = 1;                 /* variances */
         for (j = 0; j < (size_t)node->hardnesses; j++) {
@@ -3956,7 +3987,9 @@ static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
-    if ((unsigned)kind > LGELU_GATE_RELU) { lgelu__fail(net, LGELU_E_ARGUMENT, "gates of an unknown kind"); return; }
+    if ((unsigned)kind > LGELU_GATE_OUTER) { lgelu__fail(net, LGELU_E_ARGUMENT, "gates of an unknown kind"); return; }
+    for (i = 0; i < net->count; i++) if (kind == LGELU_GATE_OUTER && net->nodes[i].op == LGELU_OP_GATE && !net->nodes[i].outer)
+        { lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a gate of yours", net->nodes + i); return; }
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         if (node->op != LGELU_OP_GATE || node->gate == kind) continue;
@@ -4046,7 +4079,7 @@ static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)      
 }
 static const char *lgelu__gate_name(int kind)
 {
-    static const char name[4][12] = { "lambda-gelu", "gelu", "tanh-gelu", "relu" };
+    static const char name[LGELU_GATE_OUTER + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu", "relu", "outer" };
     return name[kind];
 }
 /* ---- [9b] from network to network, layer by layer of one name ---- */
@@ -4071,6 +4104,7 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a, c
     if (memcmp(a->shape, b->shape, sizeof a->shape)) return "shape";
     if (a->weights != b->weights || a->biases != b->biases || a->states != b->states || a->hardnesses != b->hardnesses)
         return "parameters";
+    if (b->gate == LGELU_GATE_OUTER && !a->outer) return "gate";
     if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride || a->padding != b->padding
         || a->groups != b->groups)
         return "window, stride, padding or groups";
@@ -4573,8 +4607,9 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
         if (change) net->step = step;
         for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU_OP_GATE) {
             text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, net->nodes[i].name, ""));
-            for (k = 0; text.p && k < 4 && !lgelu__is(text, lgelu__gate_name(k)); k++) {}
-            if (k == 4) return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind", key);
+            for (k = 0; text.p && k <= LGELU_GATE_OUTER && !lgelu__is(text, lgelu__gate_name(k)); k++) {}
+            if (k > LGELU_GATE_OUTER || (k == LGELU_GATE_OUTER && !net->nodes[i].outer))
+                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind", key);
             if (!change) continue;
             if (text.p) net->nodes[i].gate = (lgelu_gate_kind)k;
             if (net->nodes[i].gate != LGELU_GATE_LAMBDA)

@@ -118,6 +118,25 @@ static void same_picture(const picture *p, const slot *s, const char *what)
 }
 
 /* ---- building ---- */
+/* a gate of the caller's own: a·x/(1 + abs(b·x)) */
+static void own_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node)
+{
+    const float *w = net->w + node->bias;
+    (void)first;
+    for (size_t i = 0; i < n; i++) y[i] = w[0] * x[i] / (1 + fabsf(w[1] * x[i]));
+}
+static void own_backward(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node)
+{
+    const float *w = net->w + node->bias;
+    (void)first;
+    for (size_t i = 0; i < n; i++) {
+        const float d = dy[i], u = x[i], below = 1 + fabsf(w[1] * u);
+        dw[0] += (double)(d * u / below);
+        dw[1] -= (double)(d * w[0] * u * copysignf(u, w[1] * u) / below / below);
+        if (dx) dx[i] = d * w[0] / below / below;
+    }
+}
+static const lgelu_outer_gate own_gate = { own_forward, own_backward, 2, 1, NULL };
 static int perform(lgelu_net *net, const call *c)
 {
     const lgelu_gate_kind gate = (lgelu_gate_kind)c->gate;
@@ -211,7 +230,7 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         shape[2] = y->weights / y->shape[2];
         break;
     case GATE:
-        if (c->gate < 0 || c->gate > LGELU_GATE_RELU) may |= bit(LGELU_E_ARGUMENT);
+        if (c->gate < 0 || c->gate > LGELU_GATE_OUTER || (c->gate == LGELU_GATE_OUTER && !s->net.outer)) may |= bit(LGELU_E_ARGUMENT);
         /* fall through */
     case GATES:
         if ((c->what == GATES || c->gate == LGELU_GATE_LAMBDA) && !(c->f[0] >= 1)) may |= bit(LGELU_E_LAMBDA);
@@ -316,7 +335,7 @@ static void random_call(slot *s, call *c)
            || x->op == LGELU_OP_LABELS)) x = s->nodes + --c->a;
     c->b = count ? (int)draw((uint32_t)count) : 0;
     snprintf(c->name, sizeof c->name, "n%d", count);
-    c->gate = (int)draw(4);
+    c->gate = (int)draw(5);
     c->f[0] = 1 + (float)draw(64) / 16;
     for (int k = 0; k < 5; k++) c->n[k] = 1 + draw(4);
     switch (c->what) {
@@ -352,7 +371,7 @@ static void random_call(slot *s, call *c)
     case 1: c->b = odds(30) ? -1 : odds(50) ? count : INT_MIN; break;
     case 2: case 3: c->n[draw(5)] = huge[draw(sizeof huge / sizeof *huge)]; break;
     case 4: c->f[draw(2)] = odd[draw(sizeof odd / sizeof *odd)]; break;
-    case 5: c->gate = odds(50) ? 4 : -1; break;
+    case 5: c->gate = odds(50) ? 5 : -1; break;
     default:
         switch (draw(5)) {
         case 0: strcpy(c->name, "two\nlines"); break;
@@ -372,6 +391,7 @@ static void restart(slot *s)
     lgelu_net_begin(&s->net, s->nodes, odds(90) ? NODES : 1 + (int)draw(8));
     s->fresh = 1;
     s->net.direct = odds(20);
+    if (odds(80)) s->net.outer = &own_gate;
     s->net.prepack = odds(50);                                        /* half: the twin has none */
     s->net.init = (lgelu_init)draw(3);
     if (odds(20)) { s->net.hardness.map = (lgelu_map)draw(3); s->net.hardness.t = 0.5f; s->net.hardness.lambda_max = 8; }
@@ -405,7 +425,7 @@ static void random_net(slot *s)
 /* the same calls again, perhaps without the losses; into a slot that was begun */
 static void repeat(slot *to, const slot *from, int losses)
 {
-    to->net.direct = from->net.direct; to->net.init = from->net.init; to->net.hardness = from->net.hardness;
+    to->net.direct = from->net.direct; to->net.outer = from->net.outer; to->net.init = from->net.init; to->net.hardness = from->net.hardness;
     for (int k = 0; k < from->count; k++) {
         const call *c = from->calls + k;
         if (!losses && c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS) continue;
@@ -866,6 +886,7 @@ static int loads(const slot *to, const slot *from)      /* whether a file of `fr
         if (a->folded && m[3]) return 0;
         if ((n[0] && (n[0] != m[0] || n[4] != m[4])) || (n[1] && n[1] != m[1]) || (n[3] && n[3] != m[3])) return 0;
         if (n[2] && m[2] && n[2] != m[2]) return 0;
+        if (a->op == LGELU_OP_GATE && b && b->op == LGELU_OP_GATE && b->gate == LGELU_GATE_OUTER && !a->outer) return 0;
         if (a->op == LGELU_OP_GATE && !n[2]) return 0;
     }
     return 1;
@@ -879,6 +900,7 @@ static int copies(const slot *to, const slot *from)
             || a->states != b->states || a->hardnesses != b->hardnesses || memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
             || a->padding != b->padding || a->groups != b->groups || memcmp(a->option, b->option, sizeof a->option)
             || memcmp(&a->momentum, &b->momentum, sizeof a->momentum) || memcmp(&a->eps, &b->eps, sizeof a->eps) || !a->shares != !b->shares) return 0;
+        if (b->gate == LGELU_GATE_OUTER && !a->outer) return 0;
         if (a->shares && strcmp(to->nodes[a->shares - 1].name, from->nodes[b->shares - 1].name)) return 0;
         for (int k = 0; k < a->inputs; k++) if (strcmp(input_name(to, a, k), input_name(from, b, k))) return 0;
     }
@@ -953,10 +975,12 @@ static void set_lambda(slot *s)
 }
 static void set_gates(slot *s)
 {
-    const int kind = odds(95) ? (int)draw(4) : odds(50) ? 4 : -1, wrong_kind = kind < 0 || kind > 3;
+    const int kind = odds(95) ? (int)draw(5) : odds(50) ? 5 : -1;
+    int wrong_kind = kind < 0 || kind > LGELU_GATE_OUTER;
     picture before;
     TRACE("  %d set_gates %d\n", (int)(s - slots), kind);
     take_picture(&before, s);
+    for (int i = 0; i < s->net.count; i++) wrong_kind |= kind == LGELU_GATE_OUTER && s->nodes[i].op == LGELU_OP_GATE && !s->nodes[i].outer;
     lgelu_net_set_gates(&s->net, (lgelu_gate_kind)kind);
     if (wrong_kind) {
         same_picture(&before, s, "set_gates");

@@ -90,6 +90,32 @@ static void what_cannot_be_written(void)
     free(memory);
 }
 
+static void outer_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *of, const lgelu_node *gate)
+{
+    (void)first; (void)of; (void)gate;
+    memmove(y, x, n * sizeof *y);
+}
+static void a_gate_of_ones_own(void)
+{
+    static const lgelu_outer_gate outer = { outer_forward, NULL, 0, 0, NULL };
+    const int8_options options = { 8, 8, 1, 0 };
+    int8_net q;
+    int a;
+    void *memory;
+    lgelu_net_begin(net, nodes[0], NODES);
+    net->outer = &outer;
+    a = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4);
+    a = lgelu_linear(net, "b", lgelu_gate(net, "own", a, LGELU_GATE_OUTER, 1), 2);
+    memory = make_net(0);
+    refused(&plain_options, LGELU_E_ARGUMENT, "'own'", "a gate of one's own is refused by name");
+    check(int8_make(&q, net, a, &options) == LGELU_E_ARGUMENT && strstr(q.message, "'own'"), "in whole numbers, too", "%s", q.message);
+    int8_free(&q);
+    lgelu_net_relu(net);
+    check(!int8_make(&q, net, a, &options), "not once it is ReLU", "%s", q.message);
+    int8_free(&q);
+    free(memory);
+}
+
 /* writes net[0], reads net[1] from it; the file stays in *file, *m in the work space that is returned with a hem behind it */
 static unsigned char *back(memory_file *file, onnx_model **m, int learn, int *in_, int *out)
 {
@@ -228,6 +254,7 @@ static void whole_numbers(void)
 int main(void)
 {
     what_cannot_be_written();
+    a_gate_of_ones_own();
     whole_numbers();
     what_comes_back();
     return check_end();

@@ -244,10 +244,10 @@ DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t 
     *scale = (float)(inverse * (double)gamma[0]);
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
-/* λ of channel c of a gate; tanh has none: NaN */
+/* λ of channel c of a gate; tanh and one of the caller's own have none: NaN */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
-    if (node->gate == LGELU_GATE_TANH) return (double)NAN;
+    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_OUTER) return (double)NAN;
     if (node->gate == LGELU_GATE_RELU) return HUGE_VAL;
     return (double)net->lambda[node->hardness + (node->hardnesses > 1 ? (int)c : 0)];
 }

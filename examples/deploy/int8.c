@@ -62,6 +62,8 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
                                       lgelu_op_name((int)node->op),
                                       node->op == LGELU_OP_BATCH_NORM ? ", fold it first (lgelu_net_fold)" : "");
         }
+        if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_OUTER)
+            return deploy_refuse(q->message, LGELU_E_ARGUMENT, "int8: gate '%s' is one of the caller's own", node->name);
         if (terms > 32768) return deploy_refuse(q->message, LGELU_E_SHAPE, "int8: layer '%s' sums up more than 32768 products",
                                                 node->name);   /* 2^15·2^8·2^7 + bias fit 31 bits */
         if (int8_sums(node) && (!deploy_finite(net->w + node->weight, terms * node->shape[2])

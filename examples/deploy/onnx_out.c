@@ -908,6 +908,8 @@ static lgelu_status can_be_written(const writer *w, char text[160])
         if (node->op == LGELU_OP_LABELS || node->op >= LGELU_OP_CROSS_ENTROPY)
             return reject(text, LGELU_E_ARGUMENT, node->name, "labels and losses have no place in an ONNX file");
         if (!node->name[0]) return reject(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
+        if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_OUTER)
+            return reject(text, LGELU_E_ARGUMENT, node->name, "a gate of one's own is nothing that ONNX knows");
         if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4))
             return reject(text, LGELU_E_ARGUMENT, "gelu", "this name is that of the constants of gates");
         for (k = 0; k < net->count; k++) if (k != i && w->flag[k] & WANTED && clash(node->name, net->nodes[k].name))

@@ -42,9 +42,37 @@ static double reference_gate(lgelu_gate_kind kind, double x, double lambda)
     case LGELU_GATE_LAMBDA: return lgelu_exact(x, lambda);
     case LGELU_GATE_GELU:   return lgelu_exact(x, 1);
     case LGELU_GATE_TANH:   return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case LGELU_GATE_OUTER:  break;
     default:                return x > 0 ? x : 0;
     }
+    return (double)NAN;                      /* the caller's own: see reference_outer */
 }
+/* a gate of the caller's own, of two parameters or of none: f(x) = a·x·σ(b·x), a = b = 1 where there are none; its parameters in
+   double for the reference, in float for the network */
+static double reference_swish(double x, double a, double b) { return a * x / (1 + exp(-b * x)); }
+static void reference_outer_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node)
+{
+    const float *w = net->w + node->bias;
+    (void)first;
+    for (size_t i = 0; i < n; i++) y[i] = (float)reference_swish((double)x[i], node->biases ? (double)w[0] : 1, node->biases ? (double)w[1] : 1);
+}
+static void reference_outer_backward(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first, const lgelu_net *net,
+                                     const lgelu_node *node)
+{
+    const float *w = net->w + node->bias;
+    const double a = node->biases ? (double)w[0] : 1, b = node->biases ? (double)w[1] : 1;
+    (void)first;
+    for (size_t i = 0; i < n; i++) {
+        const double u = (double)x[i], d = (double)dy[i], s = 1 / (1 + exp(-b * u));
+        if (node->biases) {
+            dw[0] += d * u * s;
+            dw[1] += d * a * u * u * s * (1 - s);
+        }
+        if (dx) dx[i] = (float)(d * a * (s + b * u * s * (1 - s)));
+    }
+}
+static const lgelu_outer_gate reference_outer[2] = { { reference_outer_forward, reference_outer_backward, 0, 1, NULL },
+                                                     { reference_outer_forward, reference_outer_backward, 2, 1, NULL } };
 
 /* the loss of the samples of the net's last forward */
 static double reference_forward(reference_net *r)
@@ -71,7 +99,8 @@ static double reference_forward(reference_net *r)
             }
             break;
         case LGELU_OP_GATE:
-            for (size_t i = 0; i < n; i++) y[i] = reference_gate(node->gate, a[i], r->lambda[(size_t)node->hardness + i % (size_t)node->hardnesses]);
+            for (size_t i = 0; i < n; i++) y[i] = node->gate != LGELU_GATE_OUTER ? reference_gate(node->gate, a[i], r->lambda[(size_t)node->hardness
+                + i % (size_t)node->hardnesses]) : reference_swish(a[i], node->biases ? r->w[node->bias] : 1, node->biases ? r->w[node->bias + 1] : 1);
             break;
         case LGELU_OP_ADD:
             for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
