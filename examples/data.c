@@ -1138,8 +1138,8 @@ int data_read(data_set *d, const char *where, const char *program)
         if (fashion) strcpy(d->name, "Fashion-MNIST");
         d->classes = 10;
         d->class_name = sheets ? data_sheet_class : fashion ? fashion_class : digit_class;
-        status = sheets ? sheets_read(d, where) : bin ? cifar_read(d, where, &l) : folders ? folder_read(d, where)
-               : idx_read(d, where);
+        status = sheets ? sheets_read(d, where) : bin ? cifar_read(d, where, &l)
+               : folders ? folder_read(d, where) : idx_read(d, where);
         if (status == 0) normalise(d);
     }
     list_free(l.name, l.count);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# test_deploy_measure.sh: the four measurements of examples/deploy/measure.c on small networks of the study.
+# test_deploy_measure.sh: the four measurements of examples/deploy/measure on small networks of the study.
 out=build/measure
 bin=../examples/build
 rm -rf $out

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT-0
    bounds.c: see bounds.h.
 
-   Rounding. A chain of n fma in f32 is off by at most 1.01·n·2^-24·S + n·2^-149, S = |b| + Σ |w||x|, for n <= 2^17 (Higham
-   2002, 3.1). Our
-   own sums in double over the same terms are off by 2^-53 a term, relative to S as well, also where a bound is carried back
-   through the
-   layer: there |A||W||x| summed over all is |A|·S. So one array, error = 1.01·(n + 2)·2^-24·S + (n + outputs + 16)·2^-52·S + (n
-   + 2)·2^-149,
-   serves both ways. Sums of what is carried back keep the sum of their absolute values, of which a part is taken off at the
-   end. */
+   Rounding. A chain of n fma in f32 is off by at most 1.01·n·2^-24·S + n·2^-149, S = |b| + Σ |w||x|, for n <= 2^17 (Higham 2002,
+   3.1). Our own sums in double over the same terms are off by 2^-53 a term, relative to S as well, also where a bound is carried
+   back through the layer: there |A||W||x| summed over all is |A|·S. So one array, error = 1.01·(n + 2)·2^-24·S + (n + outputs +
+   16)·2^-52·S + (n + 2)·2^-149, serves both ways. Sums of what is carried back keep the sum of their absolute values, of which a
+   part is taken off at the end. */
 #include "bounds.h"
 
 enum { ROWS = 16 };                          /* bounds carried back at a time */
@@ -24,8 +21,7 @@ static double error_of(double n, double outputs, double s) {
     return (1.01 * (n + 2) * half_ulp + (n + outputs + 16) * ulp) * s + (n + 2) * tiny; }
 
 /* ---- the gate's lines. f' falls up to z = -√2, rises to √2 and falls again, z = λx: g = ±f has a local minimum of g(x) - s·x
-   only where
-   g' rises ---- */
+   only where g' rises ---- */
 typedef struct { double lambda, sign, l, u; } curve;
 
 static double curve_at(const curve *c, double x) { return c->sign * lgelu_exact(x, c->lambda); }
@@ -121,8 +117,7 @@ static int tap_at(const window *w, size_t r, size_t c, size_t i, size_t j, size_
 }
 
 /* ---- sums: of the middles and half-widths of x; of a difference without the bias, and without rounding where both networks
-   add up
-   the same numbers ---- */
+   add up the same numbers ---- */
 static void sum_up(bounds *b, int i, size_t at, double terms, double outputs, double middle, double half, double s, double bias)
 {
     bounds_node *y = b->node + i;
@@ -408,8 +403,8 @@ static int carry_back(carry *c, int from, double *lower)
     int i, x;
     for (i = from; i >= 0; i--) if (c->a[i] && b->net->nodes[i].inputs) {
         const lgelu_node *node = b->net->nodes + i;
-        const int sums = node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV || node->op == LGELU_OP_MAX_POOL || node->op
-            == LGELU_OP_AVERAGE_POOL;
+        const int sums = node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV || node->op == LGELU_OP_MAX_POOL
+            || node->op == LGELU_OP_AVERAGE_POOL;
         for (x = 0; x < node->inputs; x++) if (!coefficients(c, node->input[x], 0)) return 0;
         for (r = 0; r < c->rows; r++) {
             const double *a = coefficients(c, i, r);
@@ -559,8 +554,8 @@ static lgelu_status norm_forward(bounds *b, int i)
     switch (node->op) {
     case LGELU_OP_LINEAR: case LGELU_OP_CONV:
         if (!(y->weight_norm > 0)) y->weight_norm = weight_norm(b->net, node);
-        if (y->weight_norm < 0) return deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: layer '%s': no memory for its norm",
-                                                     node->name);
+        if (y->weight_norm < 0)
+            return deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: layer '%s': no memory for its norm", node->name);
         n = y->weight_norm * x + added;
         break;
     case LGELU_OP_BATCH_NORM:
@@ -612,9 +607,7 @@ static lgelu_status look(bounds *b, const lgelu_node *node)
     if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > 131072)
         || (node->op == LGELU_OP_CONV && node->weights / node->shape[2] > 131072))
         return deploy_refuse(b->message, LGELU_E_SHAPE, "bounds: layer '%s' sums up more than 131072 products", node->name);
-    if ((node->weights && !deploy_finite(net->w + node->weight, node->weights))
-        || (node->biases && !deploy_finite(net->w + node->bias, node->biases))
-        || (node->states && !deploy_finite(net->state + node->state, node->states)))
+    if (!deploy_parameters_finite(net, node))
         return deploy_refuse(b->message, LGELU_E_NONFINITE, "bounds: layer '%s' has a weight that is no finite number",
                              node->name);
     return LGELU_OK;

@@ -113,9 +113,7 @@ static lgelu_status c_check(lgelu_net *net, const lgelu_node *node)
         if (!(deploy_lambda(net, node, c) > 1e38))
             return deploy_refuse(net->message, LGELU_E_LAMBDA, "C file: gate '%s' is no ReLU, call lgelu_net_relu first",
                                  node->name);
-    if ((node->weights && !deploy_finite(net->w + node->weight, node->weights))
-        || (node->biases && !deploy_finite(net->w + node->bias, node->biases))
-        || (node->states && !deploy_finite(net->state + node->state, node->states)))
+    if (!deploy_parameters_finite(net, node))
         return deploy_refuse(net->message, LGELU_E_NONFINITE, "C file: layer '%s' has a weight that is no finite number",
                              node->name);
     return LGELU_OK;

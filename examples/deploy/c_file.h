@@ -9,9 +9,8 @@
    malloc, no global that changes. It compiles alone with any C99 compiler and gives the bits of the network it came from: each
    number is the same chain of fma, by hardware, or by an exact fmaf of its own where there is none. That holds of plain chains:
    a convolution that would go by Winograd's algorithm is refused, unless the network was made with net.direct. Layers: linear,
-   convolution, batch normalisation (folded by
-   lgelu_net_fold or not), gates that are ReLU, sums, pooling, views. x and y are laid out as here: rows, columns, channels last.
-   Copy c_file.[ch] and deploy.h beside lgelu.h. */
+   convolution, batch normalisation (folded by lgelu_net_fold or not), gates that are ReLU, sums, pooling, views. x and y are
+   laid out as here: rows, columns, channels last. Copy c_file.[ch] and deploy.h beside lgelu.h. */
 #ifndef C_FILE_H
 #define C_FILE_H
 #include "deploy.h"

@@ -66,8 +66,7 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
             return deploy_refuse(q->message, LGELU_E_ARGUMENT, "int8: gate '%s' is one of the caller's own", node->name);
         if (terms > 32768) return deploy_refuse(q->message, LGELU_E_SHAPE, "int8: layer '%s' sums up more than 32768 products",
                                                 node->name);   /* 2^15·2^8·2^7 + bias fit 31 bits */
-        if (int8_sums(node) && (!deploy_finite(net->w + node->weight, terms * node->shape[2])
-                                || (node->biases && !deploy_finite(net->w + node->bias, node->biases))))
+        if (int8_sums(node) && !deploy_parameters_finite(net, node))
             return deploy_refuse(q->message, LGELU_E_NONFINITE, "int8: layer '%s' has a weight that is no finite number",
                                  node->name);
         q->node[i].into = -1;
@@ -167,9 +166,7 @@ static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
             "int8: no memory");
     for (o = 0; o < out; o++) {
         double largest = 0;
-        for (k = 0; k < terms; k++) if (fabs((double)net->w[node->weight + o * terms
-                                                            + k]) > largest) largest = fabs((double)net->w[node->weight
-                                                                    + o * terms + k]);
+        for (k = 0; k < terms; k++) largest = fmax(largest, fabs((double)net->w[node->weight + o * terms + k]));
         p->scale[o] = largest > 1e-30 ? (double)(float)(largest / most) : 1;
         if (largest > all) all = largest;
     }
@@ -331,8 +328,8 @@ static void int8_pool(int8_net *q, int i)
         int32_t sum = 0, most = 0;
         for (a = 0; a < node->window[0]; a++) for (b = 0; b < node->window[1]; b++) {
             const size_t u = r * node->stride + a - node->padding, v = s * node->stride + b - node->padding;
-            const int32_t x = u < from->shape[0] && v < from->shape[1] ? in->value[(u * from->shape[1] + v) * from->shape[2] + k]
-                : -1;
+            const int inside = u < from->shape[0] && v < from->shape[1];
+            const int32_t x = inside ? in->value[(u * from->shape[1] + v) * from->shape[2] + k] : -1;
             if (x >= 0) sum += x - in->grid.zero;
             if (x > most) most = x;
         }

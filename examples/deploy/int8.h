@@ -2,8 +2,7 @@
 
    int8.h: a network in whole numbers: 8 bits or fewer for weights and values, 32 for sums, the same integers on every platform.
 
-       int8_options o = { 8, 8, 1, 0 };                       bits of weights and of values; a scale for each channel; no
-       outliers cut
+       int8_options o = { 8, 8, 1, 0 };                       bits of weights, of values; a scale a channel; no outliers cut
        int8_net q;
        if (int8_make(&q, &net, logits, &o)) puts(q.message);  net: see below
        int8_see(&q, &net, x, samples);                        calibration: as often as there are samples to learn ranges from
@@ -13,12 +12,11 @@
 
    The network is made to keep its values (lgelu_net_keep), all but those of convolutions that a batch normalisation follows, and
    these are folded (lgelu_net_fold). Weights are symmetric, w = scale·q, one scale a channel or one a layer; values asymmetric,
-   x = scale·(q - zero), one scale a layer,
-   from the smallest and largest seen. A sum becomes a value by a multiplier of 31 bits and a shift (Jacob et al. 2018, arXiv
-   1712.05877), rounded half away from 0. A ReLU is a clamp, and falls into the layer before it: what is below 0 takes no part
-   of the
-   grid. Any other gate is a table of 256 entries, which is exact on its grid, but needs its input on a grid too.
-   Layers: linear, convolution, gates, sums, pooling, views. Copy int8.[ch] and deploy.h beside lgelu.h. */
+   x = scale·(q - zero), one scale a layer, from the smallest and largest seen. A sum becomes a value by a multiplier of 31 bits
+   and a shift (Jacob et al. 2018, arXiv 1712.05877), rounded half away from 0. A ReLU is a clamp, and falls into the layer
+   before it: what is below 0 takes no part of the grid. Any other gate is a table of 256 entries, which is exact on its grid,
+   but needs its input on a grid too. Layers: linear, convolution, gates, sums, pooling, views. Copy int8.[ch] and deploy.h
+   beside lgelu.h. */
 #ifndef INT8_H
 #define INT8_H
 #include "deploy.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    mip.c: see mip.h. Variables: x0, x1, ... inputs; v.. numbers of layers; d.. binaries; t. Inputs stand first in the objective,
-   with weight 0,
-   so that they are the first columns after t. A number is told by what stands for it: a variable, or nothing where it is 0 for
-   sure. */
+   with weight 0, so that they are the first columns after t. A number is told by what stands for it: a variable, or nothing
+   where it is 0 for sure. */
 #include "mip.h"
 
 enum { MIP_ZERO = 0, MIP_INPUT = 1 };        /* code 0: zero; 1 + i: input i; inputs + 1 + j: variable j */
@@ -223,8 +222,8 @@ lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin,
     m.b = b; m.inputs = b->node[b->input].n;
     if (clause >= p->clauses || p->inputs != m.inputs || p->outputs != outputs || !(margin - margin <= 0))
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "mixed-integer program: the property is of another shape than %z inputs and %z outputs", m.inputs,
-                                 outputs);
+                             "mixed-integer program: the property is of another shape than %z inputs and %z outputs",
+                             m.inputs, outputs);
     for (t = p->clause[clause]; t < p->clause[clause + 1]; t++)
         if (p->term[t].a >= (int)outputs || p->term[t].b >= (int)outputs || (p->term[t].a >= 0 && p->term[t].a == p->term[t].b))
             return deploy_refuse(b->message, LGELU_E_ARGUMENT, "mixed-integer program: term %z compares no two outputs", t);
@@ -255,8 +254,7 @@ lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin,
 }
 
 /* ---- reading a solution. CBC: "Optimal - objective value ..." or "Infeasible ...", "Stopped ...", then lines "index name
-   value cost", those of 0
-   left out. GLPK: "s mip ROWS COLUMNS STATUS VALUE", then "j COLUMN VALUE" ---- */
+   value cost", those of 0 left out. GLPK: "s mip ROWS COLUMNS STATUS VALUE", then "j COLUMN VALUE" ---- */
 static void mip_blank(deploy_in *in) { while (in->at < in->end && (in->p[in->at] == ' ' || in->p[in->at] == '*')) in->at++; }
 static int mip_starts(const deploy_in *in, const char *word)
 {

@@ -5,16 +5,16 @@
        bounds_make(&b, &net, logits, BOUNDS_AS_RELU); bounds_run(&b, p.low, p.high, BOUNDS_LINEAR);
        if (mip_write(&b, &p, k, 1e-6, write, user)) puts(b.message);            clause k of the property p
        ... cbc FILE.lp solve solution FILE.txt ...
-       switch (mip_read(x, inputs, file, bytes)) { case MIP_NONE: ...; case MIP_FOUND: ... x is the input ...; case MIP_OPEN:
-       ... }
+       switch (mip_read(x, inputs, file, bytes)) {
+       case MIP_NONE: ...    case MIP_FOUND: ... x is the input ...    case MIP_OPEN: ...
+       }
 
-   The program looks for an input in the box that meets the clause with `margin` to spare (on the wrong side: outputs may miss
-   it by that much):
-   minimise t, t <= margin, Y_a - Y_b - c <= t for each term. A gate that may be on or off has a binary and the four inequalities
-   of Tjeng, Xiao & Tedrake 2019 (arXiv 1711.07356), big-M being its bounds; one that is on or off for sure has none. Of a maximum
-   each number that may be the largest has a binary. Infeasible: the property holds, by the solver's tolerance. Found: run the
-   network on x and see. The margin is there so that a solver's tolerance, or the rounding of f32, hides no counterexample.
-   Copy mip.[ch], bounds.[ch], vnnlib.[ch] and deploy.h beside lgelu.h. */
+   The program looks for an input in the box that meets the clause with `margin` to spare (on the wrong side: outputs may miss it
+   by that much): minimise t, t <= margin, Y_a - Y_b - c <= t for each term. A gate that may be on or off has a binary and the
+   four inequalities of Tjeng, Xiao & Tedrake 2019 (arXiv 1711.07356), big-M being its bounds; one that is on or off for sure has
+   none. Of a maximum each number that may be the largest has a binary. Infeasible: the property holds, by the solver's
+   tolerance. Found: run the network on x and see. The margin is there so that a solver's tolerance, or the rounding of f32,
+   hides no counterexample. Copy mip.[ch], bounds.[ch], vnnlib.[ch] and deploy.h beside lgelu.h. */
 #ifndef MIP_H
 #define MIP_H
 #include "bounds.h"

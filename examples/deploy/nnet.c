@@ -64,9 +64,7 @@ lgelu_status nnet_write(lgelu_net *net, int output, const nnet_limits *limits, l
     if (count < 0) status = LGELU_E_ARGUMENT;
     for (k = 0; k < count && !status; k++) {
         const lgelu_node *node = net->nodes + layer[k];
-        const size_t in = net->nodes[node->input[0]].shape[2];
-        if (!deploy_finite(net->w + node->weight, in * node->shape[2])
-            || (node->biases && !deploy_finite(net->w + node->bias, node->biases)))
+        if (!deploy_parameters_finite(net, node))
             status = deploy_refuse(net->message, LGELU_E_NONFINITE, ".nnet: layer '%s' has a weight that is no finite number",
                                    node->name);
     }

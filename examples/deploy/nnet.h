@@ -10,9 +10,8 @@
        ... lgelu_net_bytes, lgelu_net_make; nnet_fill(&n, &net, logits);
        nnet_free(&n);
 
-   A .nnet file clips inputs to minima and maxima, takes (x - mean)/range and gives y·range + mean; these stand in the struct
-   and are the
-   caller's to do. Copy nnet.[ch] and deploy.h beside lgelu.h. */
+   A .nnet file clips inputs to minima and maxima, takes (x - mean)/range and gives y·range + mean; these stand in the struct and
+   are the caller's to do. Copy nnet.[ch] and deploy.h beside lgelu.h. */
 #ifndef NNET_H
 #define NNET_H
 #include "deploy.h"

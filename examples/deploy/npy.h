@@ -10,8 +10,7 @@
        npy_floats(y, &a);                                     in C's order, whatever the file's
 
    Types: f2, f4, f8, i1 to i8, u1 to u8, bool; either byte order when read, little-endian when written. Copy npy.[ch] and
-   deploy.h
-   beside lgelu.h. */
+   deploy.h beside lgelu.h. */
 #ifndef NPY_H
 #define NPY_H
 #include "deploy.h"

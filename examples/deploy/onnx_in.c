@@ -121,8 +121,7 @@ static int refuse(onnx_model *m, const node *n, const char *why)
     return say(m, "node '%t' (%t): %s", name, &n->op, why);
 }
 
-/* ---- protobuf: fields one after another, each a number and a kind, then a number, 8 bytes, a length and bytes, or 4 bytes
-   ---- */
+/* ---- protobuf: fields one after another, each a number and a kind, then a number, 8 bytes, a length and bytes, or 4 ---- */
 typedef struct { slice left; int field, kind, bad; uint64_t x; slice in; } reader;
 
 static int varint(slice *s, uint64_t *x)
@@ -626,8 +625,8 @@ static int to_tokens(onnx_model *m, const node *n, value *x)
     int patches, from = c->input[0], weight = c->weight, bias = c->bias;
     const size_t side = c->window, out = c->shape[2];
     const slice name = c->name;
-    if (c->op != LGELU_OP_CONV || c->shape[0] == 1 || c->stride != side || c->padding || c->groups != 1 || s[0] % side
-        || s[1] % side) return 1;
+    if (c->op != LGELU_OP_CONV || c->shape[0] == 1 || c->stride != side || c->padding || c->groups != 1
+        || s[0] % side || s[1] % side) return 1;
     l = new_layer(m, n, LGELU_OP_PATCHES, from, -1);
     if (!l) return 0;
     memset(&l->name, 0, sizeof l->name);
@@ -1064,100 +1063,134 @@ static int spreads(const view *c, const view *data)
         if (!equal(size(c, d), just(1)) && !equal(size(c, d), size(data, d + skip))) return 0;
     return skip >= 0;
 }
-/* data and a constant; swapped: the constant came first */
-static int with_constant(onnx_model *m, const node *n, int op, int data, int c, int swapped)
+/* data and a constant, by what the data is so far; swapped: the constant came first; `one`: it is the one number s */
+typedef struct { int op, constant, swapped, one; double s; } pair;
+static value *pass_on(onnx_model *m, const node *n, const pair *p) { return pass(m, n, p->swapped); }
+static int divides_by_zero(const pair *p) { return p->op == DIVIDE && !(p->s < 0 || p->s > 0); }
+
+/* s - x */
+static int constant_less(onnx_model *m, const node *n, const value *x, const pair *p)
 {
-    const value *x = m->value + data, *b = m->value + c;
     value *y;
-    double s = 0;
-    const int one = single(m, b, &s);
-    if (m->failed) return 0;
-    if (one && b->kind == TENSOR && x->kind != SCORES && !spreads(&b->v, &x->v))
-        return refuse(m, n, "a constant of other dimensions");
-    if (swapped && (op == DIVIDE || op == POWER)) return refuse(m, n, "a constant over data");
-    if (swapped && op == SUBTRACT) {
-        if (!one || x->kind != DATA || x->function) return refuse(m, n, "a constant less data");
-        if (!(y = pass(m, n, 1))) return 0;
-        scale_by(y, -1);
-        y->p[0] += s;
+    if (!p->one || x->kind != DATA || x->function) return refuse(m, n, "a constant less data");
+    if (!(y = pass_on(m, n, p))) return 0;
+    scale_by(y, -1);
+    y->p[0] += p->s;
+    return 1;
+}
+/* x², x³ of a polynomial; the square and the root inside a norm */
+static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
+{
+    const int two = is_one(p->s / 2), three = is_one(p->s / 3), root = is_one(2 * p->s);
+    value *y;
+    if (!p->one || !(two || three || root)) return refuse(m, n, "a power other than 2, 3 or 0.5");
+    if (!(y = pass_on(m, n, p))) return 0;
+    if (x->kind == CENTRED && two) { y->kind = SQUARE; return 1; }
+    if (x->kind == VARIANCE && root) { y->kind = DEVIATION; return 1; }
+    if (!linear_in_u(x) || root) return refuse(m, n, "a power of something that is not plain");
+    y->p[1] = 0;
+    y->p[two ? 2 : 3] = pow(x->p[1], two ? 2 : 3);
+    return 1;
+}
+/* the scale of attention's scores, and its mask */
+static int scores_and_constant(onnx_model *m, const node *n, const pair *p)
+{
+    value *y = pass_on(m, n, p);
+    if (!y) return 0;
+    if (p->op == MULTIPLY || p->op == DIVIDE) {
+        if (!p->one || divides_by_zero(p)) return refuse(m, n, "scores times something that is not one number");
+        y->scale *= p->op == MULTIPLY ? p->s : 1 / p->s;
         return 1;
     }
-    if (op == POWER) {
-        if (!one || !(is_one(s / 2) || is_one(s / 3) || is_one(2 * s))) return refuse(m, n, "a power other than 2, 3 or 0.5");
-        if (!(y = pass(m, n, 0))) return 0;
-        if (x->kind == CENTRED && is_one(s / 2)) { y->kind = SQUARE; return 1; }
-        if (x->kind == VARIANCE && is_one(2 * s)) { y->kind = DEVIATION; return 1; }
-        if (!linear_in_u(x) || is_one(2 * s)) return refuse(m, n, "a power of something that is not plain");
-        y->p[1] = 0;
-        y->p[is_one(s / 2) ? 2 : 3] = pow(x->p[1], is_one(s / 2) ? 2 : 3);
+    return p->op == ADD ? mask(m, n, y, m->value + p->constant, 0, 0) : refuse(m, n, "scores less a constant");
+}
+/* gain, then shift of a normalised row, whose layer the shift ends; -1: it is neither */
+static int affine_of_norm(onnx_model *m, const node *n, const value *x, const pair *p)
+{
+    const value *b = m->value + p->constant;
+    if (p->op == MULTIPLY && x->gain < 0) {
+        value *y;
+        if (!known(m, b) || !by_channel(m, x, b))
+            return m->failed ? 0 : refuse(m, n, "a factor of a normalised row that is not one a channel");
+        if (!(y = pass_on(m, n, p))) return 0;
+        y->gain = p->constant;
         return 1;
     }
-    if (x->kind == SCORES) {
-        if (!(y = pass(m, n, swapped))) return 0;
-        if (op == MULTIPLY || op == DIVIDE) {
-            if (!one || (op == DIVIDE && !(s < 0 || s > 0))) return refuse(m, n, "scores times something that is not one number");
-            y->scale *= op == MULTIPLY ? s : 1 / s;
-            return 1;
-        }
-        return op == ADD ? mask(m, n, y, b, 0, 0) : refuse(m, n, "scores less a constant");
+    if (p->op == ADD && known(m, b) && by_channel(m, x, b)) {
+        view v = x->v;
+        layer *l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
+        if (!l) return 0;
+        l->weight = x->gain; l->bias = p->constant; l->eps = (float)x->eps;
+        return result(m, n, l, &v);
     }
-    if (x->kind == VARIANCE && one && op == ADD) {
-        if (!(y = pass(m, n, swapped))) return 0;
-        y->eps += s;
-        return 1;
-    }
-    if (x->kind == NORMED) {
-        if (op == MULTIPLY && x->gain < 0) {
-            if (!known(m, b) || !by_channel(m, x, b))
-                return m->failed ? 0 : refuse(m, n, "a factor of a normalised row that is not one a channel");
-            if (!(y = pass(m, n, swapped))) return 0;
-            y->gain = c;
-            return 1;
-        }
-        if (op == ADD && known(m, b) && by_channel(m, x, b)) {
-            view v = x->v;
-            layer *l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
-            if (!l) return 0;
-            l->weight = x->gain; l->bias = c; l->eps = (float)x->eps;
-            return result(m, n, l, &v);
-        }
-    }
-    if (x->kind != DATA || m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return refuse(m, n, "arithmetic that belongs to no formula that is known here");
-    if (one && (op == MULTIPLY || op == DIVIDE)) {
-        if (op == DIVIDE && !(s < 0 || s > 0)) return refuse(m, n, "a division by 0");
-        if (!(y = pass(m, n, swapped))) return 0;
-        scale_by(y, op == MULTIPLY ? s : 1 / s);
+    return -1;
+}
+/* one number into a formula: x·s, x/s, or beside an erf, a tanh, a polynomial; -1: it is none of these */
+static int number_in_formula(onnx_model *m, const node *n, const value *x, const pair *p)
+{
+    value *y;
+    if (p->op == MULTIPLY || p->op == DIVIDE) {
+        if (divides_by_zero(p)) return refuse(m, n, "a division by 0");
+        if (!(y = pass_on(m, n, p))) return 0;
+        scale_by(y, p->op == MULTIPLY ? p->s : 1 / p->s);
         return finish_gate(m, n, y);
     }
-    if (one && (x->function || !is_plain(x)) && (op == ADD || op == SUBTRACT)) {
-        if (!(y = pass(m, n, swapped))) return 0;
-        if (op == SUBTRACT) s = -s;
+    if (x->function || !is_plain(x)) {
+        const double s = p->op == SUBTRACT ? -p->s : p->s;
+        if (!(y = pass_on(m, n, p))) return 0;
         if (!y->function) { y->p[0] += s; return 1; }
         if (y->p[1] < 0 || y->p[1] > 0 || !(y->p[0] < 0 || y->p[0] > 0))
             return refuse(m, n, "a sum that belongs to no formula that is known here");
         y->alpha += s / y->p[0];
         return 1;
     }
+    return -1;
+}
+/* whether b can be the bias of the layer that x leaves: one a channel, and none there yet */
+static int can_be_bias(onnx_model *m, const value *x, const value *b)
+{
+    const layer *l = m->layer + x->layer;
+    const int has_weights = l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV;
+    if (!by_channel(m, x, b) || (l->shape[0] * l->shape[1] == 1 && !has_weights)) return 0;
+    return !(l->bias >= 0 && along(x, b) == x->v.rank - 1 && whole(l) == channels(l));
+}
+static int with_constant(onnx_model *m, const node *n, int op, int data, int c, int swapped)
+{
+    const value *x = m->value + data, *b = m->value + c;
+    pair p = { op, c, swapped, 0, 0 };
+    value *y;
+    int done = -1;
+    p.one = single(m, b, &p.s);
+    if (m->failed) return 0;
+    if (p.one && b->kind == TENSOR && x->kind != SCORES && !spreads(&b->v, &x->v))
+        return refuse(m, n, "a constant of other dimensions");
+    if (swapped && (op == DIVIDE || op == POWER)) return refuse(m, n, "a constant over data");
+    if (swapped && op == SUBTRACT) return constant_less(m, n, x, &p);
+    if (op == POWER) return power_of(m, n, x, &p);
+    if (x->kind == SCORES) return scores_and_constant(m, n, &p);
+    if (x->kind == VARIANCE && p.one && op == ADD) {
+        if (!(y = pass_on(m, n, &p))) return 0;
+        y->eps += p.s;
+        return 1;
+    }
+    if (x->kind == NORMED && (done = affine_of_norm(m, n, x, &p)) >= 0) return done;
+    if (x->kind != DATA || m->layer[x->layer].op == LGELU_OP_TOKENS)
+        return refuse(m, n, "arithmetic that belongs to no formula that is known here");
+    if (p.one && (done = number_in_formula(m, n, x, &p)) >= 0) return done;
     if (!known(m, b)) return m->failed ? 0 : refuse(m, n, "arithmetic with a shape");
     if ((op == MULTIPLY || op == DIVIDE) && linear_in_u(x) && by_channel(m, x, b)) {      /* λ of each channel, if erf follows */
-        if (!(y = pass(m, n, swapped))) return 0;
+        if (!(y = pass_on(m, n, &p))) return 0;
         y->vector = c; y->divides = op == DIVIDE;
         return 1;
     }
     if (op != ADD) return refuse(m, n, "arithmetic that belongs to no formula that is known here");
     /* 1 + x may become part of a formula */
-    if (one && is_plain(x) && (m->layer[x->layer].op != LGELU_OP_LINEAR || m->layer[x->layer].bias >= 0)) {
-        if (!(y = pass(m, n, swapped))) return 0;
-        y->p[0] += s;
+    if (p.one && is_plain(x) && (m->layer[x->layer].op != LGELU_OP_LINEAR || m->layer[x->layer].bias >= 0)) {
+        if (!(y = pass_on(m, n, &p))) return 0;
+        y->p[0] += p.s;
         return 1;
     }
-    if (by_channel(m, x, b) && !(m->layer[x->layer].shape[0] * m->layer[x->layer].shape[1] == 1
-        && m->layer[x->layer].op != LGELU_OP_LINEAR && m->layer[x->layer].op != LGELU_OP_CONV)
-        && !(m->layer[x->layer].bias >= 0 && along(x, b) == x->v.rank - 1
-            && whole(m->layer + x->layer) == channels(m->layer + x->layer)))
-        return add_bias(m, n, data, c);
-    return add_position(m, n, swapped, c);
+    return can_be_bias(m, x, b) ? add_bias(m, n, data, c) : add_position(m, n, swapped, c);
 }
 static int two_polynomials(onnx_model *m, const node *n, int op, const value *a, const value *b)
 {
@@ -1256,8 +1289,8 @@ static int two_constants(onnx_model *m, const node *n, int op)
 }
 static int arithmetic(onnx_model *m, const node *n)
 {
-    const int op = is(n->op, "Add") ? ADD : is(n->op, "Sub") ? SUBTRACT : is(n->op, "Mul") ? MULTIPLY : is(n->op, "Div")
-        ? DIVIDE : POWER;
+    const int op = is(n->op, "Add") ? ADD : is(n->op, "Sub") ? SUBTRACT : is(n->op, "Mul") ? MULTIPLY
+                 : is(n->op, "Div") ? DIVIDE : POWER;
     const value *a = in(m, n, 0), *b = in(m, n, 1);
     number p[FEW], q[FEW];
     value *y;

@@ -20,8 +20,8 @@ lgelu_status solver_make(solver *s, const lgelu_net *net, int output, const char
     size_t inputs, outputs;
     memset(s, 0, sizeof *s);
     s->folder = folder; s->use = SOLVER_BY_PROGRAM;
-    s->program = !system("command -v cbc > /dev/null 2>&1") ? "cbc" : !system("command -v glpsol > /dev/null 2>&1") ? "glpsol"
-        : NULL;
+    s->program = !system("command -v cbc > /dev/null 2>&1") ? "cbc"
+               : !system("command -v glpsol > /dev/null 2>&1") ? "glpsol" : NULL;
     status = bounds_make(&s->b, net, output, BOUNDS_AS_RELU);
     if (status) { memcpy(s->message, s->b.message, sizeof s->message); return status; }
     status = attack_make(&s->a, net, output);

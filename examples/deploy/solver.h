@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT-0
 
    solver.h: is there an input in the box that meets a clause? Asked of bounds first, then of an attack, then of CBC (Debian's
-   coinor-cbc) or
-   GLPK (glpk-utils), whichever is installed, through files in a folder.
+   coinor-cbc) or GLPK (glpk-utils), whichever is installed, through files in a folder.
 
        solver s;
        if (solver_make(&s, &net, logits, "build")) puts(s.message);
-       switch (solver_ask(&s, &property, 10)) { case SOLVER_HOLDS: ...; case SOLVER_VIOLATED: ... s.x is a counterexample ...;
-       case SOLVER_OPEN: ... }
+       switch (solver_ask(&s, &property, 10)) {
+       case SOLVER_HOLDS: ...    case SOLVER_VIOLATED: ... s.x is a counterexample ...    case SOLVER_OPEN: ...
+       }
        solver_free(&s);
 
    A counterexample counts when the network itself, in f32, gives outputs that meet the clause; what a solver found without that
-   leaves
-   the question open. "Holds" is proven by bounds, in f32; by a solver, within its tolerance (1e-6) for the real network. */
+   leaves the question open. "Holds" is proven by bounds, in f32; by a solver, within its tolerance (1e-6) for the real network.
+   */
 #ifndef SOLVER_H
 #define SOLVER_H
 #include "attack.h"

@@ -20,8 +20,8 @@ static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
         const lgelu_node *node = net->nodes + i, *from = node->inputs ? net->nodes + node->input[0] : node;
         switch (node->op) {
         case LGELU_OP_VIEW:
-            if (from->shape[0] * from->shape[1] > 1 && node->shape[0] * node->shape[1] == 1) return from->shape[2] > 1 ? from
-                : NULL;
+            if (from->shape[0] * from->shape[1] > 1 && node->shape[0] * node->shape[1] == 1)
+                return from->shape[2] > 1 ? from : NULL;
             break;
         case LGELU_OP_GATE: case LGELU_OP_DROPOUT: case LGELU_OP_ADD: case LGELU_OP_BATCH_NORM: case LGELU_OP_LAYER_NORM: break;
         default: return NULL;
@@ -188,8 +188,8 @@ typedef struct { size_t name, length, dims, shape[8], from, to; int type, used; 
 
 static int torch_peek(deploy_in *in)
 {
-    while (in->at < in->end && (in->p[in->at] == ' ' || in->p[in->at] == '\n' || in->p[in->at] == '\t' || in->p[in->at]
-                                == '\r')) in->at++;
+    while (in->at < in->end
+           && (in->p[in->at] == ' ' || in->p[in->at] == '\n' || in->p[in->at] == '\t' || in->p[in->at] == '\r')) in->at++;
     return in->at < in->end ? (unsigned char)in->p[in->at] : -1;
 }
 static int torch_need(deploy_in *in, char c, const char *what)         /* 0, or -1 */

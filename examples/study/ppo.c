@@ -373,8 +373,9 @@ int ppo_train(const ppo_plan *p, const environment *env, const float *probe, int
     for (int i = 0; i < 2; i++) w->pattern[i] = (float *)room_for(list, &count, PPO_PROBE * units, sizeof(float));
     for (int i = 0; i < count; i++) if (!list[i]) bad = -1;
     if (!bad && (build(w, ACTOR) || build(w, CRITIC))) bad = -1;
-    if (bad) snprintf(message, room, "%s", w->net[0].status ? w->net[0].message : w->net[1].status ? w->net[1].message
-                      : "out of memory");
+    if (bad)
+        snprintf(message, room, "%s",
+                 w->net[0].status ? w->net[0].message : w->net[1].status ? w->net[1].message : "out of memory");
     else {
         w->training = p->training;
         w->training.steps = updates * p->passes * (long)((n + p->batch - 1) / p->batch);

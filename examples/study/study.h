@@ -30,6 +30,7 @@
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../data.h"
+#include "interval.h"
 #include "output.h"
 #include <math.h>
 #include <stdio.h>
@@ -309,13 +310,7 @@ void   show_place(study *s, long variant);
 int    show_table(study *s);
 void   show_findings(study *s);
 
-double stat_mean(const double *v, long n);                             /* statistics.c; NaN when there is none */
-double stat_deviation(const double *v, long n);
-double stat_slope(const double *x, const double *y, long n);
-double stat_t95(long freedom);                                         /* Student's t for a two-sided 95 % interval */
-void   stat_interval(const double *v, long n, double *mean, double *low, double *high);
-const char *stat_verdict(double low, double high, double least, double most);
-void   stat_rule(char *text, size_t room, const study *s, const claim *c);             /* its range in words */
+void   stat_rule(char *text, size_t room, const study *s, const claim *c);             /* statistics.c; its range in words */
 int    stat_claims(study *s);                                          /* the experiment's claims become findings */
 /* format: of its numbers; NULL: that of the score. One seed has no interval */
 int    stat_find(study *s, const char *text, const char *format, const double *v, long n, double least, double most);

@@ -44,8 +44,8 @@ static void draw_costs(study *s, svg *g, svg_panel *q)
     ticks = svg_ticks(tick, 32, q->y0, q->y1, 0, 6);
     for (int i = 0; i < ticks; i++) {
         svg_tick_text(text, tick, i, ticks, 0);
-        svg_rule(g, q->left, svg_y(q, tick[i]), q->left + q->width, svg_y(q, tick[i]), fabs(tick[i]) < 1e-9 ? SVG_GREY
-            : SVG_RULE, 1, NULL);
+        svg_rule(g, q->left, svg_y(q, tick[i]), q->left + q->width, svg_y(q, tick[i]),
+                 fabs(tick[i]) < 1e-9 ? SVG_GREY : SVG_RULE, 1, NULL);
         svg_text(g, q->left - 8, svg_y(q, tick[i]) + 4, 'e', 12, SVG_GREY, "%s", text);
     }
     svg_text(g, q->left - 30, q->top - 10, 's', 12, SVG_INK, "change by the swap, test (%s)", s->task.unit);
@@ -99,8 +99,8 @@ static int score_figure(study *s)
         for (int k = 0; k < LINES; k++) {
             const int arm = plan_arm(order[k]), late = arm_table[arm].event != EVENT_NONE;
             const long from = r->switch_step / r->epoch_steps;         /* the last epoch that is shared */
-            if (!asked(s, arm) || figure_band(s, &b, plan_best_rate(s, 0, arm), arm, "holdout", -1, late && from ? from
-                : 1) < 1) continue;
+            if (!asked(s, arm)
+                || figure_band(s, &b, plan_best_rate(s, 0, arm), arm, "holdout", -1, late && from ? from : 1) < 1) continue;
             if (strcmp(order[k], "gelu") && strcmp(order[k], "relu") && strcmp(order[k], "hardened"))
                 for (int i = 0; i < b.n; i++) b.low[i] = b.high[i] = b.mean[i];        /* more bands than three are mud */
             figure_draw(&f.s, &p, &b, arm_table[arm].colour, arm == hardened ? 2.6 : 1.8, arm == plan_arm("relu") ? "5 3" : NULL);

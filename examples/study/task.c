@@ -174,9 +174,10 @@ void task_samples(const task *t, part which, size_t first, size_t n, void *x, in
     if (t->order) {
         const uint32_t *pick = which == PART_TEST ? NULL : t->order + (which == PART_HOLDOUT ? t->count[PART_TRAIN] : 0);
         data_batch((float *)x, t->regression ? NULL : y, &t->data, which == PART_TEST ? DATA_TEST : DATA_TRAIN, pick, first, n);
-        for (size_t i = 0; t->regression && i < n; i++)
-            memcpy(y + i, (which == PART_TEST ? t->data.test_target : t->data.train_target) + (pick ? pick[first + i]
-                : first + i), sizeof *y);
+        for (size_t i = 0; t->regression && i < n; i++) {
+            const float *target = which == PART_TEST ? t->data.test_target : t->data.train_target;
+            memcpy(y + i, target + (pick ? pick[first + i] : first + i), sizeof *y);
+        }
         return;
     }
     for (size_t k = first; k < first + n; k++)
