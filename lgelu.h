@@ -2982,7 +2982,8 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
     if ((unsigned)kind > LGELU_GATE_OUTER) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
     if (kind == LGELU_GATE_OUTER) {
-        if (!net->outer) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: net.outer points to no gate of yours", &node);
+        if (!net->outer || !net->outer->forward || !net->outer->backward)
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: net.outer points to no gate of yours", &node);
         else node.biases = net->outer->parameters;
         node.outer = net->outer;
     }

@@ -162,6 +162,7 @@ static void build(graph *g, const lgelu_outer_gate *outer, lgelu_gate_kind kind,
 enum { LABELS = 4 };
 static void life(void)
 {
+    const lgelu_outer_gate half = { reference_outer[0].forward, NULL, 0, 0, NULL };
     static file f;
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     graph g, h;
@@ -223,6 +224,11 @@ static void life(void)
           "a file's: refused", "'%s'", g.net.message);
     check(!lgelu_net_copy(&h.net, &g.net) && h.nodes[2].gate == LGELU_GATE_GELU, "the other way round it becomes GELU", "%s", h.net.message);
     end(&h);
+    end(&g);
+    begin(&g);
+    g.net.outer = &half;
+    check(lgelu_gate(&g.net, "half", lgelu_input(&g.net, "x", 1, 1, 4), LGELU_GATE_OUTER, 1) < 0 && g.net.status == LGELU_E_ARGUMENT
+          && strstr(g.net.message, "'half'"), "one without a backward: refused by name", "'%s'", g.net.message);
     end(&g);
     begin(&g);
     check(lgelu_gate(&g.net, "odd", lgelu_input(&g.net, "x", 1, 1, 4), LGELU_GATE_OUTER, 1) < 0 && g.net.status == LGELU_E_ARGUMENT
