@@ -526,16 +526,20 @@ static void builder_errors(void)
     check(!g.net.status && !strcmp(lgelu_status_text((lgelu_status)99), "unknown status"), "every status has a text", "one has none");
 }
 
-static void run_errors(void)
+/* ---- running: `error_x`, `error_y` are the data of every network here ---- */
+static float error_x[6 * 22];
+static int32_t error_y[12];
+static void usual_errors(graph *g, lgelu_mode mode)                   /* made and bound, ready for a forward */
 {
-    graph g, h;
-    int32_t labels[12] = { 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5 };
-    float x[6 * 22], *odd = x + 30;
-    char text[100];
-    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
-    for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = noise(50, i);
-
-#define MADE(mode) build_usual(&g); make_at(&g, 6, mode, 0); lgelu_net_bind(&g.net, 0, x); lgelu_net_bind(&g.net, LABELS, labels)
+    for (int i = 0; i < 12; i++) error_y[i] = i % 6;
+    build_usual(g);
+    make_at(g, 6, mode, 0);
+    lgelu_net_bind(&g->net, 0, error_x);
+    lgelu_net_bind(&g->net, LABELS, error_y);
+}
+static void sizes_that_do_not_fit(void)
+{
+    graph g;
     begin(&g);
     check(lgelu_net_bytes(&g.net, 0, LGELU_TRAIN) == 0 && g.net.status == LGELU_E_ARGUMENT, "a batch of none", "%s", g.net.message);
     build_usual(&g);
@@ -555,7 +559,11 @@ static void run_errors(void)
     lgelu_net_begin(&g.net, many, 130);
     for (int i = 0, n = lgelu_input(&g.net, "x", 1, 1, (size_t)1 << (half - 4)); i < 128; i++) n = lgelu_linear(&g.net, "huge", n, (size_t)1 << (i % 2 ? half - 4 : half - 3));
     check(lgelu_net_bytes(&g.net, 1, LGELU_INFER) == 0 && g.net.status == LGELU_E_MEMORY, "weights whose sum is beyond counting", "%s", g.net.message);
-
+}
+static void calls_out_of_order(void)
+{
+    graph g;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     build_usual(&g);
     check(lgelu_net_make(&g.net, NULL, SIZE_MAX, 2, LGELU_TRAIN, 0) == LGELU_E_MEMORY && strstr(g.net.message, "no memory: ") && strstr(g.net.message, "NULL"), "no memory", "%s", g.net.message);
     build_usual(&g);
@@ -571,61 +579,64 @@ static void run_errors(void)
     lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
     check(g.nodes[2].gate == LGELU_GATE_TANH && !g.net.status, "gates may be changed before make", "%s", g.net.message);
 
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     fails("a layer after make", &g, lgelu_linear(&g.net, "late", 1, 3) < 0, LGELU_E_ARGUMENT, "'late'");
     end(&g);
-    MADE(LGELU_TRAIN);
-    fails("made twice", &g, lgelu_net_make(&g.net, x, sizeof x, 1, LGELU_TRAIN, 0), LGELU_E_ARGUMENT, "already made");
+    usual_errors(&g, LGELU_TRAIN);
+    fails("made twice", &g, lgelu_net_make(&g.net, error_x, sizeof error_x, 1, LGELU_TRAIN, 0), LGELU_E_ARGUMENT, "already made");
     end(&g);
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     fails("forward of no samples", &g, lgelu_net_forward(&g.net, 0), LGELU_E_ARGUMENT, "0 samples");
     end(&g);
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     fails("forward of more than the batch", &g, lgelu_net_forward(&g.net, 7), LGELU_E_ARGUMENT, "7 samples");
     end(&g);
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     fails("backward before forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "forward");
     end(&g);
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     lgelu_net_forward(&g.net, 6);
     fails("step before backward", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
     end(&g);
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     lgelu_net_forward(&g.net, 6);
     lgelu_net_backward(&g.net, 1);
     fails("a second backward of one forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "forward");
     end(&g);
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     train(&g, 6, 1, &plan);
     fails("a second step of one backward", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
     end(&g);
-    MADE(LGELU_INFER);
+    usual_errors(&g, LGELU_INFER);
     lgelu_net_forward(&g.net, 6);
     check(!g.net.status && g.net.loss > 0, "an inference net has a loss", "%s", g.net.message);
     check(!(lgelu_net_clip(&g.net, 1) > 0), "clip of an inference net", "a norm came out");
     fails("backward of an inference net", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "train");
     end(&g);
-    MADE(LGELU_INFER);
+    usual_errors(&g, LGELU_INFER);
     lgelu_net_forward(&g.net, 6);
     fails("step of an inference net", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
     end(&g);
-
+}
+static void data_out_of_range(void)
+{
+    graph g;
+    char text[100];
     static const int32_t wrong[] = { 6, -1, 2147483647, -2147483647 - 1, 1000000 };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        labels[7] = wrong[i];
-        MADE(LGELU_TRAIN);
+        usual_errors(&g, LGELU_TRAIN);
+        error_y[7] = wrong[i];
         snprintf(text, sizeof text, "label %ld", (long)wrong[i]);
         fails(text, &g, lgelu_net_forward(&g.net, 6), LGELU_E_LABEL, "label 7 is ");
         snprintf(text, sizeof text, "is %ld, expected 0 to 5", (long)wrong[i]);
         check(strstr(g.net.message, text) && strstr(g.net.message, "'y'"), "the message names labels, place and number", "%s", g.net.message);
         end(&g);
-        labels[7] = 1;
     }
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     lgelu_net_bind(&g.net, 0, NULL);
     fails("an unbound input", &g, lgelu_net_forward(&g.net, 6), LGELU_E_UNBOUND, "'x'");
     end(&g);
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     lgelu_net_bind(&g.net, LABELS, NULL);
     lgelu_net_forward(&g.net, 6);
     check(!g.net.status && !(g.net.loss > 0) && lgelu_net_value(&g.net, HEAD), "unbound labels leave the loss out", "%s", g.net.message);
@@ -634,12 +645,17 @@ static void run_errors(void)
     end(&g);
     static const int where[] = { -1, 1, HEAD, LABELS + 1, LABELS + 2, 999, -2147483647 - 1 };
     for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
-        MADE(LGELU_TRAIN);
+        usual_errors(&g, LGELU_TRAIN);
         snprintf(text, sizeof text, "data bound to node %d", where[i]);
-        fails(text, &g, lgelu_net_bind(&g.net, where[i], x), LGELU_E_ARGUMENT, "bound");
+        fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT, "bound");
         end(&g);
     }
-    MADE(LGELU_TRAIN);
+}
+static void hardness_out_of_range(void)
+{
+    graph g;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    usual_errors(&g, LGELU_TRAIN);
     check(!lgelu_net_value(&g.net, -1) && !lgelu_net_value(&g.net, 11) && !lgelu_net_weights(&g.net, -1) && !lgelu_net_weights(&g.net, 11) && !lgelu_net_weights(&g.net, 2)
           && !lgelu_net_biases(&g.net, -1) && !lgelu_net_biases(&g.net, 11), "no values and weights of wrong nodes", "a pointer came out");
     check(lgelu_net_set_lambda(&g.net, -1, 2) == LGELU_E_ARGUMENT && lgelu_net_set_lambda(&g.net, 26, 2) == LGELU_E_ARGUMENT
@@ -654,8 +670,8 @@ static void run_errors(void)
     g.net.hardness.map = LGELU_SIGMOID;
     g.net.hardness.lambda_max = 20;
     make_at(&g, 6, LGELU_TRAIN, 0);
-    lgelu_net_bind(&g.net, 0, x);
-    lgelu_net_bind(&g.net, LABELS, labels);
+    lgelu_net_bind(&g.net, 0, error_x);
+    lgelu_net_bind(&g.net, LABELS, error_y);
     check(lgelu_net_set_lambda(&g.net, 0, 20.01f) == LGELU_E_LAMBDA && lgelu_net_set_lambda(&g.net, 0, 19.9f) == LGELU_OK, "λ beyond a bounded map is refused", "no error");
     check(lgelu_net_set_lambda(&g.net, 1, INFINITY) == LGELU_OK, "λ = inf is allowed on a bounded map", "error");
     train(&g, 6, 3, &plan);
@@ -666,26 +682,34 @@ static void run_errors(void)
     lgelu_gate(&g.net, "beyond", lgelu_input(&g.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 300);
     fails("a first λ beyond a bounded map", &g, make_at(&g, 1, LGELU_TRAIN, 0) != LGELU_OK, LGELU_E_LAMBDA, "'beyond'");
     end(&g);
-
+}
+static void numbers_that_are_not_finite(void)
+{
+    graph g;
+    float *odd = error_x + 30;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     *odd = NAN;
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     train(&g, 6, 1, &plan);
     fails("NaN in the data is NaN in the loss", &g, 1, LGELU_E_NONFINITE, "0 steps");
     check(!isnan(g.net.w[0]), "a NaN loss stops before the weights", "w[0] is NaN");
     end(&g);
     *odd = INFINITY;
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     train(&g, 6, 1, &plan);
     fails("Inf in the data stops the run", &g, 1, LGELU_E_NONFINITE, "not finite");
     end(&g);
     *odd = 0.5f;
-    MADE(LGELU_TRAIN);
+    usual_errors(&g, LGELU_TRAIN);
     train(&g, 6, 2, &plan);
     for (size_t i = 0; i < g.net.parameters; i++) g.net.w[i] = 1e38f;
     fails("overflow in the layers stops the run, naming the step", &g, lgelu_net_forward(&g.net, 6), LGELU_E_NONFINITE, "2 steps");
     end(&g);
-
-    MADE(LGELU_TRAIN);
+}
+static void copies_that_do_not_fit(void)
+{
+    graph g, h;
+    usual_errors(&g, LGELU_TRAIN);
     begin(&h);
     lgelu_linear(&h.net, "f", lgelu_input(&h.net, "x", 1, 1, 3), 4);
     make_at(&h, 1, LGELU_TRAIN, 0);
@@ -703,7 +727,16 @@ static void run_errors(void)
     fails("copy of a graph with its λ's elsewhere", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&g);
     end(&h);
-#undef MADE
+}
+static void run_errors(void)
+{
+    for (size_t i = 0; i < sizeof error_x / sizeof *error_x; i++) error_x[i] = noise(50, i);
+    sizes_that_do_not_fit();
+    calls_out_of_order();
+    data_out_of_range();
+    hardness_out_of_range();
+    numbers_that_are_not_finite();
+    copies_that_do_not_fit();
 }
 
 /* ---- training ---- */
