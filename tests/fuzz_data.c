@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_data: damaged files into the readers of examples/data.c, from memory.
+   fuzz_data: damaged files into the readers of examples/data.c, from memory; how to run it: tools/fuzz.h.
 
-       gcc -O1 -g -fsanitize=address,undefined fuzz_data.c -lm -o fuzz_data && ./fuzz_data [ROUNDS]
-       clang -O1 -g -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_data.c -lm -o fuzz_data && ./fuzz_data
-
-   The first byte of an input says what the rest is: S a sheet as PNG; P a picture of a folder; C two CIFAR batches, T two tables,
-   I an IDX file of pictures and one of labels, in each case after two bytes that hold the size of the first; t a table alone.
-   All but pictures may be packed. */
+   An input is a file, but for those of several: the size of the first in two bytes, then one after the other: idx pictures and
+   labels, packed or not; cifar a batch for training and one for testing; tables a table for each half. */
+#include "tools/fuzz.h"
 #include "../examples/data.c"
+#define PICTURE_WIDE 16
+#define PICTURE_HIGH 8
 #include "tools/pictures.h"
 
 enum { MOST = 1 << 16 };                /* bytes that a file may unpack to here */
@@ -17,17 +16,30 @@ static void plain_part(data_file *f, const char *name, const uint8_t *p, size_t 
 {
     snprintf(f->path, sizeof f->path, "%s", name);
     f->size = n;
-    f->bytes = (unsigned char *)malloc(n ? n : 1);              /* no spare byte: a sanitizer sees each step beyond */
-    if (!f->bytes) abort();
-    if (n) memcpy(f->bytes, p, n);
+    f->bytes = fuzz_exactly(p, n);
 }
-static int part(data_set *d, data_file *f, const char *name, const uint8_t *p, size_t n)
+static int part(data_set *to, data_file *f, const char *name, const uint8_t *p, size_t n)
 {
     plain_part(f, name, p, n);
-    return n > 1 && p[0] == 0x1F ? gunzip(d, f, MOST) : 0;
+    return n > 1 && p[0] == 0x1F ? gunzip(to, f, MOST) : 0;
 }
 
-static int one_sheet(data_set *d, const uint8_t *p, size_t n)
+static data_set set;
+static data_set *const d = &set;
+
+static int one_gzip(const uint8_t *p, size_t n)
+{
+    data_file f;
+    int status;
+    plain_part(&f, "packed", p, n);
+    status = gunzip(d, &f, MOST);
+    if (status ? strncmp(d->error, "data: packed: byte ", 19) || strchr(d->error, '\n') : data_crc32(0, f.bytes,
+        f.size) != little32(p + n - 8))
+        abort();
+    free(f.bytes);
+    return status == 0;
+}
+static int one_sheet(const uint8_t *p, size_t n)
 {
     static unsigned char x[SHEET_TILES * SHEET_SIDE * SHEET_SIDE], y[SHEET_TILES];
     data_file f;
@@ -38,7 +50,7 @@ static int one_sheet(data_set *d, const uint8_t *p, size_t n)
     return status == 0;
 }
 
-static int one_picture(data_set *d, const uint8_t *p, size_t n)
+static int one_picture(const uint8_t *p, size_t n)
 {
     static unsigned char x[2][3 * DATA_SIDE * DATA_SIDE];
     data_file f;
@@ -60,21 +72,23 @@ static size_t split(const uint8_t **p, size_t *n)            /* the size of the 
     *p += 2; *n -= 2;
     return first < *n ? first : *n;
 }
-static int cifar(data_set *d, const uint8_t *p, size_t n)
+static int cifar(const uint8_t *p, size_t n)
 {
-    size_t labels = 0, first = split(&p, &n);
+    size_t labels = 0, first = split(&p, &n), all = 0;
     int status = 0;
     memset(d, 0, sizeof *d);
     d->channels = 3;
     d->height = d->width = 32;
     for (int test = 0; test < 2 && status == 0; test++) {
         data_file f;
-        if ((status = part(d, &f, "batch", test ? p + first : p, test ? n - first : first)) == 0) status = cifar_file(d, &f, test,
-            &labels);
+        if ((status = part(d, &f, "batch", test ? p + first : p, test ? n - first : first)) == 0) {
+            all += f.size;
+            status = cifar_file(d, &f, test, &labels);
+        }
         free(f.bytes);
     }
     if (status == 0) {
-        if ((d->train + d->test) * (CIFAR_PIXELS + labels) != n || (labels != 1 && labels != 2)) abort();
+        if ((d->train + d->test) * (CIFAR_PIXELS + labels) != all || (labels != 1 && labels != 2)) abort();
         for (size_t i = 0; i < d->train; i++) if (d->train_y[i] >= d->classes) abort();
         for (size_t i = 0; i < d->test; i++) if (d->test_y[i] >= d->classes) abort();
         normalise(d);
@@ -83,7 +97,7 @@ static int cifar(data_set *d, const uint8_t *p, size_t n)
     return status == 0;
 }
 
-static int tables(data_set *d, const uint8_t *p, size_t n, int two)
+static int some_tables(const uint8_t *p, size_t n, int two)
 {
     data_tables all;
     size_t first = two ? split(&p, &n) : n;
@@ -112,7 +126,7 @@ static int tables(data_set *d, const uint8_t *p, size_t n, int two)
     data_free(d);
     return status == 0;
 }
-static int idx(data_set *d, const uint8_t *p, size_t n)
+static int idx(const uint8_t *p, size_t n)
 {
     data_file pictures = { "", NULL, 0 }, labels = { "", NULL, 0 };
     size_t first = split(&p, &n);
@@ -135,23 +149,78 @@ static int idx(data_set *d, const uint8_t *p, size_t n)
     data_free(d);
     return status == 0;
 }
+static int table(const uint8_t *p, size_t n)  { return some_tables(p, n, 0); }
+static int tables(const uint8_t *p, size_t n) { return some_tables(p, n, 1); }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+/* ---- damage that knows the format ---- */
+static void put_big(uint8_t *p, uint32_t v)    { for (int i = 0; i < 4; i++) p[i] = (uint8_t)(v >> (24 - 8 * i) & 255); }
+static void put_little(uint8_t *p, uint32_t v) { for (int i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i & 255); }
+static size_t gzip_mend(uint8_t *p, size_t n, size_t room)               /* the trailer as what unpacks wants it */
 {
-    static data_set d;
-    if (n < 1) return 0;
-    switch (*p) {
-    case 'S': return one_sheet(&d, p + 1, n - 1);
-    case 'P': return one_picture(&d, p + 1, n - 1);
-    case 'C': return cifar(&d, p + 1, n - 1);
-    case 'T': case 't': return tables(&d, p + 1, n - 1, *p == 'T');
-    case 'I': return idx(&d, p + 1, n - 1);
-    default:  return 0;
+    static char out[MOST];
+    int got;
+    (void)room;
+    if (n < 18 || p[3]) return n;
+    if ((got = stbi_zlib_decode_noheader_buffer(out, MOST, (const char *)p + 10, (int)(n - 10))) < 0) return n;
+    put_little(p + n - 8, data_crc32(0, (unsigned char *)out, (size_t)got));
+    put_little(p + n - 4, (uint32_t)got);
+    return n;
+}
+static size_t png_mend(uint8_t *p, size_t n, size_t room)                /* each chunk's CRC */
+{
+    (void)room;
+    if (n < 8 || p[0] != 0x89) return n;
+    for (size_t at = 8, length; at + 12 <= n; at += length + 12) {
+        length = big32_at(p + at);
+        if (length > n - at - 12) break;
+        put_big(p + at + 8 + length, data_crc32(0, p + at + 4, length + 4));
+    }
+    return n;
+}
+static size_t idx_mend(uint8_t *p, size_t n, size_t room)                /* as many as there are, in either half */
+{
+    const size_t first = n > 2 ? 256u * p[0] + p[1] : 0;
+    (void)room;
+    if (n < 26 || first > n - 10 || first < 17 || p[2] || p[2 + first]) return n;
+    size_t one = (size_t)big32_at(p + 10) % 64 * (big32_at(p + 14) % 64);
+    if (one) put_big(p + 6, (uint32_t)((first - 16) / one));
+    put_big(p + 2 + first + 4, (uint32_t)(n - 2 - first - 8));
+    return n;
+}
+static size_t cifar_mend(uint8_t *p, size_t n, size_t room)              /* whole records of one label or two */
+{
+    const size_t record = CIFAR_PIXELS + 1 + (n > 2 ? p[n - 1] & 1u : 0), records = (n < 2 ? 0 : n - 2 + record / 2) / record;
+    const size_t all = 2 + records * record;
+    if (!records || all > room) return n;
+    if (all > n) memset(p + n, 0, all - n);
+    if (records < 20) { p[0] = (uint8_t)(p[1] % records * record >> 8); p[1] = (uint8_t)(p[1] % records * record & 255); }
+    for (size_t i = 2; i < all; i += record) { p[i] = (uint8_t)(p[i] % 10);
+        if (record > CIFAR_PIXELS + 1) p[i + 1] = (uint8_t)(p[i + 1] % 10); }
+    return all;
+}
+/* a field, a row or a separator of a table: doubled, deleted, moved */
+static size_t table_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
+{
+    static const char marks[] = ",;\t\n\"";
+    const char mark = marks[fuzz_draw(r) % 5];
+    size_t place = n ? fuzz_draw(r) % n : 0, last, length;
+    uint8_t piece[256];
+    while (place < n && p[place] != (uint8_t)mark) place++;
+    for (last = place + 1; last < n && p[last] != (uint8_t)mark; ) last++;
+    if (last >= n) return n;
+    length = last - place < sizeof piece ? last - place : sizeof piece;
+    memcpy(piece, p + place, length);
+    switch (fuzz_draw(r) % 4) {
+    case 0: return fuzz_replace(p, n, room, place, 0, piece, length);
+    case 1: return fuzz_replace(p, n, room, place, length, NULL, 0);
+    case 2: p[place] = (uint8_t)marks[fuzz_draw(r) % 5]; return n;
+    default:
+        n = fuzz_replace(p, n, room, place, length, NULL, 0);
+        return fuzz_replace(p, n, room, n ? fuzz_draw(r) % n : 0, 0, piece, length);
     }
 }
 
-#ifndef FUZZ_LIBFUZZER
+/* ---- sound files ---- */
 /* Forty pictures of 4 x 4 and their labels, packed by gzip -9: a block with its own Huffman codes, and one with the fixed ones */
 static const unsigned char packed_pictures[] = {
     31,139,8,0,0,0,0,0,2,3,109,145,33,143,132,48,20,132,95,114,39,46,193,215,227,78,212,175,175,175,175,175,
@@ -167,182 +236,128 @@ static const unsigned char packed_labels[] = {
     31,139,8,0,0,0,0,0,2,3,99,96,224,96,100,96,96,208,96,102,97,103,226,228,224,100,98,103,193,207,2,0,
     88,163,218,96,48,0,0,0 };
 
-/* Number k of round r; the output function of splitmix64 over a counter. */
-static uint32_t draw(uint64_t r, uint32_t *k)
+static size_t join_parts(uint8_t *to, const uint8_t *a, size_t first, const uint8_t *b, size_t second)
 {
-    uint64_t z = (r << 16 | (*k)++) * 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return (uint32_t)((z ^ z >> 31) >> 32);
+    to[0] = (uint8_t)(first >> 8);
+    to[1] = (uint8_t)(first & 255);
+    memcpy(to + 2, a, first);
+    memcpy(to + 2 + first, b, second);
+    return 2 + first + second;
 }
-
-static size_t damage(uint8_t *p, size_t n, size_t room, uint64_t round, uint32_t *k)
+static void idx_seeds(void)
 {
-    static const uint8_t edge[8] = { 0, 1, 3, 8, 16, 127, 128, 255 };
-    if (n == 0) return 0;
-    size_t place = draw(round, k) % n, length = 1 + draw(round, k) % 16;
-    if (draw(round, k) % 2) place %= 24;                        /* half of the damage goes into headers */
-    if (place >= n) place = 0;
-    if (length > n - place) length = n - place;
-    switch (draw(round, k) % 6) {
-    case 0: p[place] ^= (uint8_t)(1u << draw(round, k) % 8); break;
-    case 1: p[place] = edge[draw(round, k) % 8]; break;
-    case 2: p[place] = (uint8_t)draw(round, k); break;
-    case 3: return place;                                       /* cut off */
-    case 4: memmove(p + place, p + place + length, n - place - length); return n - length;
-    default:                                                    /* a piece twice */
-        if (n + length > room) return n;
-        memmove(p + place + length, p + place, n - place);
-        return n + length;
-    }
-    return n;
-}
-
-/* Two parts as an input of this kind, in `input`; the first one's size in two bytes */
-static size_t join_parts(uint8_t *input, char kind, const uint8_t *a, size_t first, const uint8_t *b, size_t second)
-{
-    input[0] = (uint8_t)kind;
-    input[1] = (uint8_t)(first >> 8);
-    input[2] = (uint8_t)(first & 255);
-    memcpy(input + 3, a, first);
-    memcpy(input + 3 + first, b, second);
-    return 3 + first + second;
-}
-/* Rounds of one kind, and how many inputs were accepted; damage so strong that all is refused would test nothing. */
-static int failed;
-static void report(const char *name, long rounds, long accepted)
-{
-    int good = rounds > 0 && accepted > rounds / 50 && accepted < rounds;
-    printf("%s fuzz_data, %s: %ld inputs, %ld accepted\n", good ? "ok" : "FAIL", name, rounds, accepted);
-    fflush(stdout);
-    failed |= !good;
-}
-
-enum { ROOM = 1 << 14, RECORDS = 3 };
-static uint8_t input[3 + 2 * ROOM], piece[2][ROOM];
-static void fuzz_idx(long rounds)
-{
-    static data_set d;
+    static uint8_t input[FUZZ_ROOM];
     data_file plain[2];
-    long accepted = 0;
-    if (part(&d, &plain[0], "pictures", packed_pictures, sizeof packed_pictures) ||
-        part(&d, &plain[1], "labels", packed_labels, sizeof packed_labels)) abort();
-    for (long round = 0; round < rounds; round++) {
-        uint32_t k = 0, hits = draw((uint64_t)round, &k) % 4, forms = draw((uint64_t)round, &k);
-        size_t size[2];
-        for (int i = 0; i < 2; i++) {
-            const uint8_t *from = forms >> i & 1 ? plain[i].bytes : i ? packed_labels : packed_pictures;
-            size[i] = forms >> i & 1 ? plain[i].size : i ? sizeof packed_labels : sizeof packed_pictures;
-            memcpy(piece[i], from, size[i]);
-            for (uint32_t hit = 0; hit < hits; hit++)
-                if (draw((uint64_t)round, &k) % 2) size[i] = damage(piece[i], size[i], ROOM, (uint64_t)round, &k);
-        }
-        accepted += LLVMFuzzerTestOneInput(input, join_parts(input, 'I', piece[0], size[0], piece[1], size[1]));
-    }
+    if (part(d, &plain[0], "pictures", packed_pictures, sizeof packed_pictures) ||
+        part(d, &plain[1], "labels", packed_labels, sizeof packed_labels)) abort();
+    for (int form = 0; form < 4; form++)
+        fuzz_seed("idx", form == 0 ? "packed" : form == 1 ? "labels_packed" : form == 2 ? "pictures_packed" : "plain", input,
+            join_parts(input,
+            form & 1 ? plain[0].bytes : packed_pictures, form & 1 ? plain[0].size : sizeof packed_pictures,
+            form & 2 ? plain[1].bytes : packed_labels, form & 2 ? plain[1].size : sizeof packed_labels));
     free(plain[0].bytes);
     free(plain[1].bytes);
-    report("IDX", rounds, accepted);
 }
-static void fuzz_cifar(long rounds)                           /* two batches, of one or two labels a record */
+static void gzip_seeds(void)
 {
-    long accepted = 0;
-    for (long round = 0; round < rounds; round++) {
-        uint32_t k = 0, labels = 1 + draw((uint64_t)round, &k) % 2;
-        size_t record = CIFAR_PIXELS + labels, size = RECORDS * record, first = draw((uint64_t)round, &k) % 4 * record;
-        memset(piece[0], 0, size);
-        for (size_t i = 0; i < RECORDS; i++) {
-            uint8_t *label = piece[0] + i * record;
-            label[0] = label[labels - 1] = (uint8_t)(draw((uint64_t)round, &k) % 10);
-        }
-        if (draw((uint64_t)round, &k) % 2) size = damage(piece[0], size, ROOM, (uint64_t)round, &k);
-        if (first > size) first = size;
-        accepted += LLVMFuzzerTestOneInput(input, join_parts(input, 'C', piece[0], first, piece[0] + first, size - first));
-    }
-    report("CIFAR", rounds, accepted);
+    static const uint8_t stored[] = { 31,139,8,0,0,0,0,0,0,3, 1,3,0,252,255,'a','b','c', 0xC2,0x41,0x24,0x35, 3,0,0,0 };
+    static const uint8_t named[] = { 31,139,8,28,0,0,0,0,0,3, 2,0,'x','y', 'n',0, 'c',0, 1,3,0,252,255,'a','b','c',
+        0xC2,0x41,0x24,0x35, 3,0,0,0 };
+    fuzz_seed("gzip", "own_codes", packed_pictures, sizeof packed_pictures);
+    fuzz_seed("gzip", "fixed_codes", packed_labels, sizeof packed_labels);
+    fuzz_seed("gzip", "stored", stored, sizeof stored);
+    fuzz_seed("gzip", "named", named, sizeof named);
 }
-static void fuzz_pictures(long rounds)
+static void cifar_seeds(void)                    /* two records, or three; of one label or of two */
+{
+    static uint8_t piece[3 * (CIFAR_PIXELS + 2)], input[sizeof piece + 2];
+    for (size_t labels = 1; labels < 3; labels++) {
+        const size_t record = CIFAR_PIXELS + labels, all = (labels + 1) * record;
+        memset(piece, 0, sizeof piece);
+        for (size_t i = 0; i < labels + 1; i++) piece[i * record] = piece[i * record + labels - 1] = (uint8_t)(3 * i);
+        fuzz_seed("cifar", labels == 1 ? "one_label" : "two_labels", input, join_parts(input, piece, record, piece + record,
+            all - record));
+    }
+}
+static void picture_seeds(void)
 {
     unsigned char rgb[3 * WIDE * HIGH];
     for (int i = 0; i < 3 * WIDE * HIGH; i++) rgb[i] = (unsigned char)(i * 7);
     for (int format = 0; format < FORMATS; format++) {
         memory_file f = picture_make(format, rgb);
-        long accepted = 0;
-        if (f.size + 64 > ROOM) abort();
-        for (long round = 0; round < rounds; round++) {
-            uint32_t k = (uint32_t)format << 8, hits = draw((uint64_t)round, &k) % 4;
-            size_t n = f.size;
-            memcpy(input + 1, f.data, n);
-            for (uint32_t hit = 0; hit < hits; hit++) n = damage(input + 1, n, ROOM, (uint64_t)round, &k);
-            if (format == PICTURE_PNG && draw((uint64_t)round, &k) % 2)                 /* beyond the CRC */
-                for (size_t at = 8, length; at + 12 <= n; at += length + 12) {
-                    length = big32_at(input + 1 + at);
-                    if (length > n - at - 12) break;
-                    uint32_t crc = data_crc32(0, input + 1 + at + 4, length + 4);
-                    for (size_t i = 0; i < 4; i++) input[1 + at + 8 + length + i] = (uint8_t)(crc >> (24 - 8 * i) & 255);
-                }
-            input[0] = 'P';
-            accepted += LLVMFuzzerTestOneInput(input, n + 1);
-        }
+        char name[64];
+        snprintf(name, sizeof name, "%s", format_name[format]);
+        for (char *c = name; *c; c++) if (*c == ' ') *c = '_';
+        fuzz_seed("picture", name, f.data, f.size);
         free(f.data);
-        report(format_name[format], rounds, accepted);
     }
 }
-static void fuzz_tables(long rounds)
+static void table_seeds(void)
 {
-    static const char *const seed[2] = {
+    static const char words[] =
         "age,town,height,what\n20,Rome,1.75,yes\n40,\"New \"\"York\"\"\",2e-1,no\n\n60,?,-4,yes\n80,Rome,,no\n30,Oslo,0,yes\n"
-        "7,Rome,1,no\n",
-        "25;7;red\n# a comment\n38;;blue\n28;9;blue\n44;1e3;red\n18;2;?\n" };
-    long accepted = 0;
-    for (long round = 0; round < rounds; round++) {
-        uint32_t k = 0, hits = draw((uint64_t)round, &k) % 4, which = draw((uint64_t)round, &k), two = which >> 1 & 1;
-        size_t size[2];
-        for (int i = 0; i < 2; i++) {
-            size[i] = strlen(seed[which & 1]);
-            memcpy(piece[i], seed[which & 1], size[i]);
-            for (uint32_t hit = 0; hit < hits; hit++) size[i] = damage(piece[i], size[i], ROOM, (uint64_t)round, &k);
-        }
-        memcpy(input + 1, piece[0], size[0]);
-        input[0] = 't';
-        accepted += LLVMFuzzerTestOneInput(input, two ? join_parts(input, 'T', piece[0], size[0], piece[1],
-                                                                   size[1]) : 1 + size[0]);
-    }
-    report("tables", rounds, accepted);
+        "7,Rome,1,no\n";
+    static const char numbers[] = "25;7;red\n# a comment\n38;;blue\n28;9;blue\n44;1e3;red\n18;2;?\n31;4;red\n33;-1;blue\n";
+    static const char measured[] = "a\tb\n1.5\t2.25\n2.5\t-1e-3\n3\t7\n4\t8.5\n9\tnan\n1e3\t0.5\n";
+    uint8_t input[1024];
+    fuzz_seed("table", "words", words, sizeof words - 1);
+    fuzz_seed("table", "numbers", numbers, sizeof numbers - 1);
+    fuzz_seed("table", "measured", measured, sizeof measured - 1);
+    fuzz_seed("tables", "words", input, join_parts(input, (const uint8_t *)words, sizeof words - 1, (const uint8_t *)words,
+        sizeof words - 1));
+    fuzz_seed("tables", "numbers", input, join_parts(input, (const uint8_t *)numbers, sizeof numbers - 1,
+        (const uint8_t *)numbers, sizeof numbers - 1));
 }
-static void fuzz_sheets(const char *program, long rounds)     /* one takes a thousand times as long as another input */
+/* A sheet of black: 1400 rows of a filter byte and 1400 pixels, all zero, one block with the fixed codes */
+static void put_bits(unsigned char *z, size_t *bits, unsigned value, int count)      /* the lowest first */
 {
-    static data_set d;
-    char home[MAX_PATH];
-    data_file sheet;
-    long accepted = 0;
-    if (sheets_find(home, program) || join(sheet.path, home, strlen(home), "train_0.png") || slurp(&d, &sheet, MAX_SHEET)) {
-        printf("FAIL fuzz_data, sheets: none to damage\n");
-        failed = 1;
-        return;
-    }
-    uint8_t *copy = (uint8_t *)malloc(1 + sheet.size + 64);
-    if (!copy) abort();
-    for (long round = 0; round < rounds; round++) {
-        uint32_t k = 0, hit = round % 4 > 0;
-        size_t n = sheet.size;
-        memcpy(copy + 1, sheet.bytes, n);
-        if (hit) n = damage(copy + 1, n, sheet.size + 64, (uint64_t)round, &k);
-        copy[0] = 'S';
-        accepted += LLVMFuzzerTestOneInput(copy, n + 1);
-    }
-    free(copy);
-    free(sheet.bytes);
-    report("sheets", rounds, accepted);
+    for (int bit = 0; bit < count; bit++, ++*bits) z[*bits / 8] |= (unsigned char)((value >> bit & 1) << *bits % 8);
 }
-
-int main(int argc, char **argv)
+static void sheet_seeds(void)
 {
-    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 200000;
-    fuzz_idx(rounds);
-    fuzz_tables(rounds / 4);
-    fuzz_pictures(rounds / 40);
-    fuzz_cifar(rounds / 100);
-    fuzz_sheets(argv[0], rounds / 2000);
-    return failed;
+    static unsigned char z[1 << 14];
+    const size_t all = (size_t)SHEET_PIXELS * (SHEET_PIXELS + 1);
+    memory_file f = { NULL, 0, 0 };
+    size_t bits = 0, left = all - 1;
+    memset(z, 0, sizeof z);
+    put_bits(z, &bits, 0x0178, 16);                          /* zlib's header; Huffman codes stand with their highest bit first */
+    put_bits(z, &bits, 3, 3);
+    /* a zero; then again and again the byte before, 258 or three times */
+    put_bits(z, &bits, 0x0C, 8);
+    for (; left >= 258; left -= 258) put_bits(z, &bits, 0xA3, 13);
+    for (; left >= 3; left -= 3) put_bits(z, &bits, 0x40, 12);
+    for (; left; left--) put_bits(z, &bits, 0x0C, 8);
+    put_bits(z, &bits, 0, 7);
+    bits = (bits + 7) / 8;
+    put_big(z + bits, (uint32_t)(all % 65521) << 16 | 1);    /* Adler-32 */
+    picture_text(&f, "\x89PNG\r\n\x1A\n", 8);
+    picture_chunk(&f, "IHDR", (const unsigned char *)"\0\0\5\x78\0\0\5\x78\x8\0\0\0\0", 13);
+    picture_chunk(&f, "IDAT", z, bits + 4);
+    picture_chunk(&f, "IEND", NULL, 0);
+    fuzz_seed("sheet", "black", f.data, f.size);
+    free(f.data);
 }
-#endif
+static void fuzz_seeds(void)
+{
+    if (fuzz_is("idx")) idx_seeds();
+    if (fuzz_is("gzip")) gzip_seeds();
+    if (fuzz_is("cifar")) cifar_seeds();
+    if (fuzz_is("picture")) picture_seeds();
+    if (fuzz_is("table") || fuzz_is("tables")) table_seeds();
+    if (fuzz_is("sheet")) sheet_seeds();
+}
+static const fuzz_reader *fuzz_readers(void)
+{
+    static const char *const word[] = { "?", "NA", "nan", "inf", "1e38", "-1e39", "\"\"", "\"a,b\"", "\r\n", "#", ",,", "yes",
+        "\xEF\xBB\xBF", NULL };
+    static const fuzz_reader reader[] = {
+        { "idx",     50000, idx,         NULL, NULL, idx_mend },
+        { "gzip",    50000, one_gzip,    NULL, NULL, gzip_mend },
+        { "cifar",   5000,  cifar,       NULL, NULL, cifar_mend },
+        { "picture", 20000, one_picture, NULL, NULL, png_mend },
+        { "table",   50000, table,       word, table_damage, NULL },
+        { "tables",  20000, tables,      word, table_damage, NULL },
+        { "sheet",   100,   one_sheet,   NULL, NULL, png_mend },
+        { NULL, 0, NULL, NULL, NULL, NULL } };
+    return reader;
+}

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
    fuzz_deploy: damaged files into the readers of examples/deploy: .npy, .nnet, VNN-LIB, safetensors with PyTorch's names,
-   solutions of solvers.
-
-       gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_deploy.c -lm -o fuzz_deploy && ./fuzz_deploy [ROUNDS]
-       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_deploy.c -lm -o fuzz_deploy && ./fuzz_deploy
-
-   The first byte chooses the reader. What is refused is refused in one line and changes nothing; what is accepted can be
-   written, and what
-   was written can be read. */
+   solutions of solvers; how to run it: tools/fuzz.h. What is refused is refused in one line and changes nothing; what is accepted
+   can be written, and what was written can be read. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
+#include "tools/fuzz.h"
 #include "lgelu.h"
 #include "../examples/deploy/attack.c"
 #include "../examples/deploy/bounds.c"
@@ -19,10 +13,8 @@
 #include "../examples/deploy/npy.c"
 #include "../examples/deploy/torch_file.c"
 #include "../examples/deploy/vnnlib.c"
-#include <stdio.h>
-#include <stdlib.h>
 
-enum { NODES = 8, BLOCK = 1 << 18, ROOM = 1 << 14, READERS = 5 };
+enum { NODES = 8, BLOCK = 1 << 18, ROOM = 1 << 14 };
 typedef struct { unsigned char byte[ROOM]; size_t size; } file;
 
 static lgelu_node nodes[NODES];
@@ -30,6 +22,7 @@ static lgelu_net net;
 static union { unsigned char byte[BLOCK]; double align; } memory;
 static unsigned char *const block = memory.byte;
 static float before[64];
+static size_t need;
 static int output;
 
 static int put(void *user, const void *data, size_t size)
@@ -45,7 +38,8 @@ static void make(void)
     static const size_t outputs[2] = { 3, 2 };
     lgelu_net_begin(&net, nodes, NODES);
     output = lgelu_mlp(&net, lgelu_input(&net, "x", 1, 1, 2), outputs, 2, LGELU_GATE_RELU, 1);
-    if (lgelu_net_make(&net, block, BLOCK, 1, LGELU_INFER, 1)) { fprintf(stderr, "%s\n", net.message); abort(); }
+    if (!need) need = lgelu_net_bytes(&net, 1, LGELU_INFER);
+    if (lgelu_net_make(&net, block, need, 1, LGELU_INFER, 1)) { fprintf(stderr, "%s\n", net.message); abort(); }
 }
 static void one_line(const char *message)
 {
@@ -105,83 +99,121 @@ static int read_solution(const uint8_t *p, size_t n)
     double x[3];
     return mip_read(x, 3, p, n) == MIP_FOUND;
 }
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+
+/* ---- with no spare byte behind the file ---- */
+static int exactly(int (*reader)(const uint8_t *, size_t), const uint8_t *p, size_t n)
 {
-    unsigned char *exactly;
-    int accepted = 0;
-    if (!n) return 0;
-    exactly = (unsigned char *)malloc(n > 1 ? n - 1 : 1);               /* no spare byte: a sanitizer sees each step beyond */
-    if (!exactly) return 0;
-    if (n > 1) memcpy(exactly, p + 1, n - 1);
-    switch (p[0] % READERS) {
-    case 0:  accepted = read_npy(exactly, n - 1); break;
-    case 1:  accepted = read_nnet(exactly, n - 1); break;
-    case 2:  accepted = read_vnnlib(exactly, n - 1); break;
-    case 3:  accepted = read_torch(exactly, n - 1); break;
-    default: accepted = read_solution(exactly, n - 1); break;
-    }
-    free(exactly);
+    uint8_t *copy = fuzz_exactly(p, n);
+    const int accepted = reader(copy, n);
+    free(copy);
     return accepted;
 }
+static int one_npy(const uint8_t *p, size_t n)      { return exactly(read_npy, p, n); }
+static int one_nnet(const uint8_t *p, size_t n)     { return exactly(read_nnet, p, n); }
+static int one_vnnlib(const uint8_t *p, size_t n)   { return exactly(read_vnnlib, p, n); }
+static int one_torch(const uint8_t *p, size_t n)    { return exactly(read_torch, p, n); }
+static int one_solution(const uint8_t *p, size_t n) { return exactly(read_solution, p, n); }
 
-#ifndef FUZZ_LIBFUZZER
-static uint32_t draw(uint64_t round, uint32_t *k) { return lgelu_random(18, round, (*k)++); }
-
-static size_t damage(uint8_t *p, size_t n, uint64_t round, uint32_t *k)
+/* ---- damage that knows the format, and sound files ---- */
+/* the header ends behind its brace, the data where they end */
+static size_t npy_mend(uint8_t *p, size_t n, size_t room)
 {
-    static const char edge[] = "\"'\\{}[]():,;/09.-e \n\x7f\xff";
-    const size_t place = 1 + draw(round, k) % (n - 1);
-    size_t length = 1 + draw(round, k) % 16;
-    if (length > n - place) length = n - place;
-    switch (draw(round, k) % 7) {
-    case 0: p[place] ^= (uint8_t)(1u << draw(round, k) % 8); break;
-    case 1: p[place] = (uint8_t)edge[draw(round, k) % (sizeof edge - 1)]; break;
-    case 2: p[place] = (uint8_t)('0' + draw(round, k) % 10); break;
-    case 3: p[place] = (uint8_t)draw(round, k); break;
-    case 4: return draw(round, k) % 4 ? n : place + 1;               /* cut off */
-    case 5: memmove(p + place, p + place + length, n - place - length); return n - length > 2 ? n - length : n;
-    default:                                                        /* a piece twice */
-        if (n + length > ROOM) return n;
-        memmove(p + place + length, p + place, n - place);
-        return n + length;
-    }
+    size_t at = 10;
+    (void)room;
+    while (at < n && p[at] != '}') at++;
+    if (at >= n || p[6] != 1) return n;
+    for (at++; at < n && (p[at] == ' ' || p[at] == '\n'); ) at++;
+    p[8] = (uint8_t)((at - 10) & 255);
+    p[9] = (uint8_t)((at - 10) >> 8 & 255);
     return n;
 }
-int main(int argc, char **argv)
+static size_t torch_mend(uint8_t *p, size_t n, size_t room)              /* the header's length as its braces say */
 {
-    static file whole[READERS], input;
+    size_t at = 8, depth = 0;
+    (void)room;
+    for (; at < n; at++) {
+        depth += p[at] == '{';
+        if (p[at] == '}' && depth && !--depth) break;
+    }
+    if (at >= n) return n;
+    for (at++; at < n && p[at] == ' '; ) at++;
+    for (size_t i = 0; i < 8; i++) p[i] = (uint8_t)((uint64_t)(at - 8) >> 8 * i & 255);
+    return n;
+}
+/* a list, a line or an entry of text: moved, doubled, gone */
+static size_t text_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
+{
+    static const char marks[][2] = { { '(', ')' }, { '\n', '\n' }, { ',', ',' }, { ' ', ' ' } };
+    const char *mark = marks[fuzz_draw(d) % 4];
+    size_t place = n ? fuzz_draw(d) % n : 0, last, length;
+    uint8_t piece[256];
+    while (place < n && p[place] != (uint8_t)mark[0]) place++;
+    for (last = place + 1; last < n && p[last] != (uint8_t)mark[1]; ) last++;
+    if (last >= n) return n;
+    length = last - place + (mark[0] == '(');
+    if (length > sizeof piece) return n;
+    memcpy(piece, p + place, length);
+    if (fuzz_draw(d) % 2) n = fuzz_replace(p, n, room, place, length, NULL, 0);
+    if (fuzz_draw(d) % 2) n = fuzz_replace(p, n, room, n ? fuzz_draw(d) % n : 0, 0, piece, length);
+    return n;
+}
+static void fuzz_seeds(void)
+{
     static const char cbc[] = "Stopped on iterations - objective value -0.25\n      0 t   -0.25   0\n      1 x0   0.14   "
         "-6.9e-18\n**    2 x1  -0.02   0\n";
+    static const char glpk[] = "c Problem:\ns mip 3 4 o -0.25\ni 1 2\nj 1 -0.25\nj 2 0.14\nj 3 -0.02\nj 4 1\ne o f\n";
+    static const char none[] = "Infeasible - objective value 0\n";
+    static const char *const type[] = { "f4", "f8", "f2", "i8", "bool", "big_fortran" };
+    static const npy_type types[] = { NPY_F32, NPY_F64, NPY_F16, NPY_I64, NPY_BOOL, NPY_I16 };
     static const size_t shape[2] = { 2, 3 };
-    static const float numbers[6] = { 1, 2, 3, 4, 5, 6 };
-    const long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 200000;
-    long accepted[READERS] = { 0 }, tried[READERS] = { 0 };
+    static const float numbers[12] = { 1, 2, 3, 4, 5, 6 };
+    static const unsigned char zeros[64];
+    static file whole;
     torch_names how;
     vnnlib p;
-    int k, good = 1;
     memset(&how, 0, sizeof how);
     make();
-    for (k = 0; k < READERS; k++) { whole[k].byte[0] = (unsigned char)k; whole[k].size = 1; }
-    if (npy_write(NPY_F32, numbers, shape, 2, put, whole) || nnet_write(&net, output, NULL, put, whole + 1)
-        || vnnlib_box(&p, 3, 3) || vnnlib_robust(&p, 1)
-        || vnnlib_write(&p, NULL, put, whole + 2) || torch_write(&net, &how, put, whole + 3)
-            || put(whole + 4, cbc, sizeof cbc - 1)) abort();
-    for (k = 0; k < READERS; k++) if (!LLVMFuzzerTestOneInput(whole[k].byte, whole[k].size)) {
-        printf("FAIL fuzz_deploy: sound file %d is refused\n", k); return 1; }
-    for (long round = 0; round < rounds; round++) {
-        uint32_t next = 0, hits = 1 + draw((uint64_t)round, &next) % 3;
-        k = (int)(draw((uint64_t)round, &next) % READERS);
-        input = whole[k];
-        while (hits--) input.size = damage(input.byte, input.size, (uint64_t)round, &next);
-        tried[k]++;
-        accepted[k] += LLVMFuzzerTestOneInput(input.byte, input.size);
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+        whole.size = 0;
+        if (npy_write(types[k], types[k] == NPY_F32 ? (const void *)numbers : zeros, shape, 2, put, &whole)) abort();
+        if (k == 5) for (size_t i = 0; i + 6 < whole.size; i++) {        /* ours are little-endian, in C's order */
+            if (!memcmp(whole.byte + i, "'<", 2)) whole.byte[i + 1] = '>';
+            if (!memcmp(whole.byte + i, "False,", 6)) memcpy(whole.byte + i, "True, ", 6);
+        }
+        fuzz_seed("npy", type[k], whole.byte, whole.size);
     }
-    /* or the damage would test nothing */
-    for (k = 0; k < READERS; k++) good &= accepted[k] > tried[k] / 200 && accepted[k] < tried[k];
-    printf("%s fuzz_deploy%s %ld inputs, accepted %ld %ld %ld %ld %ld\n", good ? "ok" : "FAIL", good ? "" : ":", rounds,
-           accepted[0], accepted[1], accepted[2], accepted[3], accepted[4]);
+    whole.size = 0;
+    if (nnet_write(&net, output, NULL, put, &whole)) abort();
+    fuzz_seed("nnet", "mlp", whole.byte, whole.size);
+    if (vnnlib_box(&p, 3, 3) || vnnlib_robust(&p, 1)) abort();
+    whole.size = 0;
+    if (vnnlib_write(&p, NULL, put, &whole)) abort();
+    fuzz_seed("vnnlib", "robust", whole.byte, whole.size);
     vnnlib_free(&p);
-    return !good;
+    whole.size = 0;
+    if (torch_write(&net, &how, put, &whole)) abort();
+    fuzz_seed("torch", "mlp", whole.byte, whole.size);
+    fuzz_seed("solution", "cbc", cbc, sizeof cbc - 1);
+    fuzz_seed("solution", "glpk", glpk, sizeof glpk - 1);
+    if (fuzz_folder) fuzz_seed("solution", "infeasible", none, sizeof none - 1);         /* not accepted: there is none */
 }
-#endif
+static const fuzz_reader *fuzz_readers(void)
+{
+    static const char *const numpy[] = { "'descr'", "'fortran_order'", "'shape'", "True", "False", "(", ")", "'<f8'", "'>i4'",
+        "'|u1'", ",", "()", "(0,)", NULL };
+    static const char *const lisp[] = { "(assert ", "(declare-const ", "(and ", "(or ", "(<= ", "(>= ", "X_0", "Y_1",
+        "Y_99999999", " Real)", ")", "; ", "(- 1)",
+        "1e-400", "1e400", NULL };
+    static const char *const json[] = { "\"dtype\":\"F16\"", "\"F64\"", "\"BF16\"", "\"shape\":[", "\"data_offsets\":[0,",
+        ".weight", ".bias", "__metadata__", "{}", ",", "}", NULL };
+    static const char *const answer[] = { "Optimal", "Infeasible", "Stopped", "no integer", "s mip ", "j ", "x1", "** ", "\n",
+        NULL };
+    static const fuzz_reader reader[] = {
+        { "npy",      50000, one_npy,      numpy, text_damage, npy_mend },
+        { "nnet",     50000, one_nnet,     NULL, text_damage, NULL },
+        { "vnnlib",   50000, one_vnnlib,   lisp, text_damage, NULL },
+        { "torch",    50000, one_torch,    json, text_damage, torch_mend },
+        { "solution", 50000, one_solution, answer, text_damage, NULL },
+        { NULL, 0, NULL, NULL, NULL, NULL } };
+    return reader;
+}

@@ -1,136 +1,176 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_exchange: damaged safetensors files into lgelu_parts_load and lgelu_metadata.
+   fuzz_exchange: damaged safetensors files into lgelu_net_load, lgelu_parts_load and lgelu_metadata; how to run it: tools/fuzz.h.
 
-       gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_exchange.c -lm -o fuzz_exchange && ./fuzz_exchange [ROUNDS]
-       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_exchange.c -lm -o fuzz_exchange && ./fuzz_exchange
-
-   What is refused must leave both networks as they were; what is accepted must be saved, loaded and saved again as the same bytes. */
+   safetensors: one network, one that trains and one that doesn't. parts: two networks, after a forward that waits for its
+   backward. What is refused must leave the networks as they were; what is accepted must be saved, loaded and saved again as the
+   same bytes. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
+#include "tools/fuzz.h"
 #include "lgelu.h"
-#include <stdio.h>
-#include <stdlib.h>
 
-enum { NODES = 8, BLOCK = 1 << 18, ROOM = 1 << 14 };
+enum { NODES = 8, BLOCK = 1 << 18, ROOM = 1 << 14, TRAINS = 2, INFERS = 3 };
 typedef struct { unsigned char byte[ROOM]; size_t size; } file;
 
-static lgelu_node node[2][NODES];
-static lgelu_net net[2];
-static unsigned char block[2][BLOCK], before[2][BLOCK];
+/* two that are parts of one file, and two that stand alone; each twice: after a forward, and made of other weights */
+static lgelu_node node[4][NODES];
+static lgelu_net net[4];
+static union { unsigned char byte[BLOCK]; double align; } memory[4];
+static struct { lgelu_net net; unsigned char byte[BLOCK]; } kept[4][2];
+static size_t bytes[4];
 static const lgelu_part part[2] = { { "", &net[0] }, { "branch/", &net[1] } };
-static const float data[2] = { 1, 2 };
-static const int32_t label[1] = { 1 };
+static const float data[4] = { 1, 2, -1, 0.5f };
+static const int32_t label[2] = { 1, 0 };
 static const char *const metadata[2][2] = { { "option.lr", "0.001" }, { "note", "\"\\\n\x01 λ" } };
 
-static int put(void *user, const void *data, size_t size)
+static int put(void *user, const void *p, size_t size)
 {
     file *f = (file *)user;
     if (size > ROOM - f->size) return 1;
-    memcpy(f->byte + f->size, data, size);
+    memcpy(f->byte + f->size, p, size);
     f->size += size;
     return 0;
 }
 static void make(int k, uint64_t seed)
 {
     static const size_t outputs[2] = { 3, 2 };
-    memset(block[k], 0, BLOCK);
+    const lgelu_mode mode = k == INFERS ? LGELU_INFER : LGELU_TRAIN;
+    memset(memory[k].byte, 0, BLOCK);
     lgelu_net_begin(net + k, node[k], NODES);
     int x = lgelu_input(net + k, "x", 1, 1, 2), logits = lgelu_mlp(net + k, x, outputs, 2, LGELU_GATE_LAMBDA, 1.7f);
     int y = lgelu_labels(net + k, "y", 1, 2);
+    if (k >= TRAINS) logits = lgelu_layer_norm(net + k, "norm", lgelu_batch_norm(net + k, "bn", logits, 0.1f, 1e-5f));
     lgelu_cross_entropy(net + k, "loss", logits, y);
-    if (lgelu_net_make(net + k, block[k], BLOCK, 1, LGELU_TRAIN, seed)) abort();
+    bytes[k] = lgelu_net_bytes(net + k, 2, mode);
+    if (bytes[k] > BLOCK || lgelu_net_make(net + k, memory[k].byte, bytes[k], 2, mode, seed)) abort();
     lgelu_net_bind(net + k, x, data);
     lgelu_net_bind(net + k, y, label);
 }
+static void make_all(void)
+{
+    for (int k = 0; k < 4; k++) for (int other = 0; other < 2; other++) {
+        make(k, (uint64_t)(1 + k + 10 * other));
+        if (!other && lgelu_net_forward(net + k, 2)) abort();
+        kept[k][other].net = net[k];
+        memcpy(kept[k][other].byte, memory[k].byte, BLOCK);
+    }
+}
 /* all but the scratch memory, in which loading sorts: weights, moments, λ's below it, values above */
+static size_t below(int k) { return (size_t)((unsigned char *)net[k].pack - memory[k].byte); }
+static size_t above(int k) { return below(k) + net[k].pack_bytes; }
+static void back(int k, int other)
+{
+    net[k] = kept[k][other].net;
+    memcpy(memory[k].byte, kept[k][other].byte, below(k));
+    memcpy(memory[k].byte + above(k), kept[k][other].byte + above(k), bytes[k] - above(k));
+}
 static int as_before(int k)
 {
-    const size_t from = (size_t)((unsigned char *)net[k].pack - block[k]), to = from + net[k].pack_bytes;
-    return !memcmp(before[k], block[k], from) && !memcmp(before[k] + to, block[k] + to, BLOCK - to);
+    const unsigned char *was = kept[k][0].byte, *is = memory[k].byte;
+    return !memcmp(was, is, below(k)) && !memcmp(was + above(k), is + above(k), bytes[k] - above(k));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+static int files(const uint8_t *p, size_t n, const lgelu_part *of, int parts)
 {
     static file first, second;
     char text[40];
-    make(0, 1);
-    make(1, 2);
-    for (int k = 0; k < 2; k++) if (lgelu_net_forward(net + k, 1)) abort();       /* a forward that waits for its backward */
-    for (int k = 0; k < 2; k++) memcpy(before[k], block[k], BLOCK);
-    unsigned char *exactly = (unsigned char *)malloc(n ? n : 1);        /* no spare byte: a sanitizer sees each step beyond */
-    if (!exactly) return 0;
-    if (n) memcpy(exactly, p, n);
-    for (int k = 0; k < 2; k++) if (lgelu_metadata(exactly, n, metadata[k][0], text, 1 + n % sizeof text) && !memchr(text, 0, sizeof text)) abort();
-    lgelu_status status = lgelu_parts_load(part, 2, exactly, n);
+    const int k0 = (int)(of->net - net);
+    unsigned char *exactly = fuzz_exactly(p, n);
+    if (!kept[0][0].net.count) make_all();
+    for (int k = k0; k < k0 + parts; k++) back(k, 0);
+    for (int k = 0; k < 2; k++) if (lgelu_metadata(exactly, n, metadata[k][0], text, 1 + n % sizeof text) && !memchr(text, 0,
+        sizeof text)) abort();
+    lgelu_status status = parts == 1 ? lgelu_net_load(of->net, exactly, n) : lgelu_parts_load(of, parts, exactly, n);
     free(exactly);
     if (status) {
-        for (int k = 0; k < 2; k++) if (net[k].status || net[k].step || !net[k].pending || !as_before(k)) abort();
-        if (strncmp(net[0].message, "safetensors: ", 13)) abort();
+        for (int k = k0; k < k0 + parts; k++) if (net[k].status || net[k].step || net[k].pending != kept[k][0].net.pending
+            || !as_before(k)) abort();
+        if (strncmp(of->net->message, "safetensors: ", 13) || strchr(of->net->message, '\n')) abort();
         return 0;
     }
     first.size = second.size = 0;
-    if (lgelu_parts_save(part, 2, metadata, 2, put, &first)) abort();
-    make(0, 3);
-    make(1, 4);
-    if (lgelu_parts_load(part, 2, first.byte, first.size) || lgelu_parts_save(part, 2, metadata, 2, put, &second)) abort();
+    if (lgelu_parts_save(of, parts, metadata, 2, put, &first)) abort();
+    for (int k = k0; k < k0 + parts; k++) back(k, 1);
+    if (lgelu_parts_load(of, parts, first.byte, first.size) || lgelu_parts_save(of, parts, metadata, 2, put, &second)) abort();
     if (first.size != second.size || memcmp(first.byte, second.byte, first.size)) abort();
     return 1;
 }
-
-#ifndef FUZZ_LIBFUZZER
-static uint32_t draw(uint64_t round, uint32_t *k) { return lgelu_random(17, round, (*k)++); }
-
-static size_t damage(uint8_t *p, size_t n, uint64_t round, uint32_t *k)
+static int parts(const uint8_t *p, size_t n) { return files(p, n, part, 2); }
+static int alone(const uint8_t *p, size_t n)
 {
-    static const char edge[] = "\"\\{}[]:,09. \x7f\x80\xc0\xff";
-    size_t header = 8 + ((size_t)p[0] | (size_t)p[1] << 8), place = draw(round, k) % n, length = 1 + draw(round, k) % 16;
-    if (header < n && draw(round, k) % 4) place = draw(round, k) % header;           /* most of the damage goes into the header */
-    if (length > n - place) length = n - place;
-    switch (draw(round, k) % 7) {
-    case 0: p[place] ^= (uint8_t)(1u << draw(round, k) % 8); break;
-    case 1: p[place] = (uint8_t)edge[draw(round, k) % (sizeof edge - 1)]; break;
-    case 2: p[place] = (uint8_t)('0' + draw(round, k) % 10); break;
-    case 3: p[place] = (uint8_t)draw(round, k); break;
-    case 4: return place > 8 ? place : n;                           /* cut off */
-    case 5: memmove(p + place, p + place + length, n - place - length); return n - length > 8 ? n - length : n;
-    default:                                                        /* a piece twice */
-        if (n + length > ROOM) return n;
-        memmove(p + place + length, p + place, n - place);
-        return n + length;
-    }
-    return n;
+    const lgelu_part one[2] = { { "", &net[TRAINS] }, { "", &net[INFERS] } };
+    const int trains = files(p, n, one, 1), infers = files(p, n, one + 1, 1);
+    return trains || infers;
 }
 
-int main(int argc, char **argv)
+/* ---- damage that knows the format, and sound files ---- */
+/* The header's length as its braces say, what follows as its offsets say */
+static size_t mend(uint8_t *p, size_t n, size_t room)
 {
-    static file whole, input;
-    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 100000, accepted = 0;
-    make(0, 5);
-    make(1, 6);
-    net[0].step = 123456;
-    lgelu_net_relu(net + 1);
-    if (lgelu_parts_save(part, 2, metadata, 2, put, &whole) || !LLVMFuzzerTestOneInput(whole.byte, whole.size)) {
-        printf("FAIL fuzz_exchange: the sound file is refused: %s\n", net[0].message);
-        return 1;
-    }
-    for (long round = 0; round < rounds; round++) {
-        uint32_t k = 0, hits = 1 + draw((uint64_t)round, &k) % 3;
-        input = whole;
-        while (hits--) {
-            size_t size = damage(input.byte, input.size, (uint64_t)round, &k);
-            if (size != input.size && draw((uint64_t)round, &k) % 2) {       /* half of the new lengths are told in front */
-                uint64_t header = (input.byte[0] | (uint64_t)input.byte[1] << 8) + size - input.size;
-                input.byte[0] = (uint8_t)(header & 255);
-                input.byte[1] = (uint8_t)(header >> 8 & 255);
-            }
-            input.size = size;
+    size_t at = 8, depth = 0, most = 0;
+    int text = 0;
+    for (; at < n; at++) {
+        if (p[at] == '"') text = !text;
+        else if (text && p[at] == '\\') at++;
+        else if (!text && p[at] == '{') depth++;
+        else if (!text && p[at] == '}' && depth && !--depth) break;
+        if (!text && p[at] == ',' && at + 1 < n && p[at + 1] >= '0' && p[at + 1] <= '9') {
+            size_t v = 0;
+            for (size_t i = at + 1; i < n && p[i] >= '0' && p[i] <= '9' && v < room; i++) v = 10 * v + (size_t)(p[i] - '0');
+            if (v > most && v < room) most = v;
         }
-        accepted += LLVMFuzzerTestOneInput(input.byte, input.size);
     }
-    int good = accepted > rounds / 100 && accepted < rounds;         /* damage so strong that all is refused would test nothing */
-    printf("%s fuzz_exchange%s %ld inputs, %ld accepted\n", good ? "ok" : "FAIL", good ? "" : ":", rounds, accepted);
-    return !good;
+    if (at >= n) return n;
+    for (at++; at < n && p[at] == ' '; ) at++;
+    for (size_t i = 0; i < 8; i++) p[i] = (uint8_t)((uint64_t)(at - 8) >> 8 * i & 255);
+    if (at + most > room) return n;
+    if (at + most > n) memset(p + n, 0, at + most - n);
+    return at + most;
 }
-#endif
+/* one entry of the header: doubled, gone, moved, or its value that of another */
+static size_t damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
+{
+    size_t from[2], to[2];
+    uint8_t piece[256];
+    for (int k = 0; k < 2; k++) {
+        const uint8_t mark = fuzz_draw(d) % 2 ? '"' : ',';
+        from[k] = n > 8 ? 8 + fuzz_draw(d) % (n - 8) : n;
+        while (from[k] < n && p[from[k]] != mark) from[k]++;
+        for (to[k] = from[k] + 1; to[k] < n && p[to[k]] != mark; ) to[k]++;
+        if (to[k] >= n || to[k] - from[k] > sizeof piece) return n;
+    }
+    memcpy(piece, p + from[1], to[1] - from[1]);
+    switch (fuzz_draw(d) % 3) {
+    case 0: return fuzz_replace(p, n, room, from[0], to[0] - from[0], NULL, 0);
+    case 1: return fuzz_replace(p, n, room, from[0], 0, piece, to[1] - from[1]);
+    default: return fuzz_replace(p, n, room, from[0], to[0] - from[0], piece, to[1] - from[1]);
+    }
+}
+static void fuzz_seeds(void)
+{
+    static file whole;
+    if (!kept[0][0].net.count) make_all();
+    for (int k = 0; k < 4; k++) back(k, 1);
+    net[0].step = net[TRAINS].step = 123456;
+    lgelu_net_relu(net + 1);
+    whole.size = 0;
+    if (lgelu_parts_save(part, 2, metadata, 2, put, &whole)) abort();
+    fuzz_seed("parts", "two", whole.byte, whole.size);
+    for (int k = TRAINS; k <= INFERS; k++) {
+        const lgelu_part one = { "", net + k };
+        whole.size = 0;
+        if (lgelu_parts_save(&one, 1, metadata, 2, put, &whole)) abort();
+        fuzz_seed("safetensors", k == TRAINS ? "trained" : "inference", whole.byte, whole.size);
+    }
+}
+static const fuzz_reader *fuzz_readers(void)
+{
+    static const char *const word[] = { "\"dtype\":\"F32\"", "\"BF16\"", "\"F64\"", "\"shape\":[", "\"data_offsets\":[0,",
+        "__metadata__", "branch/", "lambda", "step", "\\u0041",
+        "\\ud83d\\ude42", "{}", "[]", ",", ":", "}", "null", "true", NULL };
+    static const fuzz_reader reader[] = {
+        { "safetensors", 20000, alone, word, damage, mend },
+        { "parts",       20000, parts, word, damage, mend },
+        { NULL, 0, NULL, NULL, NULL, NULL } };
+    return reader;
+}

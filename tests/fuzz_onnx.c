@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_onnx: damaged ONNX files into onnx_open, onnx_build and onnx_fill.
-
-       gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_onnx.c lgelu.o -lm -o fuzz_onnx && ./fuzz_onnx [ROUNDS]
-       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_onnx.c lgelu.o -lm -o fuzz_onnx
+   fuzz_onnx: damaged ONNX files into onnx_open, onnx_build and onnx_fill; how to run it: tools/fuzz.h.
 
    What is refused must say why; what is accepted must become a network that runs, can be written, and is then read and written
-   again, and again, the last two files being of the same length. Damage starts from sound files: networks of each kind of layer.
-   The library itself is linked as an object without sanitizers, with which it takes minutes to compile; its memory is as long as
-   it asks for, not a byte more. */
+   again, and again, the last two files being of the same length. Damage starts from sound files: networks of each kind of layer;
+   half of it is to fields of the protocol buffer, whose lengths stay right. A model's memory is as long as it asks for, not a
+   byte more. */
 #define LGELU_TRAINER
+#include "tools/fuzz.h"
 #include "lgelu.h"
 #include "../examples/deploy/onnx_out.c"
 #include "../examples/deploy/onnx_in.c"
-#include <stdio.h>
-#include <stdlib.h>
 
-enum { SEEDS = 6, NODES = 64, BLOCK = 1 << 24, FILE_ROOM = 1 << 16 };
+enum { SEEDS = 6, NODES = 64, BLOCK = 1 << 22, FILE_ROOM = 1 << 16 };
 typedef struct { unsigned char byte[FILE_ROOM]; size_t size; } file;
-static file sound[SEEDS];
-static unsigned char block[BLOCK];
+static union { unsigned char byte[BLOCK]; float f; } scratch;
+static unsigned char *const block = scratch.byte;
+static const float zeros[1 << 18];           /* what networks take in */
 static char reason[160];
 
 static int keep(void *user, const void *data, size_t size)
@@ -30,11 +27,13 @@ static int keep(void *user, const void *data, size_t size)
     f->size += size;
     return 0;
 }
-static void seeds(void)
+static void fuzz_seeds(void)
 {
     static lgelu_node nodes[NODES];
     static const size_t outputs[2] = { 3, 2 };
-    lgelu_transformer shape = { 1, 2, 4, 6, LGELU_GATE_LAMBDA, 2, 0, 0 };
+    static const char *const name[SEEDS] = { "mlp", "resnet", "vit", "gpt", "conv", "take" };
+    static file sound;
+    lgelu_transformer shape = { 1, 2, 4, 6, LGELU_GATE_LAMBDA, 2, 0, 0, 0 };
     lgelu_net net;
     int k, x;
     for (k = 0; k < SEEDS; k++) {
@@ -54,8 +53,9 @@ static void seeds(void)
                 lgelu_mlp(&net, lgelu_take(&net, "t", lgelu_position(&net, "p", x), 3, 4), outputs, 2, LGELU_GATE_TANH, 1);
         }
         if (lgelu_net_make(&net, block, BLOCK, 1, LGELU_INFER, 1)) abort();
-        sound[k].size = 0;
-        if (onnx_save(&net, &o, block + BLOCK - NODES, keep, sound + k, reason)) abort();
+        sound.size = 0;
+        if (onnx_save(&net, &o, block + BLOCK - NODES, keep, &sound, reason)) abort();
+        fuzz_seed("onnx", name[k], sound.byte, sound.size);
     }
 }
 /* 0: refused; 1: a network that was written to `to` */
@@ -76,12 +76,14 @@ static int through(const unsigned char *p, size_t n, file *to)
         if (out >= 0 && need && need < BLOCK) memory = malloc(need);
         if (memory && !lgelu_net_make(&net, memory, need, 1, LGELU_INFER, 1)) {
             if (onnx_fill(m, &net)) abort();                               /* all of it was looked at */
-            size_ = net.nodes[in_].shape[0] * net.nodes[in_].shape[1] * net.nodes[in_].shape[2];
-            memset(block, 0, BLOCK);
-            if (net.nodes[in_].op == LGELU_OP_TOKENS || size_ < BLOCK / 4) {
-                lgelu_net_bind(&net, in_, block);
+            size_ = 0;
+            for (int i = 0; i < net.count; i++) {
+                const size_t *shape = net.nodes[i].shape, all = shape[0] * shape[1] * shape[2];
+                if (net.nodes[i].op <= LGELU_OP_TOKENS && all > size_) size_ = all;
+            }
+            if (size_ <= sizeof zeros / sizeof *zeros) {
                 for (int i = 0; i < net.count; i++)
-                    if (net.nodes[i].op <= LGELU_OP_TOKENS && i != in_) lgelu_net_bind(&net, i, block);
+                    if (net.nodes[i].op <= LGELU_OP_TOKENS) lgelu_net_bind(&net, i, zeros);
                 lgelu_net_forward(&net, 1);
                 /* weights may be so large that nothing finite is left */
                 net.status = LGELU_OK;
@@ -101,14 +103,11 @@ static int through(const unsigned char *p, size_t n, file *to)
     free(work);
     return out >= 0;
 }
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+static int onnx(const uint8_t *p, size_t n)
 {
     static file first, second;
-    unsigned char *exactly = (unsigned char *)malloc(n ? n : 1);        /* no spare byte: a sanitizer sees each step beyond */
+    unsigned char *exactly = fuzz_exactly(p, n);
     int good;
-    if (!exactly) return 0;
-    if (n) memcpy(exactly, p, n);
     good = through(exactly, n, &first);
     free(exactly);
     if (!good) return 0;
@@ -121,64 +120,98 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     return 1;
 }
 
-static uint32_t draw(uint64_t round, uint32_t *k) { return lgelu_random(17, round, (*k)++); }
-static size_t damage(uint8_t *p, size_t n, size_t most, uint64_t round, uint32_t *k)
+/* ---- damage to fields of a protocol buffer ---- */
+static size_t varint_at(const uint8_t *p, size_t n, size_t at, uint64_t *v)         /* its bytes; 0: none */
 {
-    size_t place = draw(round, k) % n, from = draw(round, k) % n, length = 1 + draw(round, k) % 16;
-    if (length > n - place) length = n - place;
-    if (length > n - from) length = n - from;
-    switch (draw(round, k) % 8) {
-    case 0: p[place] ^= (uint8_t)(1u << draw(round, k) % 8); break;
-    case 1: p[place] = (uint8_t)(draw(round, k) % 24); break;
-    case 2: p[place]++; break;
-    case 3: p[place] = (uint8_t)draw(round, k); break;
-    case 4: return place > 16 ? place : n;                          /* cut off */
-    case 5: memmove(p + place, p + from, length); break;            /* one piece over another */
-    case 6: memmove(p + place, p + place + length, n - place - length); return n - length > 16 ? n - length : n;
-    default:                                                        /* a piece twice */
-        if (n + length > most) return n;
-        memmove(p + place + length, p + place, n - place);
-        return n + length;
+    size_t k = 0;
+    for (*v = 0; at + k < n && k < 10; k++) {
+        *v |= (uint64_t)(p[at + k] & 127) << 7 * k;
+        if (p[at + k] < 128) return k + 1;
+    }
+    return 0;
+}
+static size_t put_varint(uint8_t *p, uint64_t v)
+{
+    size_t k = 0;
+    for (; v > 127; v >>= 7) p[k++] = (uint8_t)(128 | (v & 127));
+    p[k++] = (uint8_t)v;
+    return k;
+}
+typedef struct { size_t at, length_at, body, end; unsigned kind; } field;
+static int next_field(const uint8_t *p, size_t n, size_t at, field *f)
+{
+    uint64_t tag, v;
+    size_t k = varint_at(p, n, at, &tag), all;
+    if (!k || !tag >> 3) return 0;
+    f->at = at;
+    f->length_at = f->body = at + k;
+    f->kind = (unsigned)(tag & 7);
+    all = f->kind == 0 ? varint_at(p, n, f->body, &v) : f->kind == 1 ? 8 : f->kind == 5 ? 4 : 0;
+    if (f->kind == 2) {
+        if (!(k = varint_at(p, n, f->body, &v)) || v > n - f->body - k) return 0;
+        f->body += k;
+        all = (size_t)v;
+    } else if (!all) return 0;
+    if (all > n - f->body) return 0;
+    f->end = f->body + all;
+    return 1;
+}
+static int fields(const uint8_t *p, size_t at, size_t end, fuzz_dice *d, field *one)     /* how many; one of them by chance */
+{
+    field f;
+    int n = 0;
+    for (; at < end; at = f.end) {
+        if (!next_field(p, end, at, &f)) return 0;
+        if (fuzz_draw(d) % (uint32_t)++n == 0) *one = f;
     }
     return n;
 }
-#ifdef FUZZ_LIBFUZZER
-size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t most);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t most, unsigned seed);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t most, unsigned seed)
+static size_t damage(uint8_t *p, size_t n, size_t room_, fuzz_dice *d)
 {
-    uint32_t k = 0, hits = 1 + draw(seed, &k) % 3;
-    if (!sound[0].size) seeds();
-    if (n < 64 || draw(seed, &k) % 64 == 0) {
-        const file *f = sound + draw(seed, &k) % SEEDS;
-        if (f->size > most) return n;
-        memcpy(data, f->byte, f->size);
-        n = f->size;
+    static const uint64_t odd[] = { 0, 1, 2, 7, 127, 128, 65535, 65536, 0x7FFFFFFF, 0xFFFFFFFF, (uint64_t)1 << 62, ~(uint64_t)0 };
+    field path[12], f, other;
+    int depth = 0;
+    size_t before = n, added;
+    uint8_t by[256];
+    memset(&f, 0, sizeof f);
+    if (!fields(p, 0, n, d, &f)) return n;
+    while (f.kind == 2 && depth < 12 && fuzz_draw(d) % 8 && fields(p, f.body, f.end, d, &other)) { path[depth++] = f; f = other; }
+    switch (fuzz_draw(d) % 5) {
+    case 0: n = fuzz_replace(p, n, room_, f.at, f.end - f.at, NULL, 0); break;
+    case 1:                                                              /* twice, or that of a neighbour */
+    case 2:
+        other = f;
+        if (fuzz_draw(d) % 2) fields(p, depth ? path[depth - 1].body : 0, depth ? path[depth - 1].end : n, d, &other);
+        added = other.end - other.at;
+        if (added > sizeof by) return n;
+        memcpy(by, p + other.at, added);
+        n = fuzz_replace(p, n, room_, f.at, fuzz_draw(d) % 2 ? 0 : f.end - f.at, by, added);
+        break;
+    default:
+        if (f.kind == 0) n = fuzz_replace(p, n, room_, f.body, f.end - f.body, by, put_varint(by,
+            odd[fuzz_draw(d) % (sizeof odd / sizeof *odd)]));
+        /* shorter, or longer by a byte or eight; then its own length too */
+        else if (f.kind == 2) {
+            const size_t grow = fuzz_draw(d) % 2 ? 1 + 7 * (fuzz_draw(d) % 2) : 0, drop = grow || f.end == f.body ? 0
+                : 1 + fuzz_draw(d) % (f.end - f.body);
+            memset(by, (int)(fuzz_draw(d) % 256), grow);
+            if (n + grow > room_ || depth == 12) return n;
+            n = fuzz_replace(p, n, room_, f.end - drop, drop, by, grow);
+            path[depth++] = f;
+        } else p[f.body + fuzz_draw(d) % (f.end - f.body)] = (uint8_t)fuzz_draw(d);
     }
-    if (draw(seed, &k) % 4 == 0) return LLVMFuzzerMutate(data, n, most);
-    while (hits--) n = damage(data, n, most, seed, &k);
+    while (depth--) {                                                    /* the lengths around it, from the inside */
+        const field *g = path + depth;
+        const size_t body = g->end - g->body + n - before;               /* wraps where n shrank, and back */
+        n = fuzz_replace(p, n, room_, g->length_at, g->body - g->length_at, by, put_varint(by, body));
+    }
     return n;
 }
-#else
-int main(int argc, char **argv)
+static const fuzz_reader *fuzz_readers(void)
 {
-    static file input;
-    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 60000, accepted = 0, round;
-    int k, good;
-    seeds();
-    for (k = 0; k < SEEDS; k++)
-        if (!LLVMFuzzerTestOneInput(sound[k].byte, sound[k].size)) {
-            printf("FAIL fuzz_onnx: sound file %d is refused: %s\n", k, reason);
-            return 1;
-        }
-    for (round = 0; round < rounds; round++) {
-        uint32_t i = 0, hits = 1 + draw((uint64_t)round, &i) % 3;
-        input = sound[round % SEEDS];
-        while (hits--) input.size = damage(input.byte, input.size, FILE_ROOM, (uint64_t)round, &i);
-        accepted += LLVMFuzzerTestOneInput(input.byte, input.size);
-    }
-    good = accepted > rounds / 100 && accepted < rounds;            /* damage so strong that all is refused would test nothing */
-    printf("%s fuzz_onnx%s %ld inputs, %ld accepted\n", good ? "ok" : "FAIL", good ? "" : ":", rounds, accepted);
-    return !good;
+    static const char *const word[] = { "Conv", "Gemm", "MatMul", "Reshape", "Transpose", "axis", "perm", "kernel_shape", "pads",
+        "group", "strides",
+        "Concat", "Slice", "Gather", "Shape", "Unsqueeze", "Softmax", "LayerNormalization", "Constant", "value", NULL };
+    static const fuzz_reader list[] = { { "onnx", 20000, onnx, word, damage, NULL }, { NULL, 0, NULL, NULL, NULL, NULL } };
+    return list;
 }
-#endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_text: any bytes through examples/text.c, and damaged encoder.json and vocab.bpe, from memory.
+   fuzz_text: any bytes through examples/text.c, damaged encoder.json and vocab.bpe, and lists of characters, from memory; how to
+   run it: tools/fuzz.h.
 
-       gcc -O1 -g -fsanitize=address,undefined fuzz_text.c -lm -o fuzz_text && ./fuzz_text [ROUNDS]
-       clang -O1 -g -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_text.c -lm -o fuzz_text && ./fuzz_text
-
-   An input is the number of changes (low six bits; then whether marks count, and whether the two files are the input itself), the
-   changes to the small pair of files (place in two bytes, a byte), then a text. What is accepted must give back every text; what is
-   not must be refused in one line that names the file. */
+   text: any bytes come back from characters and from a small sound pair of files, marks counted or not. pairs: the size of the
+   first file in two bytes, then both; what is accepted must give back a text, what is not must be refused in one line that names
+   the file. characters: the list that a saved network carries; what is accepted is written again as the same vocabulary. */
+#include "tools/fuzz.h"
 #define TEXT_SLOTS 4096
 #include "../examples/text.c"
 
 enum { MERGES = 12 };
-static const char *const merge[MERGES][2] = { { "a", "b" }, { "ab", "a" }, { "t", "h" }, { "th", "e" }, { "\xC4\xA0", "t" }, { "\xC4\xA0t", "he" },
+static const char *const merge[MERGES][2] = { { "a", "b" }, { "ab", "a" }, { "t", "h" }, { "th", "e" }, { "\xC4\xA0", "t" },
+    { "\xC4\xA0t", "he" },
     { "h", "e" }, { "1", "2" }, { "12", "12" }, { "\xC3\x83", "\xC2\xA9" }, { "\xC4\xA0", "\xC4\xA0" }, { "<", "|" } };
 
 static void add(text_bytes *b, const char *p) { if (text_append(b, p, strlen(p))) abort(); }
@@ -20,7 +20,8 @@ static void name(text_bytes *b, const char *p, const char *q, int *id)
 {
     char number[24];
     add(b, *id ? ", \"" : "{\"");
-    for (; *p || *q; ) { char c[3] = { *p ? *p++ : *q++, 0, 0 }; if (*c == '"' || *c == '\\') { c[1] = *c; *c = '\\'; } add(b, c); }
+    for (; *p || *q; ) { char c[3] = { *p ? *p++ : *q++, 0, 0 }; if (*c == '"' || *c == '\\') { c[1] = *c; *c = '\\'; } add(b,
+        c); }
     snprintf(number, sizeof number, "\": %d", (*id)++);
     add(b, number);
 }
@@ -46,71 +47,139 @@ static void comes_back(text *t, const uint8_t *p, size_t n)
     int32_t *token;
     size_t tokens;
     text_bytes out = { NULL, 0, 0 };
-    if (text_encode(t, p, n, &token, &tokens) || text_decode(t, token, tokens, &out) || out.n != n || (n && memcmp(out.p, p, n))) abort();
+    if (text_encode(t, p, n, &token, &tokens) || text_decode(t, token, tokens, &out) || out.n != n || (n && memcmp(out.p, p,
+        n))) abort();
     free(token);
     free(out.p);
 }
 static void one_line(const text *t, const char *const *path)
 {
-    if (strchr(t->error, '\n') || (strncmp(t->error, path[0], strlen(path[0])) && strncmp(t->error, path[1], strlen(path[1])))) abort();
+    if (strchr(t->error, '\n') || (strncmp(t->error, path[0], strlen(path[0])) && strncmp(t->error, path[1],
+        strlen(path[1])))) abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+static int any_text(const uint8_t *p, size_t n)
 {
     static const char *path[2] = { "encoder.json: ", "vocab.bpe: " };
-    text_bytes json = { NULL, 0, 0 }, list = { NULL, 0, 0 };
-    int accepted;
+    static text pairs;
     text t;
-    if (!n) return 0;
     memset(&t, 0, sizeof t);
     if (text_append(&t.bytes, p, n) || text_characters(&t)) abort();         /* characters of the text itself: all are known */
     comes_back(&t, p, n);
     text_free(&t);
-    size_t changes = p[0] & 63;
-    t.marked = p[0] >> 6 & 1;
-    if (p[0] >> 7) {
-        size_t half = n > 2 ? (size_t)(p[1] * (n - 2) / 255) : 0;
-        if (n > 2 && (text_append(&json, p + 2, half) || text_append(&list, p + 2 + half, n - 2 - half))) abort();
-        p += n; n = 0;
-    } else {
-        static text_bytes small[2];                                             /* made once */
-        if (!small[0].n) small_files(&small[0], &small[1]);
-        if (text_append(&json, small[0].p, small[0].n) || text_append(&list, small[1].p, small[1].n)) abort();
-        for (p++, n--; changes && n >= 3; changes--, p += 3, n -= 3) {
-            size_t at = (256u * p[0] + p[1]) % (json.n + list.n);
-            if (at < json.n) json.p[at] = p[2]; else list.p[at - json.n] = p[2];
-        }
+    if (!pairs.piece) {                                                      /* made once */
+        text_bytes json = { NULL, 0, 0 }, list = { NULL, 0, 0 };
+        small_files(&json, &list);
+        if (text_read_pairs(&pairs, &json, &list, path)) abort();
+        free(json.p);
+        free(list.p);
+        pairs.mark = (int32_t)pairs.vocabulary - 1;
     }
-    json.p = (unsigned char *)realloc(json.p, json.n ? json.n : 1);             /* no spare byte: a sanitizer sees each step beyond */
+    for (pairs.marked = 0; pairs.marked < 2; pairs.marked++) comes_back(&pairs, p, n);
+    return 1;
+}
+static int one_pairs(const uint8_t *p, size_t n)
+{
+    static const char *path[2] = { "encoder.json: ", "vocab.bpe: " };
+    static const char some[] = "the tithe, abab 1212  \xC3\xA9 <|endoftext|> don't\n\xFF\xE4\xB8\xAD";
+    text_bytes json = { NULL, 0, 0 }, list = { NULL, 0, 0 };
+    size_t first = n < 2 ? 0 : 256u * p[0] + p[1], rest = n < 2 ? 0 : n - 2;
+    int accepted;
+    text t;
+    memset(&t, 0, sizeof t);
+    t.marked = (int)(n & 1);
+    if (first > rest) first = rest;
+    json.p = fuzz_exactly(p + 2 * (n >= 2), first);
+    list.p = fuzz_exactly(p + 2 * (n >= 2) + first, rest - first);
+    json.n = first;
+    list.n = rest - first;
     accepted = !text_read_pairs(&t, &json, &list, path);
-    if (accepted) comes_back(&t, p, n);
+    if (accepted) comes_back(&t, (const uint8_t *)some, sizeof some - 1);
     else one_line(&t, path);
     free(json.p);
     free(list.p);
     text_free(&t);
-    return 0;
+    return accepted;
+}
+static int characters(const uint8_t *p, size_t n)
+{
+    char *list = (char *)fuzz_room(n + 1);
+    text_bytes out = { NULL, 0, 0 };
+    text t, again;
+    int accepted;
+    memcpy(list, p, n);
+    list[n] = 0;
+    if ((accepted = !text_vocabulary(&t, list)) != 0) {
+        if (text_vocabulary_list(&t, &out) || text_vocabulary(&again, (const char *)out.p) || t.vocabulary != again.vocabulary
+            || memcmp(t.character, again.character, t.vocabulary * sizeof *t.character)) abort();
+        text_free(&again);
+    } else if (strncmp(t.error, "the list of characters is broken: ", 34)) abort();
+    free(out.p);
+    free(list);
+    text_free(&t);
+    return accepted;
 }
 
-#ifndef FUZZ_LIBFUZZER
-int main(int argc, char **argv)
+/* ---- damage that knows the format, and sound files ---- */
+static size_t pairs_mend(uint8_t *p, size_t n, size_t room)  /* the first file ends at its last brace */
 {
-    static const char *const piece[] = { "the", " the", "abab", "1212", "\xC3\xA9", "<|endoftext|>", "<|endof", "'re", "\n", "  ", "\xE4\xB8\xAD", "\xFF", "\xED\xA0\x80", "\xF0\x9F\x99\x82" };
-    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 4000;
-    for (long round = 0; round < rounds; round++) {
-        uint8_t p[512];
-        uint64_t z = (uint64_t)round * 0x9E3779B97F4A7C15u + 1;
-        size_t n = 0, room;
-        for (room = 1 + (size_t)(round % 400); n < room; ) {
-            z ^= z << 13; z ^= z >> 7; z ^= z << 17;
-            const char *s = piece[z >> 20 & 15 ? (z >> 24) % (sizeof piece / sizeof *piece) : 0];
-            if (n && z >> 40 & 1) { memcpy(p + n, s, strlen(s)); n += strlen(s); } else p[n++] = (uint8_t)(z >> 33);
-        }
-        if (round % 3 == 0) p[0] &= 0x40;                                       /* the small files as they are */
-        if (round % 3 == 1) p[0] &= 0x41;                                       /* one change */
-        LLVMFuzzerTestOneInput(p, n);
-    }
-    printf("ok fuzz_text: %ld texts came back, whatever became of the two files\n", rounds);
-    return 0;
+    size_t i = n;
+    (void)room;
+    while (i > 2 && p[i - 1] != '}') i--;
+    if (i <= 2) return n;
+    p[0] = (uint8_t)((i - 2) >> 8 & 255);
+    p[1] = (uint8_t)((i - 2) & 255);
+    return n;
 }
-#endif
+static size_t line_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)       /* an entry or a line: moved, doubled, gone */
+{
+    const uint8_t mark = fuzz_draw(d) % 2 ? ',' : '\n';
+    size_t place = n ? fuzz_draw(d) % n : 0, last, length;
+    uint8_t piece[64];
+    while (place < n && p[place] != mark) place++;
+    for (last = place + 1; last < n && p[last] != mark; ) last++;
+    if (last >= n) return n;
+    length = last - place < sizeof piece ? last - place : sizeof piece;
+    memcpy(piece, p + place, length);
+    if (fuzz_draw(d) % 2) n = fuzz_replace(p, n, room, place, length, NULL, 0);
+    if (fuzz_draw(d) % 2) n = fuzz_replace(p, n, room, place, 0, piece, length);
+    return n;
+}
+static void fuzz_seeds(void)
+{
+    static const char words[] =
+        "the tithe of abab 1212 they're <|endoftext|> \xC3\xA9\xE4\xB8\xAD\xF0\x9F\x99\x82 <|endof \xFF\xED\xA0\x80 don't\n\n  it\n";
+    text_bytes all = { NULL, 0, 0 }, json = { NULL, 0, 0 }, list = { NULL, 0, 0 };
+    text t;
+    uint8_t size[2];
+    memset(&t, 0, sizeof t);
+    fuzz_seed("text", "words", words, sizeof words - 1);
+    if (text_append(&t.bytes, words, sizeof words - 1) || text_characters(&t) || text_vocabulary_list(&t, &list)) abort();
+    fuzz_seed("characters", "words", list.p, list.n - 1);
+    text_free(&t);
+    list.n = 0;
+    small_files(&json, &list);
+    size[0] = (uint8_t)(json.n >> 8);
+    size[1] = (uint8_t)(json.n & 255);
+    if (text_append(&all, size, 2) || text_append(&all, json.p, json.n) || text_append(&all, list.p, list.n)) abort();
+    if (!(all.n & 1) && text_append(&all, "\n", 1)) abort();                     /* an odd size: marks count */
+    fuzz_seed("pairs", "small", all.p, all.n);
+    free(all.p);
+    free(json.p);
+    free(list.p);
+}
+static const fuzz_reader *fuzz_readers(void)
+{
+    static const char *const piece[] = { "the", " the", "abab", "1212", "\xC3\xA9", "<|endoftext|>", "<|endof", "'re", "\n",
+        "  ", "\xE4\xB8\xAD", "\xFF",
+        "\xED\xA0\x80", "\xF0\x9F\x99\x82", "\xF4\x90\x80\x80", "\xC0\x80", NULL };
+    static const char *const json[] = { "\\u0120", "\\\"", "\\\\", "\\ud800", "\": ", "\", \"", "\xC4\xA0", "{", "}", " \n",
+        "#version: 0.2\n", "\r\n", NULL };
+    static const char *const hex[] = { " 10ffff", " 110000", " 1100ff", " 110100", "  ", " ffffffffffffffffff", "0x", NULL };
+    static const fuzz_reader reader[] = {
+        { "text",       2000, any_text,   piece, NULL, NULL },
+        { "pairs",      5000, one_pairs,  json, line_damage, pairs_mend },
+        { "characters", 20000, characters, hex, NULL, NULL },
+        { NULL, 0, NULL, NULL, NULL, NULL } };
+    return reader;
+}

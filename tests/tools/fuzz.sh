@@ -1,27 +1,73 @@
 # SPDX-License-Identifier: MIT-0
-# fuzz.sh PROGRAM SECONDS: a fuzzer with the sanitizers that are here: libFuzzer where clang has it, for so many seconds, then its own
-# rounds ($ROUNDS of them, if that is set). The implementation is compiled with the same sanitizers by then: build/fuzz_lgelu.*.o.
+# fuzz.sh PROGRAM SECONDS: a fuzzer with the sanitizers that are here: libFuzzer where clang has it, for so many seconds (a fuzzer
+# of readers: of processor time for each reader, and until it ran $FUZZ_RUNS inputs), then its own rounds ($ROUNDS of them, if that
+# is set). READER=npy: that one alone. The implementation is compiled with the same sanitizers by then: build/fuzz_lgelu.*.o, for
+# the readers without vectors build/fuzz_scalar.*.o.
+# fuzz.sh table LOG...: of these logs, what each reader ran
+if [ "$1" = table ]; then
+    shift
+    awk '
+    /^(ok|FAIL) fuzz / {
+        who = $3; sub(/:$/, "", who)
+        if (!(who in runs)) name[++n] = who
+        runs[who] += 0
+        if ($1 == "FAIL") crashes[who]++
+        for (i = 4; i < NF; i++) {
+            if ($(i + 1) ~ /^(executions|inputs)/) runs[who] += $i
+            if ($(i + 1) ~ /^s,?$/) seconds[who] += $i
+            if ($(i + 1) == "new") paths[who] += $i
+        }
+    }
+    END {
+        if (n) printf "%-12s %12s %10s %10s %8s\n", "reader", "executions", "CPU s", "new paths", "crashes"
+        for (i = 1; i <= n; i++) {
+            k = name[i]
+            printf "%-12s %12d %10.0f %10d %8d\n", k, runs[k], seconds[k], paths[k], crashes[k]
+        }
+    }' "$@"
+    exit
+fi
 program=$1
 seconds=$2
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all'
 flags="-std=c99 -O1 -g -I.. $sanitizers"
-own=$(grep -q 'define LGELU_IMPLEMENTATION' "$program.c" && echo own)
-library() { [ -z "$own" ] && [ -e "build/fuzz_lgelu.$1.o" ] && echo "build/fuzz_lgelu.$1.o"; }
-if clang $flags -fsanitize=fuzzer -DFUZZ_LIBFUZZER "$program.c" $(library clang) -o "build/$program" -lm 2> /dev/null; then
-    mkdir -p "build/$program.corpus"
-    if "build/$program" -max_total_time="$seconds" -timeout=25 -print_final_stats=1 -artifact_prefix="build/$program." "build/$program.corpus" > "build/$program.out" 2>&1; then
-        echo "ok $program: libFuzzer, $seconds s, $(sed -n 's/^stat::number_of_executed_units: *//p' "build/$program.out") inputs"
-    else
-        echo "FAIL $program: $(grep -m1 -E '^FAIL|ERROR|error:' "build/$program.out")"
-        exit 1
-    fi
-else
-    echo "skip $program with libFuzzer: no clang that has it here"
-fi
-if ! ${CC:-cc} $flags "$program.c" $(library cc) -o "build/$program" -lm 2> /dev/null; then
-    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$program.c" $([ -z "$own" ] && echo tools/lgelu.c) -o "build/$program" -lm; then
+grep -q 'tools/fuzz.h' "$program.c" && readers=yes
+needs=$(grep -q '"lgelu.h"' "$program.c" && echo ${readers:+fuzz_scalar} | sed 's/^$/fuzz_lgelu/')
+library() { [ "$needs" ] && [ -e "build/$needs.$1.o" ] && echo "build/$needs.$1.o"; }
+if ! ${CC:-cc} $flags "$program.c" $(library cc) -o "build/$program.own" -lm 2> /dev/null; then
+    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$program.c" $([ "$needs" ] && echo tools/lgelu.c) -o "build/$program.own" -lm; then
         echo "FAIL $program: does not compile"
         exit 1
     fi
 fi
-timeout $((seconds + 3600)) "build/$program" $ROUNDS
+[ "$readers" ] && names=$("build/$program.own" --list) || names=$program
+if [ "$READER" ]; then
+    names=$(echo "$names" | grep -x "$READER")
+    [ "$names" ] || { echo "skip $program: has no reader $READER"; exit 0; }
+fi
+failed=0
+if clang $flags -fsanitize=fuzzer -DFUZZ_LIBFUZZER "$program.c" $(library clang) -o "build/$program" -lm 2> /dev/null; then
+    for name in $names; do
+        new=build/fuzz.$name
+        out=build/$program.$name.out
+        mkdir -p "$new"
+        had=$(ls "$new" | wc -l)
+        if [ "$readers" ]; then
+            READER=$name FUZZ_CPU=$seconds FUZZ_RUNS=${FUZZ_RUNS:-0} "build/$program" -max_len=65536 -timeout=25 \
+                -artifact_prefix="build/$program.$name." "$new" $(ls -d "corpus/$name" 2> /dev/null) > "$out" 2>&1
+        else
+            "build/$program" -max_total_time="$seconds" -timeout=25 -print_final_stats=1 \
+                -artifact_prefix="build/$program." "$new" > "$out" 2>&1
+        fi
+        status=$?
+        what="fuzz ${name#fuzz_}: libFuzzer"
+        ran=$(sed -n -e 's/^fuzz: \([0-9]*\) runs, .*, \([0-9]*\) s$/\1 executions, \2 s/p' \
+            -e 's/^stat::number_of_executed_units: *\(.*\)/\1 executions, '"$seconds"' s/p' "$out")
+        if [ $status = 0 ]; then echo "ok $what $ran, $(($(ls "$new" | wc -l) - had)) new paths"
+        else echo "FAIL $what $(grep -m1 -E '^FAIL|ERROR|error:' "$out"); see $out"; failed=1; fi
+    done
+else
+    echo "skip $program with libFuzzer: no clang that has it here"
+fi
+timeout $((seconds + 3600)) "build/$program.own" $ROUNDS || failed=1
+exit $failed

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT-0
    pictures.h: a small picture of each format that examples/data.c reads, made in memory for its test and its fuzzer; each of
-   WIDE x HIGH pixels, with what the format has of optional parts: a comment, a palette, runs, a chunk that no one knows. */
+   WIDE x HIGH pixels (whole blocks of 8, at most 127), with what the format has of optional parts: a comment, a palette, runs, a
+   chunk that no one knows. */
 #ifndef PICTURES_H
 #define PICTURES_H
 #include "check.h"
 #include <stdint.h>
 
-enum { WIDE = 64, HIGH = 40, FORMATS = 9 };
+#ifndef PICTURE_WIDE
+#define PICTURE_WIDE 64
+#define PICTURE_HIGH 40
+#endif
+enum { WIDE = PICTURE_WIDE, HIGH = PICTURE_HIGH, FORMATS = 9 };
 static const char *const format_name[FORMATS] =
     { "PNG", "JPEG", "BMP", "TGA", "TGA in runs", "TGA with a palette", "PPM", "PGM", "GIF" };
 enum { PICTURE_PNG, PICTURE_JPEG, PICTURE_BMP, PICTURE_TGA, PICTURE_TGA_RUNS, PICTURE_TGA_PALETTE, PICTURE_PPM, PICTURE_PGM,
@@ -38,6 +43,7 @@ static void picture_chunk(memory_file *f, const char *name, const unsigned char 
 }
 static void picture_png(memory_file *f, const unsigned char *rgb)
 {
+    static const unsigned char size[13] = { 0, 0, 0, WIDE, 0, 0, 0, HIGH, 8, 2 };
     memory_file z = { NULL, 0, 0 };
     uint32_t a = 1, b = 0;                   /* Adler-32 */
     picture_text(&z, "\x78\x01", 2);
@@ -52,7 +58,7 @@ static void picture_png(memory_file *f, const unsigned char *rgb)
     }
     picture_big(&z, b << 16 | a);
     picture_text(f, "\x89PNG\r\n\x1A\n", 8);
-    picture_chunk(f, "IHDR", (const unsigned char *)"\0\0\0\x40\0\0\0\x28\x8\x2\0\0\0", 13);
+    picture_chunk(f, "IHDR", size, 13);
     picture_chunk(f, "teSt", (const unsigned char *)"nobody knows", 12);
     picture_chunk(f, "IDAT", z.data, z.size);
     picture_chunk(f, "IEND", NULL, 0);
@@ -77,7 +83,8 @@ static void picture_jpeg(memory_file *f, const unsigned char *rgb)
     int count = 0, last = 0;
     picture_text(f, "\xFF\xD8\xFF\xFE\0\6test\xFF\xDB\0\x43\0", 15);
     for (int i = 0; i < 64; i++) picture_byte(f, 8);                     /* so that a difference of DC is one of grey */
-    picture_text(f, "\xFF\xC0\0\xB\x8\0\x28\0\x40\1\1\x11\0", 13);
+    picture_text(f, "\xFF\xC0\0\xB\x8\0", 6); picture_byte(f, HIGH); picture_byte(f, 0); picture_byte(f, WIDE);
+    picture_text(f, "\1\1\x11\0", 4);
     picture_text(f, "\xFF\xC4\0\x1F\0\0\0\0\xC\0\0\0\0\0\0\0\0\0\0\0\0\0\1\2\3\4\5\6\7\x8\x9\xA\xB", 33);
     picture_text(f, "\xFF\xC4\0\x14\x10\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
     picture_text(f, "\xFF\xDA\0\x8\1\1\0\0\x3F\0", 10);
@@ -126,7 +133,8 @@ static memory_file picture_make(int format, const unsigned char *rgb)    /* free
     case PICTURE_JPEG: picture_jpeg(&f, rgb); break;
     case PICTURE_GIF:  picture_gif(&f, rgb); break;
     case PICTURE_BMP:                                                    /* blue first, first row on top */
-        picture_text(&f, "BM\x36\x1E\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x40\0\0\0\xD8\xFF\xFF\xFF\1\0\x18\0", 30);
+        picture_text(&f, "BM", 2); picture_16(&f, 54 + 3 * WIDE * HIGH); picture_text(&f, "\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 14);
+        picture_16(&f, WIDE); picture_16(&f, 0); picture_16(&f, 65536 - HIGH); picture_text(&f, "\xFF\xFF\1\0\x18\0", 6);
         for (i = 0; i < 24; i++) picture_byte(&f, 0);
         for (i = 0; i < 3 * all; i++) picture_byte(&f, rgb[i + 2 - 2 * (i % 3)]);
         break;

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT-0
+# test_corpus.sh: the readers' seeds in corpus/ are what our writers write today, and each fuzzer of readers takes a short turn:
+# its seeds, every file of its corpus, and some damage, under address and undefined sanitizers where the compiler has them.
+# test_corpus.sh record: writes the seeds
+out=build/corpus
+CC=${CC:-cc}
+IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
+rm -rf $out
+mkdir -p $out
+for source in fuzz_*.c; do
+    grep -q 'tools/fuzz.h' $source || continue
+    program=$out/$(basename $source .c)
+    $CC -std=c99 -O1 -g -I.. -fsanitize=address,undefined -fno-sanitize-recover=all $source $IMPLEMENTATION -o $program \
+        -lm 2> /dev/null ||
+        $CC -std=c99 -O1 -I.. $source $IMPLEMENTATION -o $program -lm || { echo "FAIL ${source%.c}: does not compile"; continue; }
+    if [ "$1" = record ]; then $program --seeds corpus; continue; fi
+    for reader in $($program --list); do
+        case $reader in sheet) rounds=20 ;; onnx|text|pairs|picture) rounds=300 ;; *) rounds=1000 ;; esac
+        READER=$reader $program $rounds || echo "FAIL $reader: ended with status $?"
+    done
+    $program --seeds $out/seeds || echo "FAIL ${source%.c}: writes no seeds"
+done
+[ "$1" = record ] && exit
+for folder in $out/seeds/*; do
+    bad=$(for file in $folder/*; do cmp $file corpus/${file#$out/seeds/} 2>&1; done)
+    [ -z "$bad" ] && echo "ok the seeds of ${folder##*/}" || echo \
+        "FAIL the seeds of ${folder##*/}: $(echo "$bad" | head -n 1); make corpus writes them"
+done
+for folder in corpus/*/; do
+    [ -d $out/seeds/$(basename $folder) ] || echo "FAIL corpus: no fuzzer reads $folder"
+done
+bytes=$(find corpus -type f -exec cat {} + | wc -c)
+[ $bytes -lt 200000 ] && echo "ok the corpus has $bytes bytes" || echo "FAIL the corpus: $bytes bytes"
