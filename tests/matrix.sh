@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: MIT-0
 # matrix.sh PART: a row of the matrix for each compiler, language, processor and libm that is here, the others named as skipped.
 #   languages    gcc and clang, each language, and tcc: test_same_bits
-#   processors   other processors under emulation, x86-64 without AVX, 32 bits, musl, MinGW under Wine: test_same_bits
+#   processors   other processors under emulation, x86-64 without AVX, 32 bits, WebAssembly, musl, MinGW under Wine: test_same_bits
 #   switches     the header's switches alone and in pairs, clang's -Weverything, and ways to include it: no warning
-# `make matrix` runs all and prints the table (matrix.sh table LOG...). A case is "compiler; language; processor; libm; what".
-# Debian packages: g++, clang, clang-19, tcc, musl-tools, {gcc,g++}-mingw-w64-x86-64, wine64, qemu-user, libc6-dev-i386 with
-# lib32gcc-12-dev, gcc-PROCESSOR-linux-gnu with libc6-dev-*-cross for aarch64, arm (gnueabihf), riscv64, s390x and powerpc64.
+# `make matrix` runs all and prints the table and that of the hashes (matrix.sh table LOG...). A case is "compiler; language;
+# processor; libm; what"; a hash, over all hashes of test_same_bits, "# compiler; language; processor; libm; hash".
+# Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
 part=$1
 if [ "$part" = table ]; then
     shift
     awk -F '; ' 'BEGIN { line("compiler", "language", "processor", "libm", "what", "") }
         function line(a, b, c, d, e, f) { printf "%-12s %-9s %-22s %-14s %-44s %s\n", a, b, c, d, e, f }
+        /^# .*; / { sub(/^# /, ""); platform[++platforms] = $0; different += !seen[$5]++ }
         /^(ok|skip|FAIL) .*; / {
             result = $1; sub(/ .*/, "", result); sub(/^[^ ]* /, "", $1)
             why = ""; if (result != "ok") { why = $5; sub(/^[^:]*: /, "", why); sub(/:.*/, "", $5) }
-            line($1, $2, $3, $4, $5, result == "ok" ? "pass" : result == "skip" ? "skipped" : "FAIL: " why) }' "$@"
+            line($1, $2, $3, $4, $5, result == "ok" ? "pass" : result == "skip" ? "skipped: " why : "FAIL: " why) }
+        END {
+            if (!platforms) exit
+            printf "\n"
+            line("compiler", "language", "processor", "libm", "hash of the hashes of all parts", "")
+            for (i = 1; i <= platforms; i++) { split(platform[i], p, "; "); line(p[1], p[2], p[3], p[4], p[5], "") }
+            printf "%d platforms, %s\n\n", platforms, different == 1 ? "one hash" : "FAIL: " different " hashes"
+            exit different > 1
+        }' "$@"
     exit
 fi
 dir=build/matrix/$part
@@ -22,32 +31,28 @@ rm -rf "$dir"
 mkdir -p "$dir"
 failed=0
 have() { command -v "$1" > /dev/null; }
+. tools/processors.sh
 native=$(uname -m | tr _ -)
 
 # bits COMPILER LANGUAGE PROCESSOR LIBM RUNNER COMMAND...: compiles test_same_bits so, runs it through the runner
 bits()
 {
-    name="$1; $2; $3; $4; same bits" runner=$5 compiler=$6
+    name="$1; $2; $3; $4; same bits" runner=$5
     shift 5
-    if ! have "$compiler"; then echo "skip $name: no $compiler here"; return; fi
-    printf '#include <math.h>\n#include <stdio.h>\nint main(void) { return printf("works\\n") < 0; }\n' > "$dir/probe.c"
-    if ! "$@" "$dir/probe.c" -o "$dir/probe.exe" -lm > "$dir/probe.out" 2>&1; then
-        echo "skip $name: '$*' does not work here"; return
-    fi
-    # Wine ends lines its own way
-    if [ "$($runner "$dir/probe.exe" 2> /dev/null | tr -d '\r')" != works ]; then
-        echo "skip $name: nothing here runs its programs"; return
-    fi
+    why=$(able "$@")
+    if [ -n "$why" ]; then echo "skip $name: $why"; return; fi
     if ! "$@" -I.. test_same_bits.c -o "$dir/bits.exe" -lm > "$dir/bits.out" 2>&1; then
         echo "FAIL $name: does not compile: $(grep -m1 error "$dir/bits.out")"; failed=1; return
     fi
-    timeout 1500 $runner "$dir/bits.exe" hashes.txt > "$dir/bits.log" 2> "$dir/bits.err"
+    timeout 1500 $runner "$dir/bits.exe" hashes.txt > "$dir/bits.raw" 2> "$dir/bits.err"
     status=$?
+    tr -d '\r' < "$dir/bits.raw" > "$dir/bits.log"
     if [ $status = 0 ] && grep -q '^ok ' "$dir/bits.log" && ! grep -q '^FAIL ' "$dir/bits.log"; then echo "ok $name"
     else
-        echo "FAIL $name: status $status, $(tr -d '\r' < "$dir/bits.log" | sed -n 's/^FAIL //p' | paste -sd, | cut -c1-200)"
+        echo "FAIL $name: status $status, $(sed -n 's/^FAIL //p' "$dir/bits.log" | paste -sd, | cut -c1-200)"
         failed=1
     fi
+    sed -n "s/^# together /# ${name%; *}; /p" "$dir/bits.log"
 }
 # quiet COMPILER LANGUAGE PROCESSOR LIBM WHAT COMMAND...: one case, no word of which may be said
 quiet()
@@ -67,23 +72,21 @@ languages)
     bits tcc c99 "$native" glibc '' tcc -w
     ;;
 processors)
-    beside=/usr/include/$(uname -m)-linux-gnu
-    bits gcc c99 'x86-64 without AVX' glibc 'qemu-x86_64 -cpu Nehalem' gcc -O1 -std=c99 -static
-    bits gcc c99 'i386, SSE2' glibc '' gcc -O1 -std=c99 -m32 -msse2 -mfpmath=sse -idirafter "$beside"
-    bits musl-gcc c99 "$native" musl '' musl-gcc -O1 -std=c99 -static -idirafter /usr/include -idirafter "$beside"
-    wine=
-    for w in wine64 wine /usr/lib/wine/wine64; do have $w && { wine=$w; break; }; done
-    WINEPREFIX=$PWD/build/matrix/wine WINEDEBUG=-all
-    export WINEPREFIX WINEDEBUG
-    bits MinGW c99 'x86-64, Windows' msvcrt "${wine:-false}" x86_64-w64-mingw32-gcc -O1 -std=c99 -static
-    bits MinGW c++20 'x86-64, Windows' msvcrt "${wine:-false}" x86_64-w64-mingw32-g++ -O1 -std=c++20 -static -x c++
-    for w in wineserver /usr/lib/wine/wineserver; do have $w && { $w -k 2> /dev/null; break; }; done
-    bits gcc c99 AArch64 glibc qemu-aarch64 aarch64-linux-gnu-gcc -O1 -std=c99 -static
-    bits clang c99 AArch64 glibc qemu-aarch64 clang --target=aarch64-linux-gnu -O1 -std=c99 -static
-    bits gcc c99 '32-bit ARM' glibc qemu-arm arm-linux-gnueabihf-gcc -O1 -std=c99 -static
-    bits gcc c99 'RISC-V 64' glibc qemu-riscv64 riscv64-linux-gnu-gcc -O1 -std=c99 -static
-    bits gcc gnu99 's390x, big-endian' glibc qemu-s390x s390x-linux-gnu-gcc -O1 -std=gnu99 -static
-    bits gcc gnu99 'ppc64, big-endian' glibc qemu-ppc64 powerpc64-linux-gnu-gcc -O1 -std=gnu99 -static
+    on() { target "$1"; bits "$2" $language "$3" "$4" "$runner" $compile -O1; }
+    on no-avx        gcc 'x86-64 without AVX' glibc
+    on i386          gcc 'i386, SSE2' glibc
+    on musl          musl-gcc "$native" musl
+    on mingw         MinGW 'x86-64, Windows' msvcrt
+    on mingw++       MinGW 'x86-64, Windows' msvcrt
+    unwine
+    on aarch64       gcc AArch64 glibc
+    on aarch64-clang clang AArch64 glibc
+    on arm           gcc '32-bit ARM' glibc
+    on riscv64       gcc 'RISC-V 64' glibc
+    on s390x         gcc 's390x, big-endian' glibc
+    on ppc64         gcc 'ppc64, big-endian' glibc
+    on wasm          clang 'WebAssembly' wasi-libc
+    on wasm-simd128  clang 'WebAssembly, SIMD128' wasi-libc
     ;;
 switches)
     printf '#include "lgelu.h"\n#include "lgelu.h"\nint nothing(void);\nint nothing(void) { return 0; }\n' > "$dir/use.c"

@@ -2,8 +2,7 @@
 # portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: test_same_bits in each of these configurations (see same_bits.sh), then the
 # test programs on other processors under emulation, on 32 bits, with another libc, under sanitizers and under valgrind.
 # ONLY=AArch64 runs what begins so, without the configurations.
-# Debian packages: gcc-aarch64-linux-gnu, gcc-s390x-linux-gnu, gcc-riscv64-linux-gnu, gcc-powerpc64-linux-gnu with their
-# libc6-dev-*-cross, qemu-user, lib32gcc-12-dev and libc6-dev-i386 (or gcc-multilib), musl-tools, valgrind, clang.
+# Debian packages: those that tools/processors.sh names, valgrind.
 : "${ONLY:=}"
 dir=build/portability
 mkdir -p $dir
@@ -19,18 +18,20 @@ for configuration in "$@"; do
     fi
 done
 
-# run NAME RUNNER COMPILE... -- PROGRAM...: compiles the implementation, and each program, with the command and runs it through the
-# runner; one case each
+. tools/processors.sh
+# run NAME TARGET FLAGS... -- PROGRAM...: compiles the implementation, and each program, for the target with the flags and runs it;
+# one case each. $under: what runs it, in place of the target's own
 run()
 {
-    name=$1; runner=$2; compile=
+    name=$1
     case $name in "$ONLY"*) ;; *) return ;; esac
+    target "$2"
+    runner=${under:-$runner}
     shift 2
     while [ "$1" != -- ]; do compile="$compile $1"; shift; done
     shift
-    printf '#include <math.h>\n#include <stdio.h>\nint main(void) { return printf("works\\n") < 0; }\n' > $dir/probe.c
-    if ! $compile $dir/probe.c -o $dir/probe -lm > $dir/probe.out 2>&1; then echo "skip $name: no working '${compile# }' here"; return; fi
-    if [ "$($runner $dir/probe 2> /dev/null)" != works ]; then echo "skip $name: its programs don't run here${runner:+ ($runner)}"; return; fi
+    why=$(able $compile)
+    if [ "$why" ]; then echo "skip $name: $why"; return; fi
     $compile -c tools/lgelu.c -o $dir/lgelu.o 2> $dir/lgelu.out || { echo "FAIL $name: lgelu.h does not compile: $(grep -m1 error $dir/lgelu.out)"; failed=1; return; }
     for program in "$@"; do
         if [ ! -e "$program.c" ]; then echo "FAIL $name: no $program.c"; failed=1; continue; fi
@@ -53,19 +54,20 @@ run()
 numbers='test_same_bits test_hardness test_optimiser test_yardstick test_instruments test_network test_exchange'
 kernels='test_kernels test_half test_gemm'
 
-run 'x86, 32 bits' '' gcc -std=c99 -O2 -m32 -msse2 -mfpmath=sse -idirafter /usr/include/x86_64-linux-gnu -- $numbers $kernels
-run 'another libm (musl)' '' musl-gcc -std=c99 -O2 -static -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu -- $numbers $kernels
-run 'AArch64, gcc' qemu-aarch64 aarch64-linux-gnu-gcc -std=c99 -O2 -static -- $numbers $kernels
-run 'AArch64, gcc -O3, contracted' qemu-aarch64 aarch64-linux-gnu-gcc -std=gnu99 -O3 -ffp-contract=fast -static -- test_same_bits
-run 'AArch64, gcc -O0' qemu-aarch64 aarch64-linux-gnu-gcc -std=c99 -O0 -static -- test_same_bits
-run 'AArch64, clang' qemu-aarch64 clang --target=aarch64-linux-gnu -std=c99 -O2 -static -- test_same_bits
-run 's390x, big-endian' qemu-s390x s390x-linux-gnu-gcc -std=gnu99 -O2 -static -- $numbers $kernels
-run 'powerpc64, big-endian' qemu-ppc64 powerpc64-linux-gnu-gcc -std=gnu99 -O2 -static -- $numbers $kernels
-run 'RISC-V' qemu-riscv64 riscv64-linux-gnu-gcc -std=c99 -O2 -static -- $numbers $kernels
-run 'gcc, address and undefined' '' gcc -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels test_data
-run 'clang, address and undefined' '' clang -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels
-run 'clang, uninitialised memory' '' clang -std=c99 -O1 -g -fsanitize=memory -fno-sanitize-recover=all -- test_network test_exchange test_optimiser test_instruments test_gemm
-run 'gcc, threads' '' gcc -std=c99 -O1 -g -fsanitize=thread -- test_gemm test_network
+run 'x86, 32 bits' i386 -O2 -- $numbers $kernels
+run 'another libm (musl)' musl -O2 -- $numbers $kernels
+run 'AArch64, gcc' aarch64 -O2 -- $numbers $kernels
+run 'AArch64, gcc -O3, contracted' aarch64 -std=gnu99 -O3 -ffp-contract=fast -- test_same_bits
+run 'AArch64, gcc -O0' aarch64 -O0 -- test_same_bits
+run 'AArch64, clang' aarch64-clang -O2 -- $numbers $kernels
+run 's390x, big-endian' s390x -O2 -- $numbers $kernels
+run 'powerpc64, big-endian' ppc64 -O2 -- $numbers $kernels
+run 'RISC-V' riscv64 -O2 -- $numbers $kernels
+run 'gcc, address and undefined' native -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels test_data
+run 'clang, address and undefined' clang -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels
+run 'clang, uninitialised memory' clang -O1 -g -fsanitize=memory -fno-sanitize-recover=all -- test_network test_exchange test_optimiser test_instruments test_gemm
+run 'gcc, threads' native -O1 -g -fsanitize=thread -- test_gemm test_network
 # valgrind knows no AVX-512; its processor says so, and the dispatch must listen
-run 'valgrind' 'valgrind -q --error-exitcode=9 --leak-check=full' gcc -std=c99 -O1 -g -- test_network test_exchange test_optimiser test_instruments
+under='valgrind -q --error-exitcode=9 --leak-check=full'
+run 'valgrind' native -O1 -g -- test_network test_exchange test_optimiser test_instruments
 exit $failed

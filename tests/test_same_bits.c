@@ -336,6 +336,7 @@ static uint64_t recorded(FILE *f, const char *name)
 int main(int count, char **arg)
 {
     int isa, most = isa_from_environment(), used[4] = { 0, 0, 0, 0 }, i, only_print = count > 1 && !strcmp(arg[1], "--record");
+    uint64_t together = HASH_START;
     FILE *f;
     for (isa = LGELU_SCALAR; isa <= most; isa++) {
         if (lgelu_isa_limit(isa) != isa) continue;
@@ -358,5 +359,7 @@ int main(int count, char **arg)
               !known ? " nothing recorded" : known != hash ? " not the recorded bits" : "");
     }
     fclose(f);
+    for (i = 0; i < parts; i++) together = hash_word(together, part[i].hash[most], 8);
+    printf("# together %08lx%08lx\n", (unsigned long)(together >> 32), (unsigned long)(together & 0xFFFFFFFFu));
     return check_end();
 }
