@@ -15,7 +15,7 @@ target()
     no-avx)       compile='gcc -static' runner='qemu-x86_64 -cpu Nehalem' ;;
     i386)         compile="gcc -m32 -msse2 -mfpmath=sse -idirafter $beside" ;;
     musl)         compile="musl-gcc -static -idirafter /usr/include -idirafter $beside" ;;
-    mingw*)       compile='x86_64-w64-mingw32-gcc -static' runner=$(wine)
+    mingw*)       compile='x86_64-w64-mingw32-gcc -static' runner=$(runs_windows)
                   case $1 in *++) language=c++20 compile='x86_64-w64-mingw32-g++ -static -x c++' ;; esac ;;
     aarch64)      compile='aarch64-linux-gnu-gcc -static' runner=qemu-aarch64 ;;
     aarch64-clang) compile='clang --target=aarch64-linux-gnu -static' runner=qemu-aarch64 ;;
@@ -43,7 +43,7 @@ able()
 
 WINEPREFIX=$PWD/build/matrix/wine WINEDEBUG=-all
 export WINEPREFIX WINEDEBUG
-wine()
+runs_windows()
 {
     for w in wine64 wine /usr/lib/wine/wine64; do command -v $w && return; done
     echo false
