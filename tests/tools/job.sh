@@ -75,15 +75,18 @@ study()
         { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O1 $sources -o $out/study -lm || exit 1; }
 }
 
-# tiny FOLDER: 300 and 60 pictures of 6 x 6, as files of the MNIST family
+# tiny FOLDER [SIDE]: 300 and 60 pictures of 6 x 6, or of SIDE x SIDE, as files of the MNIST family
 tiny()
 {
     mkdir -p $1
+    side=${2:-6}
     digits='\000\001\002\003\004\005\006\007\010\011'
+    corner=$(printf '\\000\\000\\000\\%03o' $side $side)
     for part in 'train 0 300 \000\000\001\054' 't10k 1 60 \000\000\000\074'; do
         set -- $1 $part
-        { printf '\000\000\010\003'"$5"'\000\000\000\006\000\000\000\006'
-          head -c $(($4 * 36 + 5000)) ../examples/pictures/train_$3.png | tail -c $(($4 * 36)); } > $1/$2-images-idx3-ubyte
+        bytes=$(($4 * side * side))
+        { printf '\000\000\010\003'"$5$corner"
+          head -c $((bytes + 5000)) ../examples/pictures/train_$3.png | tail -c $bytes; } > $1/$2-images-idx3-ubyte
         { printf '\000\000\010\001'"$5"; i=0; while [ $i -lt $4 ]; do printf "$digits"; i=$((i + 10)); done; } > $1/$2-labels-idx1-ubyte
     done
 }
