@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # matrix.sh PART: a row of the matrix for each compiler, language, processor and libm that is here, the others named as skipped.
 #   languages    gcc and clang, each language, and tcc: test_same_bits
-#   processors   other processors under emulation, x86-64 without AVX, 32 bits, WebAssembly, musl, MinGW under Wine: test_same_bits
+#   processors   others under emulation, x86-64 without AVX, 32 bits, WebAssembly, musl, MinGW under Wine: test_same_bits
 #   switches     the header's switches alone and in pairs, clang's -Weverything, and ways to include it: no warning
 # `make matrix` runs all and prints the table and that of the hashes (matrix.sh table LOG...). A case is "compiler; language;
 # processor; libm; what"; a hash, over all hashes of test_same_bits, "# compiler; language; processor; libm; hash".

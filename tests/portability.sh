@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: test_same_bits in each of these configurations (see same_bits.sh), then the
-# test programs on other processors under emulation, on 32 bits, with another libc, under sanitizers and under valgrind.
+# portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: test_same_bits in each of these configurations (see same_bits.sh), then
+# the test programs on other processors under emulation, on 32 bits, with another libc, under sanitizers and under valgrind.
 # ONLY=AArch64 runs what begins so, without the configurations.
 # Debian packages: those that tools/processors.sh names, valgrind.
 : "${ONLY:=}"
@@ -12,15 +12,16 @@ failed=0
 for configuration in "$@"; do
     sh tools/same_bits.sh "$configuration" > $dir/bits.out 2>&1 || failed=1
     if grep -q '^skip ' $dir/bits.out; then grep '^skip ' $dir/bits.out
-    elif grep -q '^FAIL ' $dir/bits.out; then echo "FAIL same bits, $configuration: $(sed -n 's/^FAIL //p' $dir/bits.out | paste -sd';' | cut -c1-300)"
+    elif grep -q '^FAIL ' $dir/bits.out; then
+        echo "FAIL same bits, $configuration: $(sed -n 's/^FAIL //p' $dir/bits.out | paste -sd';' | cut -c1-300)"
     elif grep -q '^ok ' $dir/bits.out; then echo "ok same bits, $configuration"
     else echo "FAIL same bits, $configuration: $(tail -n 1 $dir/bits.out)"; failed=1
     fi
 done
 
 . tools/processors.sh
-# run NAME TARGET FLAGS... -- PROGRAM...: compiles the implementation, and each program, for the target with the flags and runs it;
-# one case each. $under: what runs it, in place of the target's own
+# run NAME TARGET FLAGS... -- PROGRAM...: compiles the implementation, and each program, for the target with the flags and runs
+# it; one case each. $under: what runs it, in place of the target's own
 run()
 {
     name=$1
@@ -32,7 +33,11 @@ run()
     shift
     why=$(able $compile)
     if [ "$why" ]; then echo "skip $name: $why"; return; fi
-    $compile -c tools/lgelu.c -o $dir/lgelu.o 2> $dir/lgelu.out || { echo "FAIL $name: lgelu.h does not compile: $(grep -m1 error $dir/lgelu.out)"; failed=1; return; }
+    if ! $compile -c tools/lgelu.c -o $dir/lgelu.o 2> $dir/lgelu.out; then
+        echo "FAIL $name: lgelu.h does not compile: $(grep -m1 error $dir/lgelu.out)"
+        failed=1
+        return
+    fi
     for program in "$@"; do
         if [ ! -e "$program.c" ]; then echo "FAIL $name: no $program.c"; failed=1; continue; fi
         link="-DLINKED $dir/lgelu.o"
@@ -46,7 +51,8 @@ run()
             echo "ok $name, $program ($(grep -c '^ok ' $dir/program.out) cases)"
         else
             failed=1
-            if grep -q '^FAIL ' $dir/program.out; then echo "FAIL $name, $program: $(sed -n 's/^FAIL //p' $dir/program.out | paste -sd';' | cut -c1-300)"
+            if grep -q '^FAIL ' $dir/program.out; then
+                echo "FAIL $name, $program: $(sed -n 's/^FAIL //p' $dir/program.out | paste -sd';' | cut -c1-300)"
             else echo "FAIL $name, $program: status $status: $(grep -m1 -E 'ERROR|error|Invalid' $dir/program.out)"; fi
         fi
     done
@@ -63,9 +69,11 @@ run 'AArch64, clang' aarch64-clang -O2 -- $numbers $kernels
 run 's390x, big-endian' s390x -O2 -- $numbers $kernels
 run 'powerpc64, big-endian' ppc64 -O2 -- $numbers $kernels
 run 'RISC-V' riscv64 -O2 -- $numbers $kernels
-run 'gcc, address and undefined' native -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels test_data
-run 'clang, address and undefined' clang -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -- $numbers $kernels
-run 'clang, uninitialised memory' clang -O1 -g -fsanitize=memory -fno-sanitize-recover=all -- test_network test_exchange test_optimiser test_instruments test_gemm
+sanitized='-O1 -g -fno-sanitize-recover=all'
+run 'gcc, address and undefined' native $sanitized -fsanitize=address,undefined -- $numbers $kernels test_data
+run 'clang, address and undefined' clang $sanitized -fsanitize=address,undefined -- $numbers $kernels
+run 'clang, uninitialised memory' clang $sanitized -fsanitize=memory -- test_network test_exchange test_optimiser \
+    test_instruments test_gemm
 run 'gcc, threads' native -O1 -g -fsanitize=thread -- test_gemm test_network
 # valgrind knows no AVX-512; its processor says so, and the dispatch must listen
 under='valgrind -q --error-exitcode=9 --leak-check=full'

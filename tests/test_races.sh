@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT-0
-# test_races.sh: test_threads.c under ThreadSanitizer. Not OpenMP's runs: its own library would be accused of what it does right.
+# test_races.sh: test_threads.c under ThreadSanitizer: networks trained on a user's threads; 8 threads that train their own beside
+# one that infers and one that calls lgelu_isa_limit. Not OpenMP's runs: its own library would be accused of what it does right.
 tsan=build/test_threads_tsan
 name="training on a user's threads under ThreadSanitizer"
 fixed=                                  # an old sanitizer can't start where a new kernel lays out memory at random
 setarch -R true 2> /dev/null && fixed='setarch -R'
-if ! ${CC:-cc} -std=c99 -O0 -g -fsanitize=thread -I.. test_threads.c tools/lgelu.c -o $tsan -lm -pthread 2> /dev/null; then echo "skip $name: not here"; exit 0; fi
+if ! ${CC:-cc} -std=c99 -O0 -g -fsanitize=thread -I.. test_threads.c tools/lgelu.c -o $tsan -lm -pthread 2> /dev/null; then
+    echo "skip $name: not here"
+    exit 0
+fi
 log=$(TSAN_OPTIONS=exitcode=66 timeout 300 $fixed $tsan 2>&1)
 status=$?
 if echo "$log" | grep -q 'unexpected memory mapping'; then echo "skip $name: it can't start here"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT-0
-# processors.sh: read by matrix.sh and portability.sh: which command compiles for another processor or C library, and what runs its
-# programs here. $dir is a folder for what is tried. Debian packages: qemu-user, gcc-PROCESSOR-linux-gnu with libc6-dev-*-cross for
-# aarch64, arm (gnueabihf), riscv64, s390x and powerpc64; lib32gcc-12-dev, libc6-dev-i386; musl-tools; {gcc,g++}-mingw-w64-x86-64,
-# wine64; clang, lld, wasi-libc, libclang-rt-dev-wasm32, nodejs.
+# processors.sh: read by matrix.sh and portability.sh: which command compiles for another processor or C library, and what runs
+# its programs here. $dir is a folder for what is tried. Debian packages: qemu-user, gcc-PROCESSOR-linux-gnu with
+# libc6-dev-*-cross for aarch64, arm (gnueabihf), riscv64, s390x and powerpc64; lib32gcc-12-dev, libc6-dev-i386; musl-tools;
+# {gcc,g++}-mingw-w64-x86-64, wine64; clang, lld, wasi-libc, libclang-rt-dev-wasm32, nodejs.
 beside=/usr/include/$(uname -m)-linux-gnu
 
 # target NAME: sets language, compile and runner
