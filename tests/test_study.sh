@@ -16,7 +16,7 @@ refused --help $out/study --quick
 for option in net data seed seeds epochs batch lr c t map init plan hold harden-from harden-until shape tau target csv json svg log keep save resume threads arms \
     b1 b2 clip optimiser holdout; do refused --$option "$small" --$option; done
 for wrong in 'seed -1' 'seeds 0' 'seeds 1.5' 'epochs 0' 'batch 0' 'lr 0' 'lr nan' 'lr 1x' 'lr 1e-3,' 'lr 1e-3,0.001' 'c -1' 'c inf' 't 0' 'map cubic' 'init 0.5' \
-    'init soft2' 'harden-from 1' 'harden-from -0.1' 'harden-until 0.1' 'shape round' 'order both' 'teach 2' 'tau 0' 'tau 2' 'target 0.5' 'threads 0' 'arms gelu,swish' 'arms gelu,gelu' \
+    'init soft2' 'harden-from 1' 'harden-from -0.1' 'harden-until 0.1' 'shape round' 'order both' 'teach 2' 'tau 0' 'tau 2' 'target 0.5' 'threads 0' 'arms gelu,mish' 'arms gelu,gelu' \
     'arms reestimated' 'net rnn' 'optimiser lion' 'b1 1'; do refused --${wrong%% *} "$small" --${wrong%% *} "${wrong#* }"; done
 refused --init "$small" --map softplus --init 1
 refused --shape "$small" --map sigmoid --shape linear-s --tau 0.001

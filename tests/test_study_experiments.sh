@@ -39,7 +39,7 @@ try regimes mlp 2 $few --hidden 12,8
 try regimes gpt 2 --text ../examples/text.h --seeds 1 --steps 40 --epochs 2 --arms lgelu
 try betas mlp 2 $few --hidden 12,8
 try stability gpt 2 --text ../examples/text.h
-try gates mlp 2 $few --hidden 12,8
+try gates mlp 2 $few --hidden 12,8 --activations f32,f16
 try oui mlp 2 $few --hidden 12,8
 try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
 if command -v python3 > /dev/null; then
@@ -88,5 +88,8 @@ refused --steps $out/study control --steps 1000
 refused --batch $out/study control --batch 300
 refused --gae $out/study control --gae 1
 refused --clip $out/study control --clip 1,2
+refused --arms $out/study control --arms silu
+refused --activations $out/study control --activations bf16
+refused --activations $out/study swap --data $out/tiny --activations f16
 refused --keep $out/study control --keep $out/keep
 exit 0

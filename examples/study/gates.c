@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
-   gates.c: GELU, its tanh form, ReLU and λ-GELU side by side, with and without warm-up. Two questions: what does each score on
-   the test samples at its own best rate, chosen on the hold-out; and how wide is the band of usable rates, in decades: those at
-   which the hold-out score at the end is within five margins (1.5 points, 0.1 nats) of that seed's best, the score between two
-   rates of the grid taken as a straight line over their logarithms. What lies beyond the ends of the grid is not counted.
+   gates.c: the gates side by side. What does each score on the test samples at its own best rate, chosen on the hold-out; and how
+   wide is the band of usable rates, in decades: those at which the hold-out score at the end is within five margins (1.5 points,
+   0.1 nats) of that seed's best, the score between two rates of the grid taken as a straight line over their logarithms. What lies
+   beyond the ends of the grid is not counted. Both again with and without warm-up, from other first weights (--start), and with what
+   the gates give rounded to 16 bits (--activations): a *setting* is one value of each of these.
 
-   SiLU, ELU and the stochastic gate are not here: lgelu.h has no layer for them, and a loss of one's own (lgelu_outer_loss) ends
-   a network rather than standing between two layers. */
+   --activations models where activations are kept in 16 bits between a gate and what reads it, the backward included: each number
+   that a gate gives is rounded to the nearest, the gradient passes as if it were not. Sums, normalisations, what goes into a gate,
+   gradients and weights stay in f32. SiLU, ELU and the stochastic gate are gates of the caller's own (gates_other.h). */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,33 +15,43 @@
 static double tolerance(const study *s) { return 5 * s->task.margin; }
 static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
 static double rate_at(const study *s, int i) { return strtod(s->axis[plan_axis(s, "lr")].value[i], NULL); }
-static int warmups(const study *s) { return plan_axis(s, "warmup") < 0 ? 1 : s->axis[plan_axis(s, "warmup")].values; }
-static const char *warmup_text(const study *s, int k)
+static int settings(const study *s) { return (int)s->variants / rates(s); }
+static int place(const study *s, int setting, int which)               /* of a setting on an axis; 0 on that of the rates */
 {
-    static char only[32];
-    if (plan_axis(s, "warmup") >= 0) return s->axis[plan_axis(s, "warmup")].value[k];
-    snprintf(only, sizeof only, "%ld", s->config.warmup);
-    return only;
+    for (int k = s->axes - 1; k > which; k--) if (k != plan_axis(s, "lr")) setting /= s->axis[k].values;
+    return which == plan_axis(s, "lr") ? 0 : setting % s->axis[which].values;
 }
-static long variant_at(const study *s, int warmup, int rate)
+static long variant_at(const study *s, int setting, int rate)
 {
     int at[MOST_AXES] = { 0 };
-    if (plan_axis(s, "warmup") >= 0) at[plan_axis(s, "warmup")] = warmup;
+    for (int k = 0; k < s->axes; k++) at[k] = place(s, setting, k);
     at[plan_axis(s, "lr")] = rate;
     return plan_variant(s, at);
 }
+static const char *axis_name(const study *s, int k)
+    { return strcmp(s->axis[k].option->name, "warmup") ? s->axis[k].option->name : "warm-up"; }
+static const char *setting_text(const study *s, int setting)           /* "warm-up 50, start glorot" */
+{
+    static char text[160];
+    size_t n = 0;
+    snprintf(text, sizeof text, "all runs");
+    for (int k = 0; k < s->axes; k++) if (k != plan_axis(s, "lr") && n < sizeof text)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", axis_name(s, k),
+                              s->axis[k].value[place(s, setting, k)]);
+    return text;
+}
 
 /* the score on the hold-out at the end, more is better; -HUGE_VAL: it diverged */
-static double score_at(const study *s, int warmup, int rate, int arm, long seed)
+static double score_at(const study *s, int setting, int rate, int arm, long seed)
 {
-    const run *r = plan_run(s, variant_at(s, warmup, rate), arm, seed);
+    const run *r = plan_run(s, variant_at(s, setting, rate), arm, seed);
     const double v = s->task.sign * record_get(s, r, "holdout", (int)r->config.epochs, -1);
     return v >= -HUGE_VAL ? v : -HUGE_VAL;
 }
 /* on the test samples, at the arm's best rate */
-static double best_score(const study *s, int warmup, int arm, long seed)
+static double best_score(const study *s, int setting, int arm, long seed)
 {
-    return record_get(s, plan_run(s, plan_best_rate(s, variant_at(s, warmup, 0), arm), arm, seed), "before", -1, -1);
+    return record_get(s, plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, seed), "before", -1, -1);
 }
 
 /* the usable part of a straight line from (0, a) to (1, b), both less what is usable */
@@ -73,32 +85,43 @@ static double width_of(const study *s, int warmup, int arm, long seed, double *f
 }
 
 /* ==== the table and what it says =================================================================================== */
-static int find(study *s, int warmup, int arm, int other, int width, const char *text, double least, double most, double *v)
+static int find(study *s, int setting, int arm, int width, const char *text, double least, double most, double *v)
 {
+    const int gelu = plan_arm("gelu");
     char line[200];
     long n = 0;
-    if (!plan_run(s, 0, arm, 0) || !plan_run(s, 0, other, 0)) return 0;
+    if (!plan_run(s, 0, arm, 0) || !plan_run(s, 0, gelu, 0)) return 0;
     for (long i = 0; i < s->config.seeds; i++) {
-        v[n] = width ? width_of(s, warmup, arm, i, NULL, NULL) - width_of(s, warmup, other, i, NULL, NULL)
-            : s->task.sign * (best_score(s, warmup, arm, i) - best_score(s, warmup, other, i));
+        v[n] = width ? width_of(s, setting, arm, i, NULL, NULL) - width_of(s, setting, gelu, i, NULL, NULL)
+            : s->task.sign * (best_score(s, setting, arm, i) - best_score(s, setting, gelu, i));
         n += v[n] >= -HUGE_VAL;
     }
-    snprintf(line, sizeof line, "warm-up %s: %s", warmup_text(s, warmup), text);
+    snprintf(line, sizeof line, "%s: %s%s", setting_text(s, setting), width ? "decades, " : "", text);
     return n ? stat_find(s, line, width ? "%+.2f" : NULL, v, n, least, most) : 0;
 }
-static int find_warmup(study *s, int arm, double *v)
+/* what value j of an axis does to an arm beside the first, mean over the settings of the other axes */
+static int find_axis(study *s, int k, int j, int arm, int width, const char *text, double least, double most, double *v)
 {
     char line[200];
-    const int last = warmups(s) - 1;
-    if (!last) return 0;
-    for (long i = 0; i < s->config.seeds; i++)
-        v[i] = width_of(s, last, arm, i, NULL, NULL) - width_of(s, 0, arm, i, NULL, NULL);
-    snprintf(line, sizeof line, "%s: decades that warm-up adds to the band", arm_table[arm].name);
-    return stat_find(s, line, "%+.2f", v, s->config.seeds, 0, HUGE_VAL);
+    int pairs = 0, stride = 1;
+    long n = 0;
+    for (int i = k + 1; i < s->axes; i++) if (i != plan_axis(s, "lr")) stride *= s->axis[i].values;
+    for (int w = 0; w < settings(s); w++) pairs += place(s, w, k) == j;
+    for (long i = 0; i < s->config.seeds; i++) {
+        v[n] = 0;
+        for (int w = 0; w < settings(s); w++) if (place(s, w, k) == j) {
+            const int first = w - j * stride;
+            v[n] += (width ? width_of(s, w, arm, i, NULL, NULL) - width_of(s, first, arm, i, NULL, NULL)
+                : s->task.sign * (best_score(s, w, arm, i) - best_score(s, first, arm, i))) / pairs;
+        }
+        n += v[n] >= -HUGE_VAL;
+    }
+    snprintf(line, sizeof line, "%s %s, %s: %s", axis_name(s, k), s->axis[k].value[j], arm_table[arm].name, text);
+    return n ? stat_find(s, line, width ? "%+.2f" : NULL, v, n, least, most) : 0;
 }
-static void say_scores(study *s, int warmup, double *v)
+static void say_scores(study *s, int setting, double *v)
 {
-    say(s, "\nwarm-up over %s steps\n", warmup_text(s, warmup));
+    say(s, "\n%s\n", setting_text(s, setting));
     say_left(s, 10, "arm");
     for (int i = 0; i < rates(s); i++) say_right(s, 17, s->axis[plan_axis(s, "lr")].value[i]);
     say(s, "      best rate    its test score   usable decades\n");
@@ -109,54 +132,76 @@ static void say_scores(study *s, int warmup, double *v)
         for (int i = 0; i < rates(s); i++) {
             n = 0;
             for (long k = 0; k < s->config.seeds; k++) {
-                v[n] = s->task.sign * score_at(s, warmup, i, arm, k);
+                v[n] = s->task.sign * score_at(s, setting, i, arm, k);
                 n += fabs(v[n]) < HUGE_VAL;
             }
             say_cell(s, 17, s->task.percent ? "%.2f" : "%.4f", v, n);
         }
-        say_right(s, 15, s->axis[plan_axis(s, "lr")].value[plan_run(s, plan_best_rate(s, variant_at(s, warmup, 0), arm), arm,
+        say_right(s, 15, s->axis[plan_axis(s, "lr")].value[plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm,
             0)->at[plan_axis(s, "lr")]]);
         n = 0;
-        for (long k = 0; k < s->config.seeds; k++) { v[n] = best_score(s, warmup, arm, k); n += v[n] >= -HUGE_VAL; }
+        for (long k = 0; k < s->config.seeds; k++) { v[n] = best_score(s, setting, arm, k); n += v[n] >= -HUGE_VAL; }
         say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, n);
-        for (long k = 0; k < s->config.seeds; k++) v[k] = width_of(s, warmup, arm, k, NULL, NULL);
+        for (long k = 0; k < s->config.seeds; k++) v[k] = width_of(s, setting, arm, k, NULL, NULL);
         say_cell(s, 17, "%.2f", v, s->config.seeds);
         say(s, "\n");
     }
 }
+static int find_all(study *s, double *v)
+{
+    /* each beside GELU: text, then decades within 0.1, above 0 (+), below 0 (-) */
+    static const struct { const char *arm, *text, *width; char side; } row[] = {
+        { "tanh",       "the tanh form scores as GELU", "the tanh form less GELU", 0 },
+        { "silu",       "SiLU scores as GELU",          "SiLU less GELU", 0 },
+        { "swish",      "Swish, β learned, scores as GELU", "Swish less GELU", '+' },
+        { "elu",        "ELU scores as GELU",           "ELU less GELU", '+' },
+        { "lgelu",      "λ-GELU scores as GELU",        "λ-GELU less GELU", '+' },
+        { "stochastic", "the stochastic gate scores as GELU", "the stochastic gate less GELU", '-' },
+        { "relu",       "ReLU scores as GELU",          "ReLU less GELU", '-' } };
+    const double m = s->task.margin;
+    int bad = 0;
+    for (int k = 0; k < settings(s); k++) for (int i = 0; i < 14 && !bad; i++) {
+        const int r = i % 7, width = i > 6;
+        bad = !width ? find(s, k, plan_arm(row[r].arm), 0, row[r].text, -m, m, v)
+            : find(s, k, plan_arm(row[r].arm), 1, row[r].width, row[r].side == '+' ? 0 : row[r].side ? -HUGE_VAL : -0.1,
+                   row[r].side == '-' ? 0 : row[r].side ? HUGE_VAL : 0.1, v);
+    }
+    for (int k = 0; k < s->axes; k++) for (int j = 1; k != plan_axis(s, "lr") && j < s->axis[k].values; j++) {
+        const int warm = !strcmp(s->axis[k].option->name, "warmup");
+        for (int a = 0; a < s->arm_total && !bad; a++) {
+            bad = find_axis(s, k, j, s->arms[a], 1, "decades that it adds to the band", warm ? 0 : -0.1, warm ? HUGE_VAL : 0.1, v)
+                || find_axis(s, k, j, s->arms[a], 0, "what it adds to the score", -m, m, v);
+        }
+    }
+    return bad;
+}
 int gates_report(study *s)
 {
-    const int gelu = plan_arm("gelu"), tanh_form = plan_arm("tanh"), relu = plan_arm("relu"), lgelu = plan_arm("lgelu");
-    const double m = s->task.margin;
     double *v;
-    int bad = 0;
-    if (plan_axis(s, "lr") < 0 || s->axes > 1 + (plan_axis(s, "warmup") >= 0))
-        return study_fail(s, "--lr: several values are needed, and of no other option than --warmup");
+    int bad;
+    if (plan_axis(s, "lr") < 0) return study_fail(s, "--lr: several values are needed");
+    for (int k = 0; k < s->axes; k++) {
+        const char *name = s->axis[k].option->name;
+        if (strcmp(name, "lr") && strcmp(name, "warmup") && strcmp(name, "start") && strcmp(name, "activations"))
+            return study_fail(s, "--%s: several values; only --lr, --warmup, --start and --activations may have them", name);
+    }
     if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
     show_head(s);
     say(s, "%s on the hold-out at the end for each rate; usable: within %g %s of the best\n",
         s->task.percent ? "Score in percent" : "Loss", tolerance(s), s->task.unit);
-    for (int k = 0; k < warmups(s) && !bad; k++) {
-        say_scores(s, k, v);
-        bad = find(s, k, tanh_form, gelu, 0, "the tanh form scores as GELU", -m, m, v)
-            || find(s, k, lgelu, gelu, 0, "λ-GELU scores as GELU", -m, m, v)
-            || find(s, k, relu, gelu, 0, "ReLU scores as GELU", -m, m, v)
-            || find(s, k, tanh_form, gelu, 1, "decades, the tanh form less GELU", -0.1, 0.1, v)
-            || find(s, k, lgelu, gelu, 1, "decades, λ-GELU less GELU", 0, HUGE_VAL, v)
-            || find(s, k, relu, gelu, 1, "decades, ReLU less GELU", -HUGE_VAL, 0, v);
-    }
-    for (int a = 0; a < s->arm_total && !bad; a++) bad = find_warmup(s, s->arms[a], v);
+    for (int k = 0; k < settings(s); k++) say_scores(s, k, v);
+    bad = find_all(s, v);
     free(v);
     return bad ? -1 : 0;
 }
 
 /* ==== the figure: scores over the rate, and the bands ============================================================== */
-static void draw_scores(study *s, svg *g, svg_panel *p, int warmup, double low, double high, double *v)
+static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low, double high, double *v)
 {
     static band b;
     p->y0 = low - 0.04 * (high - low);
     p->y1 = high + 0.04 * (high - low);
-    svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "warm-up over %s steps", warmup_text(s, warmup));
+    svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "%s", setting_text(s, setting));
     svg_axes(g, p, "learning rate (log scale)", s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end",
              4, 6);
     svg_clip(g, p);
@@ -166,7 +211,7 @@ static void draw_scores(study *s, svg *g, svg_panel *p, int warmup, double low, 
             long n = 0;
             double d;
             for (long k = 0; k < s->config.seeds; k++) {
-                v[n] = s->task.sign * score_at(s, warmup, i, s->arms[a], k);
+                v[n] = s->task.sign * score_at(s, setting, i, s->arms[a], k);
                 n += fabs(v[n]) < HUGE_VAL;
             }
             if (!n) continue;
@@ -181,28 +226,31 @@ static void draw_scores(study *s, svg *g, svg_panel *p, int warmup, double low, 
     }
     svg_unclip(g);
 }
-static double mean_width(const study *s, int warmup, int arm)
+static double mean_width(const study *s, int setting, int arm)
 {
     double sum = 0;
-    for (long k = 0; k < s->config.seeds; k++) sum += width_of(s, warmup, arm, k, NULL, NULL) / (double)s->config.seeds;
+    for (long k = 0; k < s->config.seeds; k++) sum += width_of(s, setting, arm, k, NULL, NULL) / (double)s->config.seeds;
     return sum;
 }
+enum { SETTING_ROW = 18 };
+static double bands_height(const study *s)
+    { return settings(s) * (SETTING_ROW + s->arm_total * (8.0 + 3.6 * (double)s->config.seeds)); }
 static void draw_bands(study *s, svg *g, svg_panel *p)
 {
     double row = 0, tick[32];
     char text[32];
     const int n = svg_ticks(tick, 32, p->x0, p->x1, 1, 4);
     svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "usable rates, a line for each seed");
-    p->height = 0;
-    for (int k = 0; k < warmups(s); k++) for (int a = 0; a < s->arm_total; a++) p->height += 8.0 + 3.6 * (double)s->config.seeds;
+    p->height = bands_height(s);
     for (int i = 0; i < n; i++) {
         svg_number(text, tick[i]);
         svg_rule(g, svg_x(p, tick[i]), p->top, svg_x(p, tick[i]), p->top + p->height, SVG_RULE, 1, NULL);
         svg_text(g, svg_x(p, tick[i]), p->top + p->height + 18, 'm', 12, SVG_GREY, "%s", text);
     }
     svg_text(g, p->left + p->width / 2, p->top + p->height + 38, 'm', 12, SVG_INK, "learning rate (log scale)");
-    for (int k = 0; k < warmups(s); k++) for (int a = 0; a < s->arm_total; a++) {
+    for (int k = 0; k < settings(s); k++) for (int a = 0; a < s->arm_total; a++) {
         const double high = 8.0 + 3.6 * (double)s->config.seeds;
+        if (!a) svg_text(g, p->left + 6, p->top + (row += SETTING_ROW) - 5, 's', -11, SVG_GREY, "%s", setting_text(s, k));
         const char *ink = arm_table[s->arms[a]].colour;
         for (long i = 0; i < s->config.seeds; i++) {
             const double y = p->top + row + 4 + 3.6 * ((double)i + 0.5);
@@ -210,8 +258,7 @@ static void draw_bands(study *s, svg *g, svg_panel *p)
             width_of(s, k, s->arms[a], i, &from, &to);
             if (from <= to) svg_rule(g, svg_x(p, pow(10, from)), y, svg_x(p, pow(10, to)), y, ink, 2.2, NULL);
         }
-        svg_text(g, p->left - 8, p->top + row + high / 2 + 4, 'e', 12, ink, "%s%s%s", arm_table[s->arms[a]].name,
-                 k ? ", warm-up " : "", k ? warmup_text(s, k) : "");
+        svg_text(g, p->left - 8, p->top + row + high / 2 + 4, 'e', 12, ink, "%s", arm_table[s->arms[a]].name);
         svg_text(g, p->left + p->width + 8, p->top + row + high / 2 + 4, 's', 12, ink, "%.2f", mean_width(s, k, s->arms[a]));
         row += high;
     }
@@ -222,12 +269,11 @@ int gates_figures(study *s)
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low = HUGE_VAL, high = -HUGE_VAL, least = HUGE_VAL;
     double most = -HUGE_VAL, narrow = HUGE_VAL, wide = -HUGE_VAL;
     const double x0 = rate_at(s, 0) / 1.2, x1 = rate_at(s, rates(s) - 1) * 1.2;
-    const double bands = warmups(s) * s->arm_total * (8.0 + 3.6 * (double)s->config.seeds);
     svg_panel q = { 520, 118, 230, 0, 0, 1, 0, 1, 1, 0 };
     char title[200];
     figure f;
     if (!v) return study_fail(s, "out of memory");
-    for (int k = 0; k < warmups(s); k++) for (int a = 0; a < s->arm_total; a++) {
+    for (int k = 0; k < settings(s); k++) for (int a = 0; a < s->arm_total; a++) {
         double sum = 0;
         for (long i = 0; i < s->config.seeds; i++) sum += best_score(s, k, s->arms[a], i) / (double)s->config.seeds;
         figure_range(&least, &most, sum);
@@ -241,11 +287,11 @@ int gates_figures(study *s)
     snprintf(title, sizeof title, s->task.percent
              ? "The gates' best scores are %.1f to %.1f %%; %.1f to %.1f decades of rates are usable"
              : "The gates' best losses are %.3f to %.3f; %.1f to %.1f decades of rates are usable", least, most, narrow, wide);
-    if (figure_open(s, &f, "gates", 850, (int)fmax(180 + 276.0 * warmups(s), bands + 200), title, "bands: standard deviation")) {
+    if (figure_open(s, &f, "gates", 850, (int)fmax(180 + 276.0 * settings(s), bands_height(s) + 200), title, "bands: standard deviation")) {
         free(v);
         return -1;
     }
-    for (int k = 0; k < warmups(s); k++) {
+    for (int k = 0; k < settings(s); k++) {
         svg_panel p = { 66, 118, 270, 190, 0, 1, 0, 1, 1, 0 };
         p.top += 276.0 * k;
         p.x0 = x0;

@@ -79,6 +79,10 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
         if (!(s->axis[k].option->matters & arm_matters(arm))) r->at[k] = -1;
     }
     config_plan(&r->config);
+    if (r->config.activations && arm_table[arm].event != EVENT_NONE) {
+        s->usage = 1;
+        return study_fail(s, "--activations: arm '%s' changes its gates on the way, which goes with f32 alone", arm_table[arm].name);
+    }
     if (r->config.teach > 0) s->taught = 1;
     const config *c = &r->config;
     r->epoch_steps = c->steps ? (c->steps + c->epochs - 1) / c->epochs : t->pass_steps;
@@ -110,7 +114,7 @@ static int find_family(study *s, int i, int first, int *hidden)
     for (f = s->families + first; f < s->families + s->family_count; f++) {
         const run *trunk = s->runs + f->trunk;
         key_of(other, s, trunk, matters);
-        if (arm_table[trunk->arm].gate == a->gate && !strcmp(key, other)) break;
+        if (arm_table[trunk->arm].gate == a->gate && arm_table[trunk->arm].own == a->own && !strcmp(key, other)) break;
     }
     if (f == s->families + s->family_count) {
         memset(f, 0, sizeof *f);

@@ -30,6 +30,7 @@
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../data.h"
+#include "gates_other.h"
 #include "interval.h"
 #include "output.h"
 #include <math.h>
@@ -41,7 +42,8 @@ typedef struct {
     long   seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads, save_every;
     long   width, layers, heads, context, warmup, harden_every;
     double lr, hold, weight_decay, b1, b2, clip, dropout, embed_deviation, c, t, tau, target, harden_from, harden_until, teach;
-    int    net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks, augment, quick, full;
+    int    net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks, augment, quick, full, start,
+           activations;
 } config;
 
 enum {                                       /* what hangs on an option */
@@ -119,6 +121,7 @@ typedef struct {
     lgelu_gate_kind gate;
     arm_event event;                         /* REESTIMATE at the end, the others at the switch point */
     const char *colour;
+    other_kind own;                          /* of gate LGELU_GATE_OUTER */
     int named;                               /* only where it is asked for by name */
 } arm_row;
 extern const arm_row arm_table[];
@@ -230,6 +233,7 @@ struct seat {
     float  *before, *state, *lambda;         /* logits of a batch; running statistics, twice; λ's */
     double *score[2]; int32_t *truth;        /* per sample of the largest part, where the score needs them all */
     double  loss_sum[2]; long loss_steps[2]; /* since the last epoch's end */
+    other_gate gate;                         /* where lgelu.h has none, and with --activations */
     double  scratch[2][MOST_GATES];          /* the experiment's own, from before a step to after it */
     float  *own; long own_step;              /* and for longer, see seat_own: as of this step; -1: of none */
 };

@@ -121,6 +121,21 @@ static void serial(void *user, lgelu_task *call, void *job, size_t count)
 /* it may read what lies between the layers */
 static int watches(const experiment *e) { return e->before || e->step || e->epoch || e->end; }
 
+/* one of its own where lgelu.h has none, or where it rounds: --activations */
+static lgelu_gate_kind choose_gate(seat *w, lgelu_net *net, const run *r)
+{
+    static const other_kind same[] = { OTHER_LAMBDA, OTHER_GELU, OTHER_TANH, OTHER_RELU };
+    const arm_row *a = arm_table + r->arm;
+    if (a->gate != LGELU_GATE_OUTER && !r->config.activations) return a->gate;
+    w->gate.kind = a->gate == LGELU_GATE_OUTER ? a->own : same[a->gate];
+    w->gate.bits = r->config.activations;
+    w->gate.lambda0 = config_lambda0(&r->config);
+    w->gate.c = (float)r->config.c;
+    other_gate_make(&w->gate, &net->hardness);
+    net->outer = &w->gate.outer;
+    return LGELU_GATE_OUTER;
+}
+
 static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **nodes, void **memory)
 {
     study *s = w->study;
@@ -131,7 +146,10 @@ static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **node
     lgelu_net_begin(net, *nodes, NODES);
     net->hardness = config_hardness(c);
     if (s->workers > 1 || s->config.threads == 1) net->threads.run = serial;
-    w->logits = s->task.net->build(net, &s->task, c, arm_table[r->arm].gate, config_lambda0(c));
+    w->logits = s->task.net->build(net, &s->task, c, choose_gate(w, net, r), config_lambda0(c));
+    for (int i = 0; i < net->count && c->start; i++)
+        if (net->nodes[i].op == LGELU_OP_LINEAR || net->nodes[i].op == LGELU_OP_CONV)
+            net->nodes[i].init = c->start == 1 ? LGELU_HE : LGELU_GLOROT;
     if (s->taught && w->logits >= 0) {
         const size_t *shape = net->nodes[w->logits].shape;
         w->lesson_node = lgelu_input(net, "lesson", shape[0], shape[1], shape[2]);
@@ -199,6 +217,7 @@ double seat_lambda(const seat *w, int gate)
     const lgelu_node *node = net->nodes + w->gate_node[gate];
     const float *lambda = net->lambda + node->hardness;
     double sum = 0;
+    if (node->gate == LGELU_GATE_OUTER) return (double)other_hardness(net, node);
     if (node->hardnesses == 1) return (double)*lambda;
     for (int i = 0; i < node->hardnesses; i++) sum += log((double)lambda[i]);
     return exp(sum / node->hardnesses);

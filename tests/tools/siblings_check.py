@@ -69,9 +69,14 @@ elif name == "stability":
         finding(f"loss of {arm} less GELU's grows with the rate, a decade", [slope([math.log10(float(r)) for r in rates],
                 [one[((r,), arm, s, "before", "")] - one[((r,), "gelu", s, "before", "")] for r in rates]) for s in seeds])
 elif name == "gates":
-    rates = sorted({r[0][0] for r in runs}, key=float)
-    def width(warmup, arm, seed):
-        v = [sign * end_of(((r, warmup), arm, seed)) for r in rates]
+    lr = axes.index("lr")
+    rates = sorted({r[0][lr] for r in runs}, key=float)
+    def at(setting, rate): return setting[:lr] + (rate,) + setting[lr:]
+    settings = sorted({r[0][:lr] + r[0][lr + 1:] for r in runs})
+    others = axes[:lr] + axes[lr + 1:]
+    words = ["warm-up" if a == "warmup" else a for a in others]
+    def width(setting, arm, seed):
+        v = [sign * end_of((at(setting, r), arm, seed)) for r in rates]
         v = [max(x - max(v) + 5 * margin, -100 * margin) for x in v]
         sum_ = 0
         for i in range(1, len(v)):
@@ -79,10 +84,28 @@ elif name == "gates":
             for k in range(steps): inside += v[i - 1] + (v[i] - v[i - 1]) * (k + 0.5) / steps >= 0
             sum_ += inside / steps * math.log10(float(rates[i]) / float(rates[i - 1]))
         return sum_
-    for w in sorted({r[0][1] for r in runs}, key=int):
-        f = [f for f in found["findings"] if f["claim"] == f"warm-up {w}: decades, ReLU less GELU"][0]
-        if abs(f["mean"] - mean([width(w, "relu", s) - width(w, "gelu", s) for s in seeds])) > 1e-3: sys.exit(f"width, warm-up {w}")
-        checked += 1
+    def score(setting, arm, seed):
+        best = max(rates, key=lambda r: mean([sign * end_of((at(setting, r), arm, k)) for k in seeds]))
+        return one[(at(setting, best), arm, seed, "before", "")]
+    widths = {(w, a, s): width(w, a, s) for w in settings for a in ("gelu", "relu", "swish") for s in seeds}
+    for w in settings:
+        text = ", ".join(f"{a} {v}" for a, v in zip(words, w))
+        for arm, what in ("relu", "ReLU"), ("swish", "Swish"):
+            f = [f for f in found["findings"] if f["claim"] == f"{text}: decades, {what} less GELU"][0]
+            if abs(f["mean"] - mean([widths[w, arm, s] - widths[w, "gelu", s] for s in seeds])) > 1e-3: sys.exit(f"{text}: width, {arm}")
+        for arm, what in ("tanh", "the tanh form"), ("silu", "SiLU"), ("elu", "ELU"), ("stochastic", "the stochastic gate"):
+            finding(f"{text}: {what} scores as GELU", [sign * (score(w, arm, s) - score(w, "gelu", s)) for s in seeds])
+    for k, word in enumerate(words):
+        values = list(dict.fromkeys(dict(r)[others[k]] for r in rows if r[others[k]]))      # as they were given
+        for v in values[1:]:
+            pairs = [(w, w[:k] + (values[0],) + w[k + 1:]) for w in settings if w[k] == v]
+            f = [f for f in found["findings"] if f["claim"] == f"{word} {v}, relu: decades that it adds to the band"][0]
+            if abs(f["mean"] - mean([mean([widths[a, "relu", s] - widths[b, "relu", s] for a, b in pairs]) for s in seeds])) > 1e-3:
+                sys.exit(f"{word} {v}: width")
+            finding(f"{word} {v}, elu: what it adds to the score", [mean([sign * (score(a, "elu", s) - score(b, "elu", s)) for a, b in pairs]) for s in seeds])
+    hardness = lambda arm: {v for r, v in ((r, float(r["value"])) for r in rows if r["quantity"] == "lambda" and r["arm"] == arm and r["epoch"] != "0")}
+    if hardness("silu") != {1.0} or hardness("stochastic") != {1.0} or len(hardness("swish")) < 4 or len(hardness("lgelu")) < 4: sys.exit("λ and β")
+    checked += 1
 elif name == "oui":
     for run in runs:
         for form in "oui_pairwise", "oui_batch_before":
