@@ -4,8 +4,7 @@
 #ifndef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700                    /* stat, realpath, fsync */
 #endif
-#include <sys/stat.h>
-#include <unistd.h>
+#include "part.h"
 #endif
 #include "text.h"
 #include <errno.h>
@@ -99,11 +98,6 @@ int text_load(text *t, const char *path, text_bytes *out)
     fclose(f);
     return bad;
 }
-#ifdef _WIN32
-#define text_settled(f) 0
-#else
-#define text_settled(f) fsync(fileno(f))     /* on the disk before it gets its name */
-#endif
 int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user)
 {
     char *to = NULL, *part;
@@ -116,22 +110,24 @@ int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), vo
     if (to && (stat(to, &about) || !S_ISREG(about.st_mode))) { free(to); return text_fail(t, "%s: not a regular file", path); }
     if (!to && !lstat(path, &about)) return text_fail(t, "%s: a link that leads nowhere", path);
 #endif
-    room = strlen(to ? to : path) + 32;
+    room = strlen(to ? to : path) + 40;
     if (!(part = (char *)malloc(room))) { free(to); return text_fail(t, "%s: out of memory", path); }
 #ifdef _WIN32
     snprintf(part, room, "%s.part", path);
-#else
-    snprintf(part, room, "%s.%ld.part", to ? to : path, (long)getpid());     /* two at a time don't meet */
-#endif
     f = fopen(part, "wb");
-    bad = f == NULL;
-    if (f) bad = fill(user, f) || fflush(f) || text_settled(f);
+    bad = !f || fill(user, f) || fflush(f);
     if (f && fclose(f)) bad = 1;
-#ifdef _WIN32
     if (!bad) remove(path);                  /* there, rename does not replace */
+    bad = bad || rename(part, path);
+    if (bad && f) remove(part);
+#else
+    f = part_open(part, to ? to : path);
+    bad = !f || fill(user, f) || fflush(f) || fsync(fileno(f))           /* on the disk before it gets its name */
+        || rename(part, to ? to : path);
+    if (bad && f) remove(part);
+    if (f) fclose(f);
 #endif
-    if (!bad && rename(part, to ? to : path)) bad = 1;
-    if (bad) { if (f) remove(part); text_fail(t, "%s: can't be written", path); }
+    if (bad) text_fail(t, "%s: can't be written", path);
     free(part);
     free(to);
     return bad ? -1 : 0;

@@ -12,20 +12,20 @@ build() { program=$1; shift; $CC -std=c99 -O1 -w "$@" $IMPLEMENTATION $out/fault
 build study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
-# whole: what is in work/ is what is in good/, or not there; no temporary
+# whole: what is in run/ is what is in good/, or not there; no temporary
 whole()
 {
-    for f in $(cd $out/work && find . -type f); do
+    for f in $(cd $out/run && find . -type f); do
         case $f in *.st|*.gpt)               # not the last one, but good: what goes on from it ends the same
             rm -rf $out/again
             mkdir -p $out/again
-            cp $out/work/$f $out/again
+            cp $out/run/$f $out/again
             (cd $out/again && if [ ${f##*.} = st ]; then ../study swap --resume a.st --csv a.csv; else ../4_gpt train ../text.txt --file a.gpt --size "$shape"; fi) > $out/again.out 2> $out/again.err
             [ ${f##*.} = gpt ] || f=a.csv
             cmp $out/again/$f $out/good/$f > /dev/null 2>&1 || { echo "the checkpoint does not go on: $(cat $out/again.err)"; return 1; }
             continue ;;
         esac
-        cmp $out/work/$f $out/good/$f > /dev/null 2>&1 || { echo "$f is cut or left over"; return 1; }
+        cmp $out/run/$f $out/good/$f > /dev/null 2>&1 || { echo "$f is cut or left over"; return 1; }
     done
 }
 # survived STATUS: ended as it must after a fault; counts
@@ -34,7 +34,7 @@ survived()
     if ! why=$(whole); then return 1; fi
     if [ "$1" = 0 ]; then
         why="status 0, but files are missing"
-        [ "$(cd $out/work && ls -R)" = "$(cd $out/good && ls -R)" ] || return 1
+        [ "$(cd $out/run && ls -R)" = "$(cd $out/good && ls -R)" ] || return 1
         harmless=$((harmless + 1))
     else
         why="status $1, $(cat $out/err)"
@@ -42,14 +42,14 @@ survived()
         told=$((told + 1))
     fi
 }
-# faults NAME PREPARE COMMAND: COMMAND runs in work/, where PREPARE was run first
+# faults NAME PREPARE COMMAND: COMMAND runs in run/, where PREPARE was run first
 faults()
 {
     name=$1
     prepare=$2
     program=${3##*/}
     shift 2
-    rm -rf $out/good $out/work
+    rm -rf $out/good $out/run
     mkdir -p $out/good
     (cd $out/good && eval "$prepare" && "$@") > $out/good.out 2> $out/err || { echo "FAIL faults: $name: $(cat $out/err)"; return; }
     n=1
@@ -57,9 +57,9 @@ faults()
     harmless=0
     rm -f $out/missed
     while [ $n -lt 100000 ]; do
-        rm -rf $out/work
-        mkdir -p $out/work
-        (cd $out/work && eval "$prepare" && FAULT_MISSED=../missed FAULT_AT=$n "$@") > $out/out 2> $out/err
+        rm -rf $out/run
+        mkdir -p $out/run
+        (cd $out/run && eval "$prepare" && FAULT_MISSED=../missed FAULT_AT=$n "$@") > $out/out 2> $out/err
         status=$?
         [ -e $out/missed ] && break
         survived $status || { echo "FAIL faults: $name: call $n fails: $why"; return; }
@@ -72,9 +72,9 @@ faults()
     [ "$most" != 0 ] && [ ! "$calls_only" ] || return
     bytes=0
     while [ $bytes -lt "$most" ]; do
-        rm -rf $out/work
-        mkdir -p $out/work
-        (cd $out/work && eval "$prepare" && { FAULT_BYTES=$bytes "$@" 2>&1 > /dev/null; echo $? > ../status; } | cat) > $out/err
+        rm -rf $out/run
+        mkdir -p $out/run
+        (cd $out/run && eval "$prepare" && { FAULT_BYTES=$bytes "$@" 2>&1 > /dev/null; echo $? > ../status; } | cat) > $out/err
         survived $(cat $out/status) || { echo "FAIL faults: $name: files end at byte $bytes: $why"; return; }
         bytes=$((bytes + 1 + bytes / 3))
     done

@@ -66,7 +66,6 @@ done 2> /dev/null
 train $out/kill.st > $out/kill.out 2> $out/kill.err || lost="$lost $(cat $out/kill.err)"
 cmp $out/kill.st $out/whole.st > /dev/null 2>&1 || lost="$lost other bits at the end"
 verdict $([ -z "$lost" ]; echo $?) "SIGKILL at 20 random moments: a whole file each time, the same final bits" "$lost"
-rm -f $out/*.part
 
 # sampling
 $out/gpt sample --file $out/whole.st --prompt text --tokens 40 > $out/sample.out 2> $out/sample.err

@@ -74,7 +74,6 @@ while [ $kills -lt 50 ]; do
     fi
 done 2> /dev/null
 [ -e $out/kill.st ] || $begin $slow --save $out/kill.st > /dev/null
-rm -f $out/kill.st.*.part                                               # SIGKILL can't be told from a machine that fails
 $resume --resume $out/kill.st $(files kill) > $out/kill.out 2> $out/kill.err || lost="$lost $(cat $out/kill.err)"
 cmp $out/kill.st $out/slow.st > /dev/null 2>&1 && cmp $out/kill.csv $out/slow.csv > /dev/null 2>&1 || lost="$lost other bytes"
 verdict $([ -z "$lost" ]; echo $?) "SIGKILL at 50 random moments: a whole checkpoint each time, the same final bytes" "$lost"

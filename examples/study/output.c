@@ -22,14 +22,16 @@ static int follow(output *o, const char *path)
 static int is_plain(const char *path) { (void)path; return -1; }
 static FILE *open_plain(const char *path, int fd) { (void)fd; return fopen(path, "ab"); }
 static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && (s.st_mode & S_IFDIR); }
-static FILE *create(const char *path) { return fopen(path, "wb"); }
+static FILE *create(char *part, const char *path)
+{
+    snprintf(part, strlen(path) + 40, "%s.%d.part", path, _getpid());
+    return fopen(part, "wb");
+}
 static int on_disk(FILE *f, const char *path) { (void)path; return _commit(_fileno(f)); }
 static void folder_on_disk(const char *path) { (void)path; }
-static long process(void) { return (long)_getpid(); }
 int output_folder(const char *path) { return _mkdir(path) && errno != EEXIST ? -1 : 0; }
 #else
-#include <fcntl.h>
-#include <unistd.h>
+#include "../part.h"
 /* where a chain of links ends, be there a file or not */
 static int follow(output *o, const char *path)
 {
@@ -64,13 +66,7 @@ static FILE *open_plain(const char *path, int fd)            /* with the place i
     return file;
 }
 static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && S_ISDIR(s.st_mode); }
-static FILE *create(const char *path)        /* nobody else's */
-{
-    int f = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    FILE *file = f < 0 ? NULL : fdopen(f, "wb");
-    if (f >= 0 && !file) { close(f); unlink(path); errno = ENOMEM; }
-    return file;
-}
+static FILE *create(char *part, const char *path) { return part_open(part, path); }
 static int on_disk(FILE *f, const char *path) { (void)path; return fsync(fileno(f)); }
 static void folder_on_disk(const char *path) /* so that the new name lasts, too; not every file system can */
 {
@@ -83,7 +79,6 @@ static void folder_on_disk(const char *path) /* so that the new name lasts, too;
     fsync(f);
     close(f);
 }
-static long process(void) { return (long)getpid(); }
 int output_folder(const char *path) { return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path)) ? -1 : 0; }
 #endif
 
@@ -104,20 +99,36 @@ int output_try(output *o, const char *path)
 int output_begin(output *o)
 {
     if (o->plain) { fflush(stdout); return o->f ? 0 : -1; }            /* after what was printed */
-    for (int i = 0; i < 1000; i++) {         /* one left by a process that had this number before is passed over */
-        snprintf(o->part, sizeof o->part, "%s.%ld-%d.part", o->path, process(), i);
-        o->f = create(o->part);
-        if (o->f || errno != EEXIST) break;
-    }
-    return o->f ? 0 : -1;
+    return (o->f = create(o->part, o->path)) ? 0 : -1;
 }
 
+static int finish(output *o)                 /* gives the file its name, and closes it: there, both at once is not allowed */
+{
+#ifdef _WIN32
+    int bad = fclose(o->f);
+    if (!bad) remove(o->path);               /* nor does rename replace */
+    if (!bad) bad = rename(o->part, o->path);
+    if (bad) remove(o->part);
+#else
+    int bad = rename(o->part, o->path), why = errno;
+    if (bad) remove(o->part);
+    fclose(o->f);                            /* it is on the disk */
+    errno = why;
+#endif
+    o->f = NULL;
+    return bad ? -1 : 0;
+}
 void output_drop(output *o)
 {
     if (!o->f) return;
+#ifndef _WIN32
+    if (!o->plain) remove(o->part);          /* while it is locked */
+#endif
     fclose(o->f);
     o->f = NULL;
+#ifdef _WIN32
     if (!o->plain) remove(o->part);
+#endif
 }
 
 int output_end(output *o)
@@ -127,15 +138,12 @@ int output_end(output *o)
     bad = ferror(o->f) || fflush(o->f) || (!o->plain && on_disk(o->f, o->part));
     why = errno ? errno : EIO;
     if (bad) { output_drop(o); errno = why; return -1; }
-    bad = fclose(o->f);
-    why = errno;
-    o->f = NULL;
-    if (o->plain) { errno = why; return bad ? -1 : 0; }
-#ifdef _WIN32
-    if (!bad) remove(o->path);               /* there, rename does not replace */
-#endif
-    if (!bad) { bad = rename(o->part, o->path); why = errno; }
-    if (bad) { remove(o->part); errno = why; return -1; }
+    if (o->plain) {
+        bad = fclose(o->f);
+        o->f = NULL;
+        return bad ? -1 : 0;
+    }
+    if (finish(o)) return -1;
     folder_on_disk(o->path);
     return 0;
 }
