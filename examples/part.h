@@ -3,8 +3,9 @@
    part.h: a file while it is written, beside its place and under a name of its own; POSIX. Include it before any other header, or
    define _XOPEN_SOURCE 700.
 
-   The name is NAME.lgelu0.part, or the next number while another process writes that one: its lock says so, and a lock ends with its
-   process. So what a killed process left is written over by the next one, and two never share a file. Rename it before closing it. */
+   The name is NAME.lgelu0.part, or the next number while another process writes that one: its lock says so, and a lock ends with
+   its process. So what a killed process left is written over by the next one, and two never share a file. Rename it before
+   closing it. */
 #ifndef PART_H
 #define PART_H
 #include <errno.h>

@@ -135,7 +135,9 @@ int output_end(output *o)
 {
     int why, bad;
     errno = 0;
-    bad = ferror(o->f) || fflush(o->f) || (!o->plain && on_disk(o->f, o->part));
+    bad = ferror(o->f);
+    if (bad) putc(0, o->f);                  /* why? It is dropped anyway */
+    bad = (fflush(o->f) || bad) || (!o->plain && on_disk(o->f, o->part));
     why = errno ? errno : EIO;
     if (bad) { output_drop(o); errno = why; return -1; }
     if (o->plain) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
-   faults.c: linked to a program with the -Wl,--wrap list of test_faults.sh. The call number $FAULT_AT of all that may fail (memory,
-   opening, closing, flushing, syncing, renaming) fails; no file grows beyond $FAULT_BYTES. A program that ends before its fault
-   comes leaves the file $FAULT_MISSED with the number of calls. */
+   faults.c: linked to a program with the -Wl,--wrap list of test_faults.sh. The call number $FAULT_AT of all that may fail
+   (memory, opening, closing, flushing, syncing, renaming) fails, or with $FAULT_KILL ends the process there and then, as SIGKILL
+   does; no file grows beyond $FAULT_BYTES. A program that ends before its fault comes leaves the file $FAULT_MISSED with the
+   number of calls. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,7 @@ __attribute__((destructor)) static void end(void)
 static int fails(int error)
 {
     if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) != fault_at) return 0;
+    if (getenv("FAULT_KILL")) raise(SIGKILL);
     errno = error;
     return 1;
 }
@@ -68,8 +70,10 @@ int   __wrap_open(const char *path, int flags, ...)
     va_end(rest);
     return fails(EMFILE) ? -1 : __real_open(path, flags, mode);
 }
-int   __wrap_fclose(FILE *f)                                { int bad = fails(ENOSPC), r = __real_fclose(f); if (bad) errno = ENOSPC; return bad ? EOF : r; }
-int   __wrap_close(int f)                                   { int bad = fails(EIO), r = __real_close(f); if (bad) errno = EIO; return bad ? -1 : r; }
+int   __wrap_fclose(FILE *f)                                { int bad = fails(ENOSPC), r = __real_fclose(f);
+    if (bad) errno = ENOSPC; return bad ? EOF : r; }
+int   __wrap_close(int f)                                   { int bad = fails(EIO), r = __real_close(f); if (bad) errno = EIO;
+    return bad ? -1 : r; }
 int   __wrap_fflush(FILE *f)                                { return fails(ENOSPC) ? EOF : __real_fflush(f); }
 int   __wrap_fsync(int f)                                   { return fails(EIO) ? -1 : __real_fsync(f); }
 int   __wrap_rename(const char *from, const char *to)       { return fails(EIO) ? -1 : __real_rename(from, to); }

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT-0
+# test_kill.sh: SIGKILL at calls that touch memory or files, and at random moments (5 of each program; with KILLS=50 so many, and
+# at each call); a disk that is full, one that can't be written; two processes with one file. A file under its final name is
+# whole, the next run with the same names ends as if nothing had happened, and leaves no temporary.
+out=build/kill
+. tools/job.sh
+kills=${KILLS:-5}
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
+$CC -std=gnu99 -O1 -c tools/faults.c -o $out/faults.o || exit 1
+build() { program=$1; shift; $CC -std=c99 -O1 -w "$@" $IMPLEMENTATION $out/faults.o $wrap -o $out/$program -lm || exit 1; }
+build study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+build 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
+deploy=../examples/deploy
+build reluize $deploy/reluize.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c ../examples/study/output.c \
+    ../examples/data.c
+build onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
+mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
+tiny $out/tiny
+head -c 3000 ../README.md > $out/text.txt
+awk 'BEGIN { srand(2)
+    for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c }
+}' > $out/table.csv
+
+small="--data $PWD/$out/tiny --hidden 8 --seeds 2 --epochs 2 --batch 90 --arms gelu,hardened,switched --threads 1 --save-every 1"
+run_study() { $out/study swap $small --csv $1/a.csv --json $1/a.json --svg $1/figures --save $1/a.st; }
+go_study()
+{
+    [ -e $1/a.st ] || { run_study $1; return; }
+    $out/study swap --resume $1/a.st --save-every 1 --csv $1/a.csv --json $1/a.json --svg $1/figures
+}
+run_gpt()     { $out/4_gpt train $out/text.txt --file $1/a.gpt --size '1 x 8, context 8, batch 4, steps 9, seed 1'; }
+run_reluize() { $out/reluize $out/nets/mlp_lambda.onnx --data $out/table.csv -o $1/a.onnx --epochs 1 --batch 20; }
+go_gpt()      { run_gpt $1; }
+go_reluize()  { run_reluize $1; }
+mkdir -p $out/good
+for program in study gpt reluize; do
+    mkdir -p $out/good/$program
+    run_$program $out/good/$program > $out/good.out 2> $out/err || { echo "FAIL $program: $(cat $out/err)"; exit; }
+done
+
+# whole PROGRAM FOLDER [ended]: what is there under a final name is what it should be, or a checkpoint on its way, which go_ reads
+whole()
+{
+    for file in $(cd $2 && find . -type f ! -name '*.part'); do
+        case $file in *.st|*.gpt) [ "$3" ] || continue ;; esac
+        cmp $2/$file $out/good/$1/$file > /dev/null 2>&1 || { echo "$file is cut or left over"; return 1; }
+    done
+    [ "$3" ] || return 0
+    [ "$(cd $2 && find . | sort)" = "$(cd $out/good/$1 && find . | sort)" ] ||
+        { echo "other files: $(cd $2 && find . | sort | tr '\n' ' ')"; return 1; }
+}
+# after a kill in FOLDER: whole, then on to the end
+mended()
+{
+    why=$(whole $1 $2) || return 1
+    [ "$(find $2 -name '*.part')" ] && parts=$((parts + 1))
+    go_$1 $2 > $out/out 2> $out/err || { why="it does not go on: $(cat $out/err)"; return 1; }
+    why=$(whole $1 $2 ended)
+}
+each_call()
+{
+    n=1
+    killed=0
+    parts=0
+    while [ $n -lt 100000 ]; do
+        rm -rf $out/run
+        mkdir -p $out/run
+        rm -f $out/missed
+        (export FAULT_KILL=1 FAULT_MISSED=$out/missed FAULT_AT=$n; run_$1 $out/run) > $out/out 2> $out/err
+        [ -e $out/missed ] && break
+        killed=$((killed + 1))
+        mended $1 $out/run || { echo "FAIL $1: killed at call $n: $why"; return; }
+        if [ "$KILLS" ]; then n=$((n + 1)); else n=$((n + 1 + n / 8)); fi
+    done
+    verdict $([ $killed -gt 5 ] && [ $parts -gt 0 ]; echo $?) \
+        "$1: SIGKILL at $killed of $(cat $out/missed) calls, $parts of them while a file was written: nothing lost or left" \
+        "$parts temporaries"
+}
+at_random()
+{
+    done=0
+    parts=0
+    rm -rf $out/run
+    mkdir -p $out/run
+    while [ $done -lt $kills ]; do
+        go_$1 $out/run > $out/out 2> $out/err &
+        sleep 0.$(od -An -N2 -tu2 /dev/urandom | awk -v most=$2 '{ printf "%03d", 2 + $1 % most }')
+        # the function's own process, and the program below it
+        below=$(ps -o pid= --ppid $! 2> /dev/null)
+        kill -KILL $below $! 2> /dev/null && done=$((done + 1))
+        wait $! 2> /dev/null
+        why=$(whole $1 $out/run) || { echo "FAIL $1: killed at a random moment: $why"; return; }
+        [ $((done % 3)) = 0 ] || continue
+        mended $1 $out/run || { echo "FAIL $1: killed at random moments: $why"; return; }
+        rm -rf $out/run
+        mkdir -p $out/run
+    done 2> /dev/null
+    mended $1 $out/run
+    verdict $? "$1: SIGKILL at $done random moments: nothing lost, nothing left" "$why"
+}
+for program in study gpt reluize; do each_call $program; done
+at_random study 150
+at_random gpt 40
+at_random reluize 60
+
+# two at a time with the same names
+for program in study gpt reluize; do
+    rm -rf $out/run
+    mkdir -p $out/run
+    run_$program $out/run > $out/out.1 2> $out/err.1 &
+    run_$program $out/run > $out/out 2> $out/err
+    one=$?
+    wait $!
+    two=$?
+    why=$(whole $program $out/run ended)
+    verdict $([ "$one $two" = "0 0" ] && [ -z "$why" ]; echo $?) "$program: two processes with one file" \
+        "status $one and $two, $why $(cat $out/err $out/err.1)"
+done
+
+# a temporary that a live process holds is left to it; one that is no file of ours is not touched
+cat > $out/holder.c <<'END'
+#define _XOPEN_SOURCE 700
+#include "../../../examples/part.h"
+int main(int argc, char **argv)
+{
+    char part[1024];
+    FILE *f = part_open(part, argv[argc - 1]);
+    if (!f || fputs("held", f) < 0 || fflush(f) || puts(part) < 0 || fflush(stdout)) return 1;
+    getchar();
+    return 0;
+}
+END
+if $CC -std=c99 $WARNINGS -Werror $out/holder.c -o $out/holder; then
+    rm -rf $out/run
+    mkdir -p $out/run
+    mkfifo $out/go
+    $out/holder $out/run/a.gpt < $out/go > $out/held &
+    exec 3> $out/go
+    while [ ! -s $out/held ]; do sleep 0.05; done
+    ln -s ../text.txt $out/run/a.gpt.lgelu1.part
+    mkfifo $out/run/a.gpt.lgelu2.part
+    run_gpt $out/run > $out/out 2> $out/err
+    status=$?
+    exec 3>&-
+    wait $!
+    [ $status = 0 ] && cmp $out/run/a.gpt $out/good/gpt/a.gpt && [ "$(cat $out/run/a.gpt.lgelu0.part)" = held ] &&
+        [ -L $out/run/a.gpt.lgelu1.part ] && [ -p $out/run/a.gpt.lgelu2.part ] && [ $(wc -c < $out/text.txt) = 3000 ] &&
+        [ ! -e $out/run/a.gpt.lgelu3.part ]
+    verdict $? "a temporary that another process writes, a link and a pipe are passed over" \
+        "status $status, $(cat $out/err), $(ls $out/run)"
+else echo "FAIL part.h compiles without a warning: it does not"; fi
+
+# a disk that is full, and one that can't be written, where root may have such a one
+mkdir -p $out/disk
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs $out/disk 2> /dev/null; then
+    trap 'umount $out/disk' EXIT
+    for program in study gpt reluize; do
+        for how in full read-only; do
+            rm -rf $out/disk/*
+            cp -r $out/good/$program/. $out/disk 2> $out/err
+            why=$(whole $program $out/disk ended) || { echo "FAIL $program: its files have no room on a small disk"; continue; }
+            if [ $how = full ]; then cat /dev/zero > $out/disk/fill 2> /dev/null; else mount -o remount,ro $out/disk; fi
+            # the checkpoint is at its end: from the start, over what is there
+            (run_$program $out/disk) > $out/out 2> $out/err
+            status=$?
+            [ $how = full ] && rm -f $out/disk/fill || mount -o remount,rw $out/disk
+            why=$(whole $program $out/disk ended)
+            case $how in full) word='No space left' ;; *) word='Read-only' ;; esac
+            [ $status = 1 ] && [ -z "$why" ] && grep -q "$word\|can't be" $out/err &&
+                [ "$(grep -c -E '^(study|4_gpt|reluize): ' $out/err)" = 1 ]
+            verdict $? "$program: a disk that is $how: one line, what was there stays" \
+                "status $status, $why $(cat $out/err)"
+            go_$program $out/disk > $out/out 2> $out/err && why=$(whole $program $out/disk ended)
+            verdict $? "$program: and with room again it ends as ever" "$why $(cat $out/err)"
+        done
+    done
+else echo "skip a disk that is full: only root may mount one"; fi
+exit 0
