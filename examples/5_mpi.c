@@ -89,7 +89,6 @@ int main(int argc, char **argv)
     int help = argc == 2 && !strcmp(argv[1], "--help"), bad = argc % 2 == 0, i, k;
     MPI_Init(&argc, &argv); MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    signal(SIGTERM, stop);                                           /* mpirun sends it when a rank is lost */
     for (i = 1; i + 1 < argc; bad |= k == 6, i += 2)
         for (k = 0; k < 6; k++) if (!strcmp(argv[i], option[k])) { *value[k] = argv[i + 1]; break; }
     bad |= !is("mlp") && !is("lenet") && !is("resnet8") && !is("resnet18") && !is("vit") && !is("gpt"); shards = atoi(parts);
@@ -98,6 +97,7 @@ int main(int argc, char **argv)
             "[--data WHERE] [--file FILE] [--epochs N (3)] [--until EPOCH] [--shards 1|2|4|8|... (8), no fewer than ranks]\n");
         return MPI_Finalize(), help ? 0 : 2;
     }
+    signal(SIGTERM, stop);                                           /* mpirun sends it when a rank is lost */
     for (i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) { lgelu_isa_limit(i); isa = NULL; }
     if (failed(isa && *isa, "LGELU_ISA", "expected scalar, neon, avx2 or avx512")) return 1;
     bad = is("gpt") ? text_read(&t, data) || text_characters(&t) : data_read(&d, data, argv[0]);

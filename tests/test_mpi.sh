@@ -1,53 +1,93 @@
 # SPDX-License-Identifier: MIT-0
-# test_mpi.sh: the data-parallel example: every network the same bits on 1, 2, 4 and 8 ranks, also resumed on another number of them;
-# ranks killed at random moments, memory and files that fail on one rank; what is refused.
+# test_mpi.sh: the data-parallel example: every network the same bits on 1, 2, 4 and 8 ranks, also resumed on another number of
+# them; the bytes that go between ranks; ranks killed at random moments, memory and files that fail on one rank; what is refused.
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMP_NUM_THREADS=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMP_NUM_THREADS
 out=build/mpi
-if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then echo "skip 5_mpi: no mpicc and mpirun here (Debian: libopenmpi-dev openmpi-bin)"; exit 0; fi
+if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then
+    echo "skip 5_mpi: no mpicc and mpirun here (Debian: libopenmpi-dev openmpi-bin)"
+    exit 0
+fi
 . tools/job.sh
 sources="$(declared ../examples/5_mpi.c) ../examples/data.c ../examples/text.c $IMPLEMENTATION"
 mpicc -std=c99 -O2 $sources -o $out/5_mpi -lm || exit 1
 tiny $out/tiny 12
 mpirun="mpirun -q --oversubscribe"
 # run RANKS NAME ARGUMENTS: what it prints into NAME, its file into NAME.st
-run() { ranks=$1; name=$2; shift 2; $mpirun -np $ranks $out/5_mpi --data $data --file $out/$name.st "$@" > $out/$name 2> $out/$name.err; }
+run()
+{
+    ranks=$1 name=$2
+    shift 2
+    $mpirun -np $ranks $out/5_mpi --data $data --file $out/$name.st "$@" > $out/$name 2> $out/$name.err
+}
 weights() { sed -n 's/^ranks [0-9]*   weights \([0-9a-f]*\)$/\1/p' $out/$1; }
+# equal NAME NAME: both came to an end, with the same bits
+equal() { [ "$(weights $1)" ] && [ "$(weights $1)" = "$(weights $2)" ] && cmp $out/$1.st $out/$2.st > /dev/null 2>&1; }
 for net in mlp lenet resnet8 resnet18 vit gpt; do
     data=$out/tiny epochs=2 others='2 4 8'
     case $net in gpt) data=../examples/data.c ;; mlp) epochs=4 ;; resnet18) epochs=1 others=4 ;; esac
     run 1 $net --net $net --epochs $epochs
-    verdict $([ $? = 0 ] && [ "$(weights $net)" ] && [ "$(grep -c '^epoch' $out/$net)" = $epochs ]; echo $?) "5_mpi: $net on one rank" "$(grep -m1 . $out/$net.err)"
+    verdict $([ $? = 0 ] && [ "$(weights $net)" ] && [ "$(grep -c '^epoch' $out/$net)" = $epochs ]; echo $?) \
+        "5_mpi: $net on one rank" "$(grep -m1 . $out/$net.err)"
     for ranks in $others; do
         rm -f $out/more.st
         run $ranks more --net $net --epochs $epochs
-        verdict $([ "$(weights more)" = "$(weights $net)" ] && cmp $out/more.st $out/$net.st > /dev/null 2>&1; echo $?) "5_mpi: $net on $ranks ranks: the same bits" \
+        verdict $(equal more $net; echo $?) "5_mpi: $net on $ranks ranks: the same bits" \
             "$(tail -1 $out/more), $(tail -1 $out/$net), $(grep -m1 . $out/more.err)"
-        verdict $([ "$(grep '^epoch' $out/more)" = "$(grep '^epoch' $out/$net)" ]; echo $?) "5_mpi: $net on $ranks ranks: the same losses" "$(cat $out/more)"
+        verdict $([ "$(grep '^epoch' $out/more)" = "$(grep '^epoch' $out/$net)" ]; echo $?) \
+            "5_mpi: $net on $ranks ranks: the same losses" "$(cat $out/more)"
     done
     [ $epochs -gt 1 ] || continue
     rm -f $out/more.st
     run 2 more --net $net --epochs $epochs --until 1
     run 4 more --net $net --epochs $epochs
-    verdict $(grep -q 'goes on after epoch 1' $out/more && [ "$(weights more)" = "$(weights $net)" ]; echo $?) "5_mpi: $net, an epoch on 2 ranks and the rest on 4: the same bits" \
-        "$(cat $out/more $out/more.err)"
+    verdict $(grep -q 'goes on after epoch 1' $out/more && equal more $net; echo $?) \
+        "5_mpi: $net, an epoch on 2 ranks and the rest on 4: the same bits" "$(cat $out/more $out/more.err)"
 done
 data=$out/tiny
 run 2 shards --shards 16 --epochs 4
 run 4 more4 --shards 16 --epochs 4
-verdict $([ "$(weights shards)" ] && [ "$(weights shards)" = "$(weights more4)" ] && [ "$(weights shards)" != "$(weights mlp)" ]; echo $?) \
+verdict $(equal shards more4 && [ "$(weights shards)" != "$(weights mlp)" ]; echo $?) \
     "5_mpi: 16 shards have bits of their own, the same on 2 and 4 ranks" "$(cat $out/shards $out/more4 $out/more4.err)"
 
-# ---- a rank is killed: the others say so, a line each, and end; what goes on, on however many ranks, ends with the same bits ----
+# ---- 2n numbers out of a rank and into it, less the share that stays: as Open MPI counts what it sends ----
+if ompi_info 2> /dev/null | grep -q 'MCA pml: monitoring'; then
+    mpicc -std=c99 -O2 ../bench/mpi.c $sources -o $out/counted -lm || exit 1
+    for ranks in 2 8 16; do
+        rm -f $out/more.st $out/prof.*
+        STEPS=3 $mpirun -np $ranks --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 \
+            --mca pml_monitoring_filename $out/prof $out/counted --net resnet8 --shards 16 --epochs 9 --data $data \
+            --file $out/more.st > $out/more 2> $out/more.err
+        why=$(awk '/^measured/ { ranks = $2; steps = $4; n = $6 }
+            /^[EI]\t/ { out[$2] += $4; into[$3] += $4 }
+            END {
+                if (!n) { print "nothing measured"; exit }
+                most = 8 * n * (ranks - 1) / ranks
+                for (k = 0; k < ranks; k++) {
+                    o = out[k] / steps; i = into[k] / steps
+                    if (o < most || i < most || o > 1.01 * most || i > 1.01 * most)
+                        print "rank " k ": " o " out, " i " in, not " most
+                }
+            }' $out/more $out/prof.*.prof 2>&1)
+        verdict $([ -z "$why" ]; echo $?) "5_mpi: $ranks ranks: 8n(R - 1)/R bytes a step out of each and into it" \
+            "$why $(cat $out/more.err)"
+    done
+else
+    echo "skip 5_mpi: bytes between ranks: this MPI does not count them (Open MPI's pml monitoring)"
+fi
+
+# ---- a rank is killed: the others say so, a line each, and end; what goes on, on however many ranks, has the same bits ----
 mkfifo $out/lines
 random() { od -An -N2 -tu2 /dev/urandom | awk -v n="$1" '{ print $1 % n }'; }
 of() { cat /proc/$1/task/$1/children; }
-# killed RANKS EPOCHS MILLISECONDS: runs until so many epochs and then so much time have passed, kills a rank; $status, $killed, $seconds
+# killed RANKS EPOCHS MILLISECONDS: runs until so many epochs and then so much time have passed, kills a rank; $status, $killed,
+# $seconds
 killed()
 {
-    timeout 100 $mpirun -np $1 $out/5_mpi --net resnet8 --data $data --epochs 40 --file $out/killed.st > $out/lines 2> $out/killed.err &
+    timeout 100 $mpirun -np $1 $out/5_mpi --net resnet8 --data $data --epochs 40 --file $out/killed.st > $out/lines \
+        2> $out/killed.err &
     job=$!
     exec 3< $out/lines
     left=$2
@@ -72,7 +112,9 @@ killed()
 run 2 alone --net resnet8 --epochs 40
 verdict $([ "$(weights alone)" ]; echo $?) "5_mpi: 40 epochs undisturbed" "$(cat $out/alone.err)"
 killed 4 3 0
-verdict $([ $killed = 1 ] && [ $status != 0 ] && [ $status != 124 ] && [ $seconds -le 15 ] && [ "$(grep -c '^5_mpi: ended' $out/killed.err)" = 3 ] && [ "$(wc -l < $out/killed.err)" = 3 ]; echo $?) \
+said=$(grep -c '^5_mpi: ended' $out/killed.err)
+lines=$(wc -l < $out/killed.err)
+verdict $([ $killed = 1 ] && [ $status != 0 ] && [ $seconds -le 15 ] && [ $said = 3 ] && [ "$lines" = 3 ]; echo $?) \
     "5_mpi: one of 4 ranks killed: the other three end with a line each" "status $status, $seconds s, $(cat $out/killed.err)"
 kills=1 bad=
 while [ $kills -lt 30 ]; do
@@ -82,11 +124,14 @@ while [ $kills -lt 30 ]; do
     [ $killed = 1 ] || break
     kills=$((kills + 1))
     # a rank that is not yet beyond MPI_Init says nothing; one that is done may have ended well
-    if [ $status = 124 ] || [ $seconds -gt 15 ] || grep -v '^5_mpi: ended' $out/killed.err > /dev/null; then bad="$ranks ranks, $epochs epochs, $wait ms: status $status, $seconds s, $(cat $out/killed.err)"; fi
+    if [ $status = 124 ] || [ $seconds -gt 15 ] || grep -v '^5_mpi: ended' $out/killed.err > /dev/null; then
+        bad="$ranks ranks, $epochs epochs, $wait ms: status $status, $seconds s, $(cat $out/killed.err)"
+    fi
 done
 verdict $([ -z "$bad" ]; echo $?) "5_mpi: ranks killed at random moments: the others end soon, by nothing but that line" "$bad"
 run 2 killed --net resnet8 --epochs 40
-verdict $([ $kills -gt 2 ] && [ "$(weights killed)" = "$(weights alone)" ] && cmp $out/killed.st $out/alone.st > /dev/null 2>&1; echo $?) "5_mpi: after ranks were killed, and by other numbers of them: the same bits" \
+verdict $([ $kills -gt 2 ] && equal killed alone; echo $?) \
+    "5_mpi: after ranks were killed, on other numbers of them: the same bits" \
     "$kills kills, $(tail -1 $out/killed), $(tail -1 $out/alone), $(cat $out/killed.err)"
 rm -f $out/killed.st.*.part              # of a rank 0 that was killed while it wrote
 
@@ -104,28 +149,32 @@ faults()
     timeout 100 $mpirun --mca btl self,tcp -np 1 $first $out/faulty --data $data --epochs 2 --file $out/fault.st \
         : -np 1 $last $out/faulty --data $data --epochs 2 --file $out/fault.st > $out/fault 2> $out/fault.err
     status=$?
-    if [ $status = 0 ]; then [ "$(weights fault)" = "$(weights good)" ] && cmp $out/fault.st $out/good.st > /dev/null 2>&1
+    if [ $status = 0 ]; then equal fault good
     else
         told=$((told + 1))
-        [ $status = 1 ] && [ "$(wc -l < $out/fault.err)" = 1 ] && grep -q '^5_mpi: ' $out/fault.err && { cmp $out/fault.st $out/half.st || cmp $out/fault.st $out/good.st; } > /dev/null 2>&1
+        [ $status = 1 ] && [ "$(wc -l < $out/fault.err)" = 1 ] && grep -q '^5_mpi: ' $out/fault.err &&
+            { cmp $out/fault.st $out/half.st || cmp $out/fault.st $out/good.st; } > /dev/null 2>&1
     fi && [ -z "$(find $out -name '*.part')" ] || why="$why; rank $1, $2: status $status, $(cat $out/fault.err)"
 }
 why= told=0
 faults 0 FAULT_BYTES=20000
-verdict $([ -z "$why" ] && [ $told = 1 ] && grep -q -e '--file: .*fault.st: ' $out/fault.err; echo $?) "5_mpi: no room for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
+verdict $([ -z "$why" ] && [ $told = 1 ] && grep -q -e '--file: .*fault.st: ' $out/fault.err; echo $?) \
+    "5_mpi: no room for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
 why= told=0
 for rank in 0 1; do
     rm -f $out/missed
     n=$((1 + $(random 3)))
     while [ ! -e $out/missed ] && [ $n -lt 200 ]; do faults $rank "FAULT_AT=$n FAULT_MISSED=$out/missed"; n=$((n + 3)); done
 done
-verdict $([ -z "$why" ] && [ $told -gt 3 ]; echo $?) "5_mpi: every third call of memory and files fails on one rank: one line or the same bits" "$told told$why"
+verdict $([ -z "$why" ] && [ $told -gt 3 ]; echo $?) \
+    "5_mpi: every third call of memory and files fails on one rank: one line or the same bits" "$told told$why"
 
 # ---- refused ----
 refuse() # STATUS WHAT TEXT: as the last run ended
 {
-    status=$1 what=$2 text=$3
-    verdict $([ $ended = $status ] && grep -q -e "$text" $out/more.err && [ "$(grep -c '^5_mpi: \|^usage: ' $out/more.err)" = 1 ]; echo $?) "5_mpi: $what: one line, status $status" "status $ended, $(cat $out/more.err)"
+    said=$(grep -c '^5_mpi: \|^usage: ' $out/more.err)
+    verdict $([ $ended = $1 ] && [ $said = 1 ] && grep -q -e "$3" $out/more.err; echo $?) "5_mpi: $2: one line, status $1" \
+        "status $ended, $(cat $out/more.err)"
 }
 rm -f $out/more.st
 run 3 more; ended=$?

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    Whole training runs on a user's own threads: the weights after some steps are those of one thread, to the bit, whatever the
    number of threads and the order in which they take the tasks. Then all at once: eight threads that train a network each, one
-   network trained by eight more, threads that infer, and one that changes the instruction set all the time. test_races.sh runs the
-   same under ThreadSanitizer.
+   network trained by eight more, threads that infer, and one that changes the instruction set all the time. test_races.sh runs
+   the same under ThreadSanitizer.
    cc -O2 -I.. test_threads.c tools/lgelu.c -lm -pthread */
 #define LGELU_TRAINER
 #include "lgelu.h"

@@ -25,19 +25,20 @@ if ! has node; then echo "skip the module and the page beside what is computed h
 $CC -std=c99 -O1 $WARNINGS tools/web_native.c -o $out/native -lm || { echo "FAIL the native program compiles"; exit 1; }
 node tools/web.js module $built/web.wasm $out/native || bad=1
 # the header with wasi-libc, in node: whatever is hashed anywhere, without and with SIMD128
-if ! clang --target=wasm32-wasi -fsyntax-only -x c - 2> /dev/null <<- 'END'
-	#include <stdio.h>
-	END
-then echo "skip the bits of all parts in WebAssembly: not installed (Debian: wasi-libc, libclang-rt-dev-wasm32)"
+dir=$out
+. tools/processors.sh
+target wasm
+if [ "$(able $compile)" ]; then echo "skip the bits of all parts in WebAssembly: not installed (Debian: wasi-libc, libclang-rt-dev-wasm32)"
 else
     $CC -std=c99 -O1 -I.. test_fma.c -o $out/fma -lm && $out/fma hash > $out/fma.here || { echo "FAIL test_fma compiles"; bad=1; }
-    for set in '' -msimd128; do
+    for set in '' -simd128; do
         name="WebAssembly${set:+ with $set}"
-        clang --target=wasm32-wasi -std=c99 -O1 $set -I.. test_same_bits.c -o $out/bits$set.wasm -Wl,-z,stack-size=1048576 > $out/bits.log 2>&1 &&
-            node --no-warnings tools/wasi.js $out/bits$set.wasm hashes.txt > $out/bits.out 2>> $out/bits.log
+        target wasm$set
+        $compile -O1 -I.. test_same_bits.c -o $out/bits$set.wasm > $out/bits.log 2>&1 &&
+            $runner $out/bits$set.wasm hashes.txt > $out/bits.out 2>> $out/bits.log
         verdict $? "$name: all of test_same_bits has the hashes of hashes.txt" "$(grep -m 1 FAIL $out/bits.out || head -n 1 $out/bits.log)"
-        clang --target=wasm32-wasi -std=c99 -O2 $set -I.. test_fma.c -o $out/fma$set.wasm > $out/fma.log 2>&1 &&
-            node --no-warnings tools/wasi.js $out/fma$set.wasm hash > $out/fma.there && cmp -s $out/fma.here $out/fma.there
+        $compile -O2 -I.. test_fma.c -o $out/fma$set.wasm > $out/fma.log 2>&1 &&
+            $runner $out/fma$set.wasm hash > $out/fma.there && cmp -s $out/fma.here $out/fma.there
         verdict $? "$name: a·b + c, rounded once, has the bits it has here" "$(head -n 1 $out/fma.log)"
     done
 fi
