@@ -40,7 +40,7 @@
          [8o] training step    [8p] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
          [9a] what a network holds     [9b] copies     [9c] writing     [9d] JSON     [9e] reading
-     [K] KERNELS        vocabularies (scalar, NEON, AVX2, AVX-512, WebAssembly), METHOD, then every kernel once
+     [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2, AVX-512, WebAssembly), METHOD, then every kernel once
          [Ka] tables, vocabulary       [Kb] gate       [Kc] tanh form   [Kd] 16 bits  [Ke] stochastic gate    [Kf] optimiser
          [Kg] sums, softmax, norms     [Kh] matrix product              [Ki] pictures
 
@@ -192,7 +192,8 @@ typedef struct { float target; long begin, end; lgelu_shape shape; lgelu_hardnes
 LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long step);
 
 /* ---- instruction sets ---- */
-/* WebAssembly's has NEON's number: four lanes, too, and no processor has both */
+/* WebAssembly's has NEON's number: four lanes, too, and no processor has both. Scalar on x86-64 is SSE2, which each of them has,
+   four lanes with sums in double, unless LGELU_NO_SIMD asks for one by one or the compiler may use fma everywhere (-mfma) */
 typedef enum { LGELU_SCALAR = 0, LGELU_NEON, LGELU_AVX2, LGELU_AVX512, LGELU_SIMD128 = LGELU_NEON } lgelu_isa_id;
 LGELU_DEF int         lgelu_isa(void);             /* the one in force */
 LGELU_DEF int         lgelu_isa_limit(int most);   /* caps it for the process; returns the one now in force */
@@ -724,10 +725,12 @@ LGELU__INLINE float    lgelu__float(uint32_t u) { float x;    memcpy(&x, &u, 4);
 /* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum, rounded twice, is right unless
    it comes to lie between two floats, or the result is below 2^-126; then, which is rare, it is rounded to odd before (Boldo &
    Melquiond 2008). Inlined it takes half of the time in WebAssembly, three quarters elsewhere, and an eighth more to compile:
-   only where the scalar kernels are the ones that run. */
+   only where the scalar kernels are the ones that run. [K] has the same for four lanes, and for a whole polynomial. */
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
+#define LGELU__FAST_FMA 1
 LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
 #else
+#define LGELU__FAST_FMA 0
 #if LGELU__X86 || LGELU__WASM
 #define LGELU__MAYBE_INLINE LGELU__APART
 #else
@@ -752,6 +755,7 @@ LGELU__MAYBE_INLINE float lgelu__fmaf(float a, float b, float c)
     return r;
 }
 #endif
+#define LGELU__SSE2 (LGELU__X86 && !LGELU__FAST_FMA)                  /* four lanes in the place of the scalar kernels */
 /* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u, p + t = s + v, u + v rounded
    to odd, all at a scale where nothing over- or underflows (Boldo & Melquiond 2008) */
 #if defined(__MINGW32__) && !defined(__FP_FAST_FMA)
@@ -4680,40 +4684,63 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 /* ==== [K] KERNELS ================================================================================================== */
 /* ---- [Ka] tables, vocabulary ---- */
 #if LGELU__PASS == 0  /* once for all passes: the tables of tests/tools/coefficients.py, and what one λ comes to */
+#if LGELU__FAST_FMA
+#define LGELU__COEFFICIENTS(name, rows, ...) static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
+#else                                        /* as doubles as well, for sums that are made in them */
+#define LGELU__COEFFICIENTS(name, rows, ...) static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
+    static const double lgelu__##name##_in_double[rows][16] = { __VA_ARGS__ };
+#endif
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdouble-promotion"
+#endif
 #define LGELU__EVEN(a, b, c, d, e, f, g, h) { a, b, c, d, e, f, g, h, a, h, g, f, e, d, c, b }
 #define LGELU__ODD(a, b, c, d, e, f, g, h)  { a, b, c, d, e, f, g, h, -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) }
-static const float lgelu__middle[8][16] = {  /* minus the centre; Φ(z) in powers of the distance from it */
+/* minus the centre; Φ(z) in powers of the distance from it */
+LGELU__COEFFICIENTS(middle, 8,
     LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
     { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
       0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f, 0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
-    LGELU__EVEN(0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f, 0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f),
+    LGELU__EVEN(0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f,
+                0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f),
     LGELU__ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f),
-    LGELU__EVEN(-0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f, 0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f),
-    LGELU__ODD(0, 0.0190410689f, 0.0223137941f, 0.0123177227f, 0.000708013715f, -0.00582577102f, -0.00584908621f, -0.00343900872f),
-    LGELU__EVEN(0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f, -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f),
-    LGELU__ODD(0, -0.00276814774f, -0.00272747572f, -0.000496188586f, 0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f)
-};
-static const float lgelu__slope[8][16] = {  /* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
+    LGELU__EVEN(-0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f,
+                0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f),
+    LGELU__ODD(0, 0.0190410689f, 0.0223137941f, 0.0123177227f,
+               0.000708013715f, -0.00582577102f, -0.00584908621f, -0.00343900872f),
+    LGELU__EVEN(0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f,
+                -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f),
+    LGELU__ODD(0, -0.00276814774f, -0.00272747572f, -0.000496188586f,
+               0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f))
+/* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
+LGELU__COEFFICIENTS(slope, 8,
     LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
     { 0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f,
       0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f, -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f },
-    LGELU__EVEN(0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f, -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f),
+    LGELU__EVEN(0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f,
+                -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f),
     LGELU__ODD(0, -0.354662776f, -0.388284832f, -0.249849468f, -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f),
-    LGELU__EVEN(-0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f, 0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f),
+    LGELU__EVEN(-0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f,
+                0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f),
     LGELU__ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f, -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f),
-    LGELU__EVEN(0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f, -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f),
-    LGELU__ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f, 0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f)
-};
+    LGELU__EVEN(0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f,
+                -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f),
+    LGELU__ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f,
+               0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f))
 #define LGELU__BELL 0.992787714
-static const float lgelu__bell[7][16] = {  /* LGELU__BELL·φ(z) in powers of the same distance */
-    LGELU__EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f, 0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f),
+/* LGELU__BELL·φ(z) in powers of the same distance */
+LGELU__COEFFICIENTS(bell, 7,
+    LGELU__EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f,
+                0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f),
     LGELU__ODD(0, -0.19151412f, -0.224457636f, -0.219083861f, -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f),
-    LGELU__EVEN(-0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f, 0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f),
+    LGELU__EVEN(-0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f,
+                0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f),
     LGELU__ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f, 9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f),
-    LGELU__EVEN(0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f, -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f),
+    LGELU__EVEN(0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f,
+                -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f),
     LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f, 0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
-    LGELU__EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f, 0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f)
-};
+    LGELU__EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f,
+                0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f))
 static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
 };
@@ -4726,15 +4753,23 @@ static const float lgelu__tanh[8] = {  /* -√(8/π)·log2(e)·(1, 0.044715), �
 /* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
 static const float lgelu__tanh_slope[9][8] = {
     { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
-    { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f, -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
+    { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f,
+      -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
     { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f, 0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
     { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f, -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
     { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f, -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
-    { -0.102419518f, -0.113940671f, -0.0283484068f, 0.0405373238f, 0.0295845531f, 0.00585780432f, -0.00404813886f, -0.00329314033f },
-    { -0.0305969641f, 0.0166673791f, 0.0394853018f, 0.00708724558f, -0.0102800829f, -0.00724567333f, -0.00121024565f, 0.00106230017f },
-    { 0.0234531406f, 0.0194804873f, -0.00426212465f, -0.00970749464f, -0.00107377418f, 0.00226373691f, 0.00151448802f, 9.11510288e-05f },
-    { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f, 0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
+    { -0.102419518f, -0.113940671f, -0.0283484068f, 0.0405373238f,
+      0.0295845531f, 0.00585780432f, -0.00404813886f, -0.00329314033f },
+    { -0.0305969641f, 0.0166673791f, 0.0394853018f, 0.00708724558f,
+      -0.0102800829f, -0.00724567333f, -0.00121024565f, 0.00106230017f },
+    { 0.0234531406f, 0.0194804873f, -0.00426212465f, -0.00970749464f,
+      -0.00107377418f, 0.00226373691f, 0.00151448802f, 9.11510288e-05f },
+    { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f,
+      0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 /* of a mask m of eight lanes, byte j: how many of its lanes are below j; its j-th lane */
 #define LGELU__PLACES(m)  ((((uint64_t)(m) & 127) * 0x0002040810204081u & 0x0101010101010101u) * 0x0101010101010101u << 8)
 #define LGELU__LANE(m, j) ((uint64_t)((m) >> j & 1) * j << (LGELU__PLACES(m) >> 8 * j & 255) * 8)
@@ -4830,6 +4865,23 @@ static double lgelu__wide(float x)
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
 
+/* halves where there is no instruction */
+static float lgelu__from_f16(uint16_t h)
+{
+    uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
+    if (a < 0x0400) return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);       /* subnormal: units of 2^-24 */
+    return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23)) | (a > 0x7C00 ? 0x400000u : 0) | s);
+}
+static uint16_t lgelu__to_f16(float x)
+{
+    uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
+    if (a > 0x7F800000u) return (uint16_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
+    if (a >= 0x477FF000u) return (uint16_t)(s | 0x7C00);                                                  /* 65520 */
+    /* below 2^-14: units of 2^-24 */
+    if (a < 0x38800000u) return (uint16_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
+    return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
+}
+
 /* where the backward stands: number, packed lanes and pairs; the sums of what is small */
 typedef struct { size_t i, count, pairs; float *small; } lgelu__cursor;
 
@@ -4875,6 +4927,8 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define LGELU__TARGET   LGELU__TARGET_AVX512
 #endif
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
+#undef  LGELU__DOUBLES
+#define LGELU__DOUBLES ((LGELU__PASS == 0 && !LGELU__FAST_FMA) || (LGELU__PASS == 1 && LGELU__WASM))
 #define v_t        LGELU__FN(v_t)          /* v_lanes floats */
 #define n_t        LGELU__FN(n_t)          /* as many whole numbers of 32 bits, which wrap */
 #define m_t        LGELU__FN(m_t)          /* a mask of them */
@@ -4946,9 +5000,25 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define s_wide     LGELU__FN(s_wide)       /* to 32 bits, zeros come in */
 #define s_narrow   LGELU__FN(s_narrow)     /* (n) the low halves */
 #define v_from_f16 LGELU__FN(v_from_f16)
+/* Without the instruction (LGELU__DOUBLES) sums are made in doubles, two d_t to a vector of four lanes, one where it has one: */
+#define d_t        LGELU__FN(d_t)          /* of four lanes two, or one */
+#define c_t        LGELU__FN(c_t)          /* of which the tables are that it looks up: float or double */
+#if LGELU__PASS == 1
+#define d_table(t) lgelu__##t
+#else
+#define d_table(t) lgelu__##t##_in_double
+#endif
+#define d_half     LGELU__FN(d_half)       /* (v_t a, h) lanes 0 and 1, or 2 and 3 */
+#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) the same of v_signed */
+#define d_fma      LGELU__FN(d_fma)        /* a·b + c, the product exact */
+#define d_float    LGELU__FN(d_float)      /* rounded to floats */
+#define v_round    LGELU__FN(v_round)      /* (s) both halves to floats */
+#define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each, both halves */
 #define v_to_f16   LGELU__FN(v_to_f16)     /* to nearest even */
 
-#if LGELU__PASS >= 2  /* x86: what AVX2 and AVX-512 call alike */
+#undef  LGELU__INTEL
+#define LGELU__INTEL (LGELU__PASS >= 2 || LGELU__SSE2)
+#if LGELU__INTEL  /* x86-64: what AVX2, AVX-512 and SSE2, which there stands for the scalar words, call alike */
 #if LGELU__PASS == 3
 #define v_lanes 16
 #define v_rows  14
@@ -4960,7 +5030,7 @@ typedef __m512i n_t, i_t;
 typedef __mmask16 m_t;
 typedef __m256i s_t;
 typedef uint16_t b_t;
-#else
+#elif LGELU__PASS == 2
 #define v_lanes 8
 #define v_rows  6
 #define v_flat  1
@@ -4969,6 +5039,16 @@ typedef uint16_t b_t;
 typedef __m256 v_t, m_t;
 typedef __m256i n_t, i_t;
 typedef __m128i s_t;
+typedef uint8_t b_t;
+#else
+#define v_lanes 4
+#define v_rows  4
+#define v_flat  1
+#define LGELU__MM(f) LGELU__PASTE(_mm_, f)
+#define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm_, f), si128)
+typedef __m128 v_t, m_t;
+typedef __m128i n_t, s_t;
+typedef struct { int k[4]; } i_t;
 typedef uint8_t b_t;
 #endif
 LGELU__WORD v_t  v_load   (const float *p)                { return LGELU__MM(loadu_ps)(p); }
@@ -4981,25 +5061,27 @@ LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return LGELU__MM(sub
 LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return LGELU__MM(mul_ps)(a, b); }
 LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return LGELU__MM(div_ps)(a, b); }
 LGELU__WORD v_t  v_sqrt   (v_t a)                         { return LGELU__MM(sqrt_ps)(a); }
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmadd_ps)(a, b, c); }
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmsub_ps)(a, b, c); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return LGELU__MM(fnmadd_ps)(a, b, c); }
 LGELU__WORD v_t  v_abs    (v_t a)                         { return LGELU__MM(andnot_ps)(v_set(-0.0f), a); }
 LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return LGELU__MM(max_ps)(a, b); }
 LGELU__WORD n_t  v_bits   (v_t a)                         { return LGELU__SI(castps_)(a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return LGELU__MM(cvtepi32_ps)(a); }
 LGELU__WORD n_t  v_cut    (v_t a)                         { return LGELU__MM(cvttps_epi32)(a); }
-LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
 LGELU__WORD n_t  n_set    (int32_t a)                     { return LGELU__MM(set1_epi32)(a); }
 LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return LGELU__MM(add_epi32)(a, b); }
 LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return LGELU__MM(sub_epi32)(a, b); }
 LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return LGELU__SI(and_)(a, b); }
 LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return LGELU__SI(or_)(a, b); }
 LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return LGELU__SI(xor_)(a, b); }
+#if LGELU__PASS >= 2
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmadd_ps)(a, b, c); }
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmsub_ps)(a, b, c); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return LGELU__MM(fnmadd_ps)(a, b, c); }
+LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
 LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return LGELU__MM(max_epi32)(a, b); }
 LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return LGELU__MM(min_epi32)(a, b); }
 LGELU__WORD n_t  s_wide   (s_t a)                         { return LGELU__MM(cvtepu16_epi32)(a); }
 LGELU__WORD v_t  v_from_f16(s_t a)                        { return LGELU__MM(cvtph_ps)(a); }
+#endif
 #endif
 
 #if LGELU__PASS == 3
@@ -5120,6 +5202,62 @@ LGELU__WORD s_t  s_narrow (n_t a)
     return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
 }
 LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+#elif LGELU__PASS == 0 && LGELU__SSE2
+typedef __m128d d_t;
+typedef double c_t;
+LGELU__WORD d_t  d_half   (v_t a, int h)                  { return _mm_cvtps_pd(h ? _mm_movehl_ps(a, a) : a); }
+LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+LGELU__WORD d_t  d_float  (d_t a)
+{
+    const __m128i half = _mm_set_epi32(0, 1 << 28, 0, 1 << 28), mask = _mm_set_epi32(-1, -(1 << 29), -1, -(1 << 29));
+    return _mm_castsi128_pd(_mm_and_si128(_mm_add_epi64(_mm_castpd_si128(a), half), mask));
+}
+LGELU__WORD v_t  v_round  (const d_t *s)                  { return _mm_movelh_ps(_mm_cvtpd_ps(s[0]), _mm_cvtpd_ps(s[1])); }
+LGELU__WORD n_t  d_last   (const d_t *s)
+{
+    return _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(s[0]), _mm_castpd_ps(s[1]), 0x88));
+}
+LGELU__WORD v_t  v_float  (n_t a)                         { return _mm_castsi128_ps(a); }
+LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm_cmplt_ps(a, b); }
+LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm_cmpnge_ps(a, b); }
+LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm_or_ps(_mm_and_ps(k, a), _mm_andnot_ps(k, b)); }
+LGELU__WORD i_t  v_index  (n_t a)
+{
+    i_t i;
+    a = n_and(a, n_set(7));
+    i.k[0] = _mm_extract_epi16(a, 0); i.k[1] = _mm_extract_epi16(a, 2);
+    i.k[2] = _mm_extract_epi16(a, 4); i.k[3] = _mm_extract_epi16(a, 6);
+    return i;
+}
+LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm_setr_ps(t[i.k[0]], t[i.k[1]], t[i.k[2]], t[i.k[3]]); }
+LGELU__WORD d_t  d_signed (const c_t *t, i_t i, int h)
+{
+    return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]);
+}
+LGELU__WORD v_t  v_base   (v_t c, v_t x) { return v_sub(c, _mm_andnot_ps(v_float(_mm_srai_epi32(v_bits(x), 31)), v_set(1))); }
+LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return _mm_xor_ps(dy, _mm_andnot_ps(x, v_set(-0.0f))); }
+LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row) { (void)row; return v_load(p); }
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return _mm_and_ps(a, b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return _mm_or_ps(a, b); }
+LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return _mm_andnot_ps(b, a); }
+LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)_mm_movemask_ps(a); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm_slli_epi32(a, k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm_srli_epi32(a, k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return v_float(_mm_cmpgt_epi32(a, b)); }
+LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return v_bits(v_select(n_gt(a, b), v_float(a), v_float(b))); }
+LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return v_bits(v_select(n_gt(a, b), v_float(b), v_float(a))); }
+LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)
+{
+    const v_t k = v_float(_mm_set_epi32(-1, 0, -1, 0));
+    return v_bits(v_select(k, v_float(b), v_float(a)));
+}
+LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return _mm_loadl_epi64((const s_t *)p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { _mm_storel_epi64((s_t *)p, a); }
+LGELU__WORD n_t  s_wide   (s_t a)                         { return _mm_unpacklo_epi16(a, _mm_setzero_si128()); }
+LGELU__WORD s_t  s_narrow (n_t a)
+{
+    return _mm_shuffle_epi32(_mm_shufflehi_epi16(_mm_shufflelo_epi16(a, 0x08), 0x08), 0x08);
+}
 #elif LGELU__PASS == 1 && LGELU__WASM
 #define v_lanes 4
 #define v_rows  4
@@ -5134,28 +5272,16 @@ LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return wasm_f32x4_su
 LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return wasm_f32x4_mul(a, b); }
 LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return wasm_f32x4_div(a, b); }
 LGELU__WORD v_t  v_sqrt   (v_t a)                         { return wasm_f32x4_sqrt(a); }
-LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
+typedef v128_t d_t;
+typedef float c_t;
+LGELU__WORD d_t  d_half   (v_t a, int h)         { return wasm_f64x2_promote_low_f32x4(h ? wasm_i64x2_shuffle(a, a, 1, 1) : a); }
+LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return wasm_f64x2_add(wasm_f64x2_mul(a, b), c); }
+LGELU__WORD d_t  d_float  (d_t a)                         { return d_half(wasm_f32x4_demote_f64x2_zero(a), 0); }
+LGELU__WORD n_t  d_last   (const d_t *s)                  { return wasm_i32x4_shuffle(s[0], s[1], 0, 2, 4, 6); }
+LGELU__WORD v_t  v_round  (const d_t *s)
 {
-    float x[4], y[4], z[4];
-    int j;
-    v_store(x, a); v_store(y, b); v_store(z, c);
-    for (j = 0; j < 4; j++) x[j] = lgelu__fmaf(x[j], y[j], z[j]);
-    return v_load(x);
+    return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(s[0]), wasm_f32x4_demote_f64x2_zero(s[1]), 0, 2);
 }
-LGELU__WORD v128_t LGELU__FN(low) (v_t a)                 { return wasm_f64x2_promote_low_f32x4(a); }
-LGELU__WORD v128_t LGELU__FN(high)(v_t a)                 { return LGELU__FN(low)(wasm_i64x2_shuffle(a, a, 1, 1)); }
-/* as lgelu__fmaf, two and two. `tie` is 0 between two floats, `tiny` from 2^-149 to 2^-126; a result of 0 is never wrong */
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)
-{
-    const v128_t s = wasm_f64x2_add(wasm_f64x2_mul(LGELU__FN(low)(a), LGELU__FN(low)(b)), LGELU__FN(low)(c)),
-        t = wasm_f64x2_add(wasm_f64x2_mul(LGELU__FN(high)(a), LGELU__FN(high)(b)), LGELU__FN(high)(c));
-    const v_t r = wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(s), wasm_f32x4_demote_f64x2_zero(t), 0, 2);
-    const n_t tie = wasm_v128_xor(wasm_i32x4_shl(wasm_i32x4_shuffle(s, t, 0, 2, 4, 6), 3), wasm_i32x4_splat(INT32_MIN)),
-        tiny = wasm_u32x4_shr(wasm_i32x4_sub(wasm_i32x4_shl(r, 1), wasm_i32x4_splat(1)), 24);
-    return LGELU__RARELY(!wasm_i32x4_all_true(wasm_u32x4_min(tie, tiny))) ? LGELU__FN(fma_one_by_one)(a, b, c) : r;
-}
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return v_fma(a, b, wasm_f32x4_neg(c)); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return v_fma(wasm_f32x4_neg(a), b, c); }
 LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return wasm_f32x4_pmax(b, a); }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return wasm_f32x4_lt(a, b); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return wasm_v128_not(wasm_f32x4_ge(a, b)); }
@@ -5190,6 +5316,7 @@ LGELU__WORD v_t  v_table  (const float *t, i_t i)
     const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));    /* 0 where out of range */
     return wasm_v128_or(wasm_i8x16_swizzle(v_load(t), i), other);
 }
+LGELU__WORD d_t  d_signed (const c_t *t, i_t i, int h)  { return d_half(v_table(t + 8, i), h); }
 LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return v_sub(c, wasm_v128_andnot(v_set(1), wasm_i32x4_shr(x, 31))); }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return wasm_v128_xor(dy, wasm_v128_andnot(n_set(INT32_MIN), x)); }
 LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
@@ -5210,24 +5337,6 @@ LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return wasm_v128_loa
 LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { wasm_v128_store64_lane(p, a, 0); }
 LGELU__WORD n_t  s_wide   (s_t a)                         { return wasm_u32x4_extend_low_u16x8(a); }
 LGELU__WORD s_t  s_narrow (n_t a)                         { return wasm_i16x8_shuffle(a, a, 0, 2, 4, 6, 0, 2, 4, 6); }
-LGELU__WORD v_t  v_from_f16(s_t a)
-{
-    uint16_t t[4];
-    float x[4];
-    int j;
-    LGELU__FN(s_write)(t, a);
-    for (j = 0; j < 4; j++) x[j] = lgelu__v_from_f16_scalar(t[j]);
-    return v_load(x);
-}
-LGELU__WORD s_t  v_to_f16 (v_t a)
-{
-    uint16_t t[4];
-    float x[4];
-    int j;
-    v_store(x, a);
-    for (j = 0; j < 4; j++) t[j] = lgelu__v_to_f16_scalar(x[j]);
-    return LGELU__FN(s_read)(t);
-}
 #elif LGELU__PASS == 1
 #define v_lanes 4
 #define v_rows  12
@@ -5334,6 +5443,13 @@ LGELU__WORD v_t  v_sqrt   (v_t a)                         { return sqrtf(a); }
 LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, c); }
 LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, -c); }
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return lgelu__fmaf(-a, b, c); }
+typedef double d_t, c_t;
+LGELU__WORD d_t  d_half   (v_t a, int h)                  { (void)h; return (double)a; }
+LGELU__WORD d_t  d_signed (const c_t *t, i_t i, int h) { (void)h; return t[8 + i]; }
+LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return a * b + c; }
+LGELU__WORD d_t  d_float  (d_t a)                         { return (double)(float)a; }
+LGELU__WORD v_t  v_round  (const d_t *s)                  { return (float)*s; }
+LGELU__WORD n_t  d_last   (const d_t *s)                  { uint64_t i; memcpy(&i, s, 8); return (n_t)(uint32_t)i; }
 LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { int k = a > b; LGELU__OPAQUE("+r", k); return k ? a : b; }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return a < b; }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
@@ -5372,25 +5488,64 @@ LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return *p; }
 LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { *p = a; }
 LGELU__WORD n_t  s_wide   (s_t a)                         { return a; }
 LGELU__WORD s_t  s_narrow (n_t a)                         { return (s_t)((uint32_t)a & 0xFFFFu); }
-LGELU__WORD v_t  v_from_f16(s_t h)
-{
-    uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
-    if (a < 0x0400) return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);       /* subnormal: units of 2^-24 */
-    return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23)) | (a > 0x7C00 ? 0x400000u : 0) | s);
-}
-LGELU__WORD s_t  v_to_f16 (v_t x)
-{
-    uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
-    if (a > 0x7F800000u) return (s_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
-    if (a >= 0x477FF000u) return (s_t)(s | 0x7C00);                                                  /* 65520 */
-    /* below 2^-14: units of 2^-24 */
-    if (a < 0x38800000u) return (s_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
-    return (s_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
-}
+LGELU__WORD v_t  v_from_f16(s_t h)                        { return lgelu__from_f16(h); }
+LGELU__WORD s_t  v_to_f16 (v_t a)                         { return lgelu__to_f16(a); }
 #endif
 
 /* what follows from other words */
-#if LGELU__PASS == 1
+#if LGELU__PASS != 1
+LGELU__WORD int  m_any    (m_t a)                         { return m_bits(a) != 0; }
+#endif
+#if LGELU__DOUBLES  /* whether a sum lies next to the middle of two floats */
+LGELU__WORD m_t  LGELU__FN(tie)(const d_t *s)             { return n_gt(n_set(INT32_MIN + 1), n_up(d_last(s), 3)); }
+#endif
+#if LGELU__DOUBLES && v_lanes == 4
+LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
+{
+    float x[4], y[4], z[4];
+    int j;
+    v_store(x, a); v_store(y, b); v_store(z, c);
+    for (j = 0; j < 4; j++) x[j] = lgelu__fmaf(x[j], y[j], z[j]);
+    return v_load(x);
+}
+/* as lgelu__fmaf, two and two; tiny: from 2^-149 to 2^-126, a result of 0 being never wrong */
+#if LGELU__SSE2                              /* a call: half of what it takes to compile */
+LGELU__APART v_t v_fma    (v_t a, v_t b, v_t c)
+#else
+LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)
+#endif
+{
+    d_t s[2];
+    v_t r;
+    m_t tiny;
+    s[0] = d_fma(d_half(a, 0), d_half(b, 0), d_half(c, 0));
+    s[1] = d_fma(d_half(a, 1), d_half(b, 1), d_half(c, 1));
+    r = v_round(s);
+    tiny = n_gt(n_set(INT32_MIN + (1 << 24)), n_add(n_up(v_bits(r), 1), n_set(INT32_MAX)));
+    return LGELU__RARELY(m_any(m_or(LGELU__FN(tie)(s), tiny))) ? LGELU__FN(fma_one_by_one)(a, b, c) : r;
+}
+LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return v_fma(a, b, v_float(n_xor(v_bits(c), n_set(INT32_MIN)))); }
+LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return v_fma(v_float(n_xor(v_bits(a), n_set(INT32_MIN))), b, c); }
+LGELU__WORD v_t  v_from_f16(s_t a)
+{
+    uint16_t t[4];
+    float x[4];
+    int j;
+    LGELU__FN(s_write)(t, a);
+    for (j = 0; j < 4; j++) x[j] = lgelu__from_f16(t[j]);
+    return v_load(x);
+}
+LGELU__WORD s_t  v_to_f16 (v_t a)
+{
+    uint16_t t[4];
+    float x[4];
+    int j;
+    v_store(x, a);
+    for (j = 0; j < 4; j++) t[j] = lgelu__to_f16(x[j]);
+    return LGELU__FN(s_read)(t);
+}
+#endif
+#if v_lanes == 4
 LGELU__WORD v_t  v_load_n (const float *p, size_t n)
 {
     float t[4] = { 0, 0, 0, 0 };
@@ -5409,9 +5564,6 @@ LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return v_bits(v_select(k, v_float(a), v_float(b))); }
 LGELU__WORD v_t  v_sign   (v_t a, v_t b)                  { return v_float(n_or(v_bits(a), n_and(v_bits(b), n_set(INT32_MIN)))); }
 LGELU__WORD v_t  v_times2 (v_t a, n_t n)                  { return v_float(n_add(v_bits(a), n)); }
-#if LGELU__PASS != 1
-LGELU__WORD int  m_any    (m_t a)                         { return m_bits(a) != 0; }
-#endif
 LGELU__WORD int  m_all    (m_t a)                         { return m_bits(a) == (1u << v_lanes) - 1; }
 #if LGELU__PASS != 3
 LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
@@ -5431,10 +5583,12 @@ LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
     if (n < v_lanes) memcpy(p, t, n * sizeof *t);
 }
 #endif
-#if LGELU__PASS < 2
+#if !LGELU__INTEL
 LGELU__WORD v_t  v_abs    (v_t a)                         { return v_float(n_and(v_bits(a), n_set(INT32_MAX))); }
 LGELU__WORD void v_stream (float *p, v_t a)               { v_store(p, a); }
 LGELU__WORD void v_fence  (void)                          { }
+#endif
+#if LGELU__PASS < 2
 LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
 {
     float t[v_lanes];
@@ -5449,7 +5603,8 @@ LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
     for (j = 0; j < v_lanes; j++) if (k >> j & 1) p[j] = t[n++];
     return n;
 }
-#else
+#endif
+#if LGELU__INTEL
 LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
 {
     v_t x[4], a, b, c, d;
@@ -5469,7 +5624,10 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 #undef LGELU__MM
 #undef LGELU__SI
 #endif
-#if LGELU__PASS != 3
+#if LGELU__SSE2 && LGELU__PASS == 0
+LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm_min_ps(v_abs(a), v_abs(b)); }
+LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm_max_ps(v_abs(a), v_abs(b)); }
+#elif LGELU__PASS != 3
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 #endif
@@ -5633,7 +5791,7 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
 }
 
 /* xΦ(λx) in the middle, in place */
-LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
+LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
 {
     v_t a[2], d[2], q[2], t[2];
     i_t i[2];
@@ -5647,6 +5805,53 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
     v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
     v_many(x[u] = v_mul(a[u], q[u]);)
 }
+#if LGELU__DOUBLES
+/* The same in doubles, each sum rounded to float: none is below 2^-126, and whether one lay between two floats is asked once for
+   all of them, which then are made anew, fma by fma. A pair takes half of the time. */
+LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g) { LGELU__FN(middle_by_fma)(&x, g, 1); return x; }
+/* where a pair lies: its intervals, and in two halves a vector the distances from their centres; sums that tie */
+typedef struct { i_t i[2]; d_t d[2][2]; m_t tie[2]; } LGELU__FN(place);
+#define v_both(...) { { enum { h = 0 }; __VA_ARGS__ } if (v_lanes > 1) { enum { h = 1 }; __VA_ARGS__ } }
+
+/* a = v_fold(x). A sum with 1.5·2^52 ends in the interval's number */
+LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) *p, const v_t *a, const v_gate *g, const c_t *centre)
+{
+    d_t b[2][2];
+    v_each(v_both(b[u][h] = d_half(a[u], h);))
+    v_each(v_both(p->d[u][h] = d_fma(b[u][h], d_half(g->step, h), d_half(v_set(6755399441055744.0f), h));))
+    v_each(p->i[u] = v_index(d_last(p->d[u]));)
+    v_each(v_both(p->d[u][h] = d_fma(b[u][h], d_half(g->lambda, h), d_signed(centre, p->i[u], h));))
+    v_each(p->tie[u] = LGELU__FN(tie)(p->d[u]);)
+    v_each(v_both(p->d[u][h] = d_float(p->d[u][h]);))
+}
+/* a step of Horner's rule: q = d·q + c, q rounded before it, not after */
+LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) *p, const c_t *c)
+{
+    v_each(v_both(q[u][h] = d_fma(p->d[u][h], d_float(q[u][h]), d_signed(c, p->i[u], h));))
+    v_each(p->tie[u] = m_or(p->tie[u], LGELU__FN(tie)(q[u]));)
+}
+LGELU__APART void LGELU__FN(middle_pair)(v_t *x, const v_gate *g)
+{
+    LGELU__FN(place) p;
+    v_t a[2], base[2];
+    d_t q[2][2];
+    int k;
+    v_each(a[u] = v_fold(x[u]);)
+    LGELU__FN(find)(&p, a, g, d_table(middle)[0]);
+    v_each(base[u] = v_base(v_signed(lgelu__middle[1], p.i[u]), x[u]);)
+    v_each(v_both(q[u][h] = d_signed(d_table(middle)[7], p.i[u], h);))
+    LGELU__UNROLL for (k = 6; k > 1; k--) LGELU__FN(step)(q, &p, d_table(middle)[k]);
+    v_each(v_both(q[u][h] = d_fma(p.d[u][h], d_float(q[u][h]), d_half(base[u], h));))
+    v_each(p.tie[u] = m_or(p.tie[u], LGELU__FN(tie)(q[u]));)
+    v_each(x[u] = LGELU__RARELY(m_any(p.tie[u])) ? LGELU__FN(middle_again)(x[u], g) : v_mul(a[u], v_round(q[u]));)
+}
+LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
+{
+    if (w == 2) LGELU__FN(middle_pair)(x, g); else *x = LGELU__FN(middle_again)(*x, g);
+}
+#else
+LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w) { LGELU__FN(middle_by_fma)(x, g, w); }
+#endif
 
 /* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed, then fillers */
 enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 3968 };
@@ -5814,7 +6019,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
 }
 
 /* f' and x²φ in the middle: dx = dy·f', and dy·x²φ·LGELU__BELL = p·s */
-LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
+LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
 {
     v_t a[2], t[2], d[2], q[2], b[2];
     i_t i[2];
@@ -5837,6 +6042,43 @@ LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
     v_each(p[u] = v_mul(dy[u], b[u]);)
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]);)
 }
+
+#if LGELU__DOUBLES && v_lanes > 1             /* as the middle above */
+LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
+{
+    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
+}
+LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
+{
+    LGELU__FN(place) at;
+    v_t a[2], d[2], base[2];
+    d_t q[2][2], b[2][2];
+    int k;
+    v_each(a[u] = v_fold(x[u]);)
+    LGELU__FN(find)(&at, a, g, d_table(slope)[0]);
+    v_each(base[u] = v_base(v_signed(lgelu__slope[1], at.i[u]), x[u]);)
+    v_each(v_both(b[u][h] = d_signed(d_table(bell)[6], at.i[u], h);))
+    v_each(v_both(q[u][h] = d_signed(d_table(slope)[7], at.i[u], h);))
+    LGELU__UNROLL for (k = 5; k >= 0; k--) {
+        LGELU__FN(step)(b, &at, d_table(bell)[k]);
+        if (k > 1) LGELU__FN(step)(q, &at, d_table(slope)[k + 1]);
+    }
+    v_each(d[u] = v_round(at.d[u]); d[u] = v_mul(d[u], d[u]);)
+    v_each(v_both(q[u][h] = d_fma(d_half(d[u], h), d_float(q[u][h]), d_half(base[u], h));))
+    v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u]));)
+    v_each(v_both(q[u][h] = d_fma(at.d[u][h], d_signed(d_table(slope)[2], at.i[u], h), d_float(q[u][h]));))
+    v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u]));)
+    v_each(s[u] = v_mul(a[u], a[u]);)
+    v_each(p[u] = v_mul(dy[u], v_round(b[u]));)
+    v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), v_round(q[u]));)
+    if (LGELU__RARELY(m_some(at.tie[0], at.tie[1]))) LGELU__FN(slope_middle_again)(dx, p, s, dy, x, g);
+}
+#else
+LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
+{
+    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
+}
+#endif
 
 /* a·2^100, for abs(a) below 2^-27; a subnormal counts units of 2^-149 */
 LGELU__WORD v_t LGELU__FN(raised)(v_t a)
@@ -6330,6 +6572,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 #undef v_fields
 #undef v_each
 #undef v_many
+#undef v_both
 
 /* ---- [Kd] 16-bit numbers ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
@@ -7233,6 +7476,15 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef s_narrow
 #undef v_from_f16
 #undef v_to_f16
+#undef d_t
+#undef c_t
+#undef d_table
+#undef d_half
+#undef d_signed
+#undef d_fma
+#undef d_float
+#undef v_round
+#undef d_last
 #undef v_lanes
 #undef v_rows
 #undef v_flat

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    test_fma: a·b + c of floats rounded once where a processor has no instruction for it, beside libm's fmaf, bit for bit: random
-   numbers of every kind, and those where rounding twice goes wrong, which a control must show. With the instruction (-mfma) it
-   checks that alone. `test_fma hash` prints one hash of the same results, for where libm's own fmaf is wrong (wasi-libc's rounds
-   twice), of SIMD128's four lanes if there are any. */
-#ifndef __wasm_simd128__
-#define LGELU_NO_SIMD
-#endif
+   numbers of every kind, and those where rounding twice goes wrong, which a control must show; one by one and, with SSE2 and
+   SIMD128, four lanes at a time. Then the middle of the gate, whose sums ask once for all whether one of them tied, beside the same
+   fma by fma. With the instruction (-mfma) it checks that alone. `test_fma hash` prints one hash of the same results, for where
+   libm's own fmaf is wrong (wasi-libc's rounds twice). */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/bits.h"
@@ -49,24 +47,37 @@ static void between(float *a, float *b, float *c, int tiny)
     if (below(2)) *a = -*a;
 }
 
-/* one number; in a vector beside the three before it */
-static float ours(float a, float b, float c)
-{
 #if LGELU__WASM
+#define FOUR(name) lgelu__##name##_simd128
+#define MIDDLE lgelu__middle
+#else
+#define FOUR(name) lgelu__##name##_scalar
+#define MIDDLE lgelu__middle_in_double
+#endif
+#if LGELU__WASM || LGELU__SSE2
+#define HAVE_FOUR 1
+#endif
+/* one number; where there are four lanes, in a vector beside the three before it */
+static float ours(float a, float b, float c, int four)
+{
+#ifdef HAVE_FOUR
     static float x[3][4], y[4];
     static int lane;
-    lane = (lane + 1) % 4;
-    x[0][lane] = a; x[1][lane] = b; x[2][lane] = c;
-    wasm_v128_store(y, lgelu__v_fma_simd128(wasm_v128_load(x[0]), wasm_v128_load(x[1]), wasm_v128_load(x[2])));
-    return y[lane];
+    if (four) {
+        lane = (lane + 1) % 4;
+        x[0][lane] = a; x[1][lane] = b; x[2][lane] = c;
+        FOUR(v_store)(y, FOUR(v_fma)(FOUR(v_load)(x[0]), FOUR(v_load)(x[1]), FOUR(v_load)(x[2])));
+        return y[lane];
+    }
 #else
-    return lgelu__fmaf(a, b, c);
+    (void)four;
 #endif
+    return lgelu__fmaf(a, b, c);
 }
 static int same(float a, float b) { return a != a ? b != b : to_bits(a) == to_bits(b); }
 
 static uint64_t hash = HASH_START;
-static void all(const char *name, int kind, long n)
+static void all(const char *name, int kind, int four, long n)
 {
     long i, wrong = 0, twice = 0;
     float x[3] = { 0, 0, 0 };
@@ -76,13 +87,13 @@ static void all(const char *name, int kind, long n)
         if (kind) between(&a, &b, &c, kind == 2);
         else if (i % 4 == 0 && fabsf(a * b) < 1e38f) c = from_bits(to_bits(-(a * b)) + below(5) - 2);         /* all but cancels */
         if (!name) {
-            right = ours(a, b, c);
+            right = ours(a, b, c, four);
             if (right != right) right = from_bits(0x7FC00000u);       /* sign and payload are the processor's */
             hash = hash_floats(hash, &right, 1);
             continue;
         }
         right = fmaf(a, b, c);
-        if (!same(ours(a, b, c), right)) { wrong++; x[0] = a; x[1] = b; x[2] = c; }
+        if (!same(ours(a, b, c, four), right)) { wrong++; x[0] = a; x[1] = b; x[2] = c; }
         p = (double)a * (double)b;
         s = p + (double)c;
         twice += !same((float)s, right);
@@ -91,16 +102,66 @@ static void all(const char *name, int kind, long n)
     check(!wrong, name, "%ld of %ld differ, one of them %a * %a + %a", wrong, n, (double)x[0], (double)x[1], (double)x[2]);
     if (kind) check(twice > n / 1000, "control: rounded twice, some of them are wrong", "%ld of %ld", twice, n);
 }
+
+#ifdef HAVE_FOUR
+/* the middle of the gate and its slope, at numbers and λ's of any and of few bits: the latter tie, which a control must show */
+static void middle(int few, long n)
+{
+    const uint32_t mask = few ? 0xFFFFFC00u : 0xFFFFFFFFu;
+    long i, wrong = 0, again = 0;
+    int j;
+    float x[8], dy[8], out[6][8], lambda = 1;
+    for (i = 0; i < n; i++) {
+        lgelu__constants c;
+        FOUR(v_gate) g;
+        FOUR(v_t) a[2], b[2], dx[2], p[2], s[2], dx2[2], p2[2], s2[2];
+        FOUR(place) at;
+        if (i % 64 == 0) lambda = i % 128 ? 1 : from_bits(((random_bits() & 0x7FFFFFu) | (118 + below(18)) << 23) & mask);
+        for (j = 0; j < 8; j++) {
+            x[j] = 3.1f / lambda * ((float)(random_bits() >> 8) * 0x1p-23f - 1);
+            if (below(4) == 0) x[j] *= from_bits((127 - below(60)) << 23);
+            x[j] = from_bits(to_bits(x[j]) & mask);
+            dy[j] = (float)(int32_t)random_bits() * 0x1p-31f;
+        }
+        c = lgelu__prepare(lambda, -16.5f, 16.5f);
+        g = FOUR(same)(&c);
+        for (j = 0; j < 2; j++) { a[j] = FOUR(v_load)(x + 4 * j); b[j] = FOUR(v_load)(dy + 4 * j); }
+        FOUR(slope_middle)(dx, p, s, b, a, &g);
+        FOUR(slope_middle_by_fma)(dx2, p2, s2, b, a, &g);
+        for (j = 0; j < 2; j++) {
+            FOUR(v_store)(out[0] + 4 * j, dx[j]); FOUR(v_store)(out[1] + 4 * j, dx2[j]);
+            FOUR(v_store)(out[2] + 4 * j, p[j]);  FOUR(v_store)(out[3] + 4 * j, p2[j]);
+        }
+        for (j = 0; j < 2; j++) dx[j] = FOUR(v_fold)(a[j]);
+        FOUR(find)(&at, dx, &g, MIDDLE[0]);
+        again += FOUR(m_some)(at.tie[0], at.tie[1]);
+        for (j = 0; j < 2; j++) dx[j] = a[j];
+        FOUR(middle_pair)(a, &g);
+        FOUR(middle_by_fma)(dx, &g, 2);
+        for (j = 0; j < 2; j++) { FOUR(v_store)(out[4] + 4 * j, a[j]); FOUR(v_store)(out[5] + 4 * j, dx[j]); }
+        for (j = 0; j < 6; j += 2) wrong += memcmp(out[j], out[j + 1], sizeof out[j]) != 0;
+    }
+    check(!wrong, few ? "middle and slope, few bits" : "middle and slope, any bits", "%ld of %ld pairs differ", wrong, n);
+    if (few) check(again > n / 1000, "control: some of their sums tie", "%ld of %ld", again, n);
+}
+#endif
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "hash")) {
         int kind;
-        for (kind = 0; kind < 3; kind++) all(NULL, kind, 1000000);
+        for (kind = 0; kind < 3; kind++) all(NULL, kind, 1, 1000000);
         printf("%016llx\n", (unsigned long long)hash);
         return 0;
     }
-    all("a·b + c, any numbers", 0, 20000000);
-    all("a·b + c next to the middle of two floats", 1, 4000000);
-    all("a·b + c next to the middle of two numbers below 2^-126", 2, 4000000);
+    all("a·b + c, any numbers", 0, 0, 20000000);
+    all("a·b + c next to the middle of two floats", 1, 0, 4000000);
+    all("a·b + c next to the middle of two numbers below 2^-126", 2, 0, 4000000);
+#ifdef HAVE_FOUR
+    all("four at a time, any numbers", 0, 1, 20000000);
+    all("four at a time, next to the middle of two floats", 1, 1, 4000000);
+    all("four at a time, next to the middle of two numbers below 2^-126", 2, 1, 4000000);
+    middle(0, 500000);
+    middle(1, 500000);
+#endif
     return check_end();
 }

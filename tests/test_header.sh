@@ -8,8 +8,8 @@ rm -rf $dir
 mkdir -p $dir
 . tools/verdict.sh
 
-# ---- lines: characters, not bytes; tables of coefficients are left out ----
-wide=$(awk '{ line = $0; gsub(/[\200-\277]/, "", line) } length(line) > 130 && line !~ /[0-9]f?,.*[0-9]f?,.*[0-9]f?,.*[0-9]f?,/ { print FNR }' ../lgelu.h | tr '\n' ' ')
+# ---- lines: characters, not bytes ----
+wide=$(awk '{ line = $0; gsub(/[\200-\277]/, "", line) } length(line) > 130 { print FNR }' ../lgelu.h | tr '\n' ' ')
 verdict $([ -z "$wide" ]; echo $?) "no line over 130 columns" "lines $wide"
 trailing=$(grep -nE '[ 	]$' ../lgelu.h | cut -d: -f1 | tr '\n' ' ')
 verdict $([ -z "$trailing" ]; echo $?) "no blanks at a line's end" "lines $trailing"

@@ -90,18 +90,26 @@ def number(v):
     return '%.9gf' % v if '.' in '%.9g' % v or 'e' in '%.9g' % v else '%.9g' % v
 
 
+# a row of numbers, in two lines where one would be too long
+def row(begin, c, end, last):
+    text = [number(v) for v in c]
+    line = '    ' + begin + ', '.join(text) + end
+    half = len(c) // 2
+    return line if len(line + last) <= 130 else '    %s%s,\n    %s%s%s' % (
+        begin, ', '.join(text[:half]), ' ' * len(begin), ', '.join(text[half:]), end)
+
+
 # A table over signed z: columns 0..7 hold the intervals around 0, h .. 7h, and 8..15 those around 0, -7h .. -h, so that a whole
 # number k serves as an index whether its last four bits are looked at or, for k <= 0, its last three. `plus` and `minus` give the
 # column for an interval and for its mirror; where one is the other, or minus it, the row is written by its first half.
 def signed(name, comment, plus, minus):
     lines = []
     for j in range(len(plus[0])):
-        half = ', '.join(number(c[j] + 0.0) for c in plus)
-        mirror = ', '.join(number(minus[-k][j] + 0.0) for k in range(8))
+        half, mirror = [c[j] + 0.0 for c in plus], [minus[-k][j] + 0.0 for k in range(8)]
         same = {sign for sign in (1, -1) if all(p[j] == sign * m[j] for p, m in zip(plus, minus))}
-        lines.append('    LGELU__EVEN(%s)' % half if 1 in same else '    LGELU__ODD(%s)' % half if same else
-                     '    { %s,\n      %s }' % (half, mirror))
-    tables.append('static const float lgelu__%s[%d][16] = {  /* %s */\n' % (name, len(lines), comment) + ',\n'.join(lines) + '\n};')
+        lines.append(row('LGELU__EVEN(', half, ')', ',') if 1 in same else row('LGELU__ODD(', half, ')', ',') if same else
+                     row('{ ', half + mirror, ' }', ','))
+    tables.append('/* %s */\nLGELU__COEFFICIENTS(%s, %d,\n' % (comment, name, len(lines)) + ',\n'.join(lines) + ')')
 
 
 def vector(name, comment, c):
@@ -232,7 +240,7 @@ for k in range(8):
     columns.append([-float(centre)] + c)
 tables.append("/* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */\n"
               "static const float lgelu__tanh_slope[9][8] = {\n"
-              + ',\n'.join('    { ' + ', '.join(number(c[j]) for c in columns) + ' }' for j in range(9)) + '\n};')
+              + ',\n'.join(row('{ ', [c[j] for c in columns], ' }', ',') for j in range(9)) + '\n};')
 
 # The yardstick, in double: (z + 5/4)·Q(z)/φ(z) for z in [0, 40] is one polynomial in t = (z - 11/2)/(z + 11/2), nearly flat at both ends.
 mills = lambda t: (lambda z: (z + mpf(5) / 4) * tail(z) / density(z))(mpf(11) / 2 * (1 + t) / (1 - t))
