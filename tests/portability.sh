@@ -42,7 +42,7 @@ run()
         if [ ! -e "$program.c" ]; then echo "FAIL $name: no $program.c"; failed=1; continue; fi
         link="-DLINKED $dir/lgelu.o"
         if grep -q 'define LGELU_IMPLEMENTATION' "$program.c" && ! grep -q LINKED "$program.c"; then link=; fi
-        if ! $compile -I.. "$program.c" $link -o $dir/program -lm -pthread > $dir/program.out 2>&1; then
+        if ! $compile -I.. "$program.c" $link -o $dir/program -lm $threads > $dir/program.out 2>&1; then
             echo "FAIL $name, $program: does not compile: $(grep -m1 error $dir/program.out)"; failed=1; continue
         fi
         timeout 1800 $runner $dir/program > $dir/program.out 2>&1
@@ -70,6 +70,9 @@ run 's390x, big-endian' s390x -O2 -- $numbers $kernels
 run 'powerpc64, big-endian' ppc64 -O2 -- $numbers $kernels
 run 'RISC-V' riscv64 -O2 -- $numbers $kernels
 sanitized='-O1 -g -fno-sanitize-recover=all'
+# no threads, no pages with a guard there: not the other two of $kernels
+run 'WebAssembly' wasm -O2 -- $numbers test_half
+run 'WebAssembly, SIMD128' wasm-simd128 -O2 -- $numbers test_half
 run 'gcc, address and undefined' native $sanitized -fsanitize=address,undefined -- $numbers $kernels test_data
 run 'clang, address and undefined' clang $sanitized -fsanitize=address,undefined -- $numbers $kernels
 run 'clang, uninitialised memory' clang $sanitized -fsanitize=memory -- test_network test_exchange test_optimiser \

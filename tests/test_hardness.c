@@ -289,7 +289,7 @@ static void extremes(void)
     t.hold = LONG_MIN;
     t.rate = LGELU_RATE_LINEAR;
     float half = lgelu_training_rate(&t, LONG_MAX / 2 + 1), start = lgelu_training_rate(&t, 1), end = lgelu_training_rate(&t, LONG_MAX);
-    check(equal(half, 0.25f) && equal(start, 0.5f) && end >= 0 && end < 1e-15f, "a rate over LONG_MAX steps", "%g, %g, %g", (double)start, (double)half, (double)end);
+    check(equal(half, 0.25f) && equal(start, 0.5f) && end >= 0 && end <= 1 / (float)LONG_MAX, "a rate over LONG_MAX steps", "%g, %g, %g", (double)start, (double)half, (double)end);
     t.warmup = LONG_MAX;
     check(equal(lgelu_training_rate(&t, LONG_MAX / 2 + 1), 0.25f) && lgelu_training_rate(&t, LONG_MIN) <= 0, "a warm-up of LONG_MAX steps", "%g", (double)lgelu_training_rate(&t, 1));
 }

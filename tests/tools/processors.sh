@@ -5,10 +5,10 @@
 # {gcc,g++}-mingw-w64-x86-64, wine64; clang, lld, wasi-libc, libclang-rt-dev-wasm32, nodejs.
 beside=/usr/include/$(uname -m)-linux-gnu
 
-# target NAME: sets language, compile and runner
+# target NAME: sets language, compile, runner, and threads: what programs with threads are compiled with, if there are any
 target()
 {
-    language=c99 runner=
+    language=c99 runner= threads=-pthread
     case $1 in
     native)       compile=gcc ;;
     clang)        compile=clang ;;
@@ -24,7 +24,8 @@ target()
     # under ISO's C gcc computes floats as doubles there
     s390x)        language=gnu99 compile='s390x-linux-gnu-gcc -static' runner=qemu-s390x ;;
     ppc64)        language=gnu99 compile='powerpc64-linux-gnu-gcc -static' runner=qemu-ppc64 ;;
-    wasm*)        compile='clang --target=wasm32-wasi -Wl,-z,stack-size=1048576' runner='node --no-warnings tools/wasi.js'
+    wasm*)        compile='clang --target=wasm32-wasi -Wl,-z,stack-size=1048576' threads=
+                  runner='node --no-warnings tools/wasi.js'
                   case $1 in *-simd128) compile="$compile -msimd128" ;; esac ;;
     *)            echo "FAIL processors.sh: no target '$1'"; exit 2 ;;
     esac
