@@ -76,10 +76,9 @@ static int exchange(void *user, float *g, size_t n, double *dlambda, size_t h)
     for (size_t step = 1; step < (size_t)ranks; step *= 2)
         for (size_t k = 0; k < (size_t)ranks; k += 2 * step) add(gathered + k * slice, gathered + (k + step) * slice, slice);
     bad |= MPI_Allgather(gathered, (int)slice, MPI_FLOAT, stack, (int)slice, MPI_FLOAT, MPI_COMM_WORLD);
-    memcpy(g, stack, n * sizeof *g);
+    memcpy(g, stack, n * sizeof *g); loss += (double)stack[n + s + h] / shards;
     for (size_t i = 0; i < s; i++) net.state[i] = stack[n + i] / (float)shards;    /* all shards began with the same statistics */
     for (size_t i = 0; i < h; i++) dlambda[i] = (double)stack[n + s + i];
-    loss += (double)stack[n + s + h] / shards;
     return (void)user, depth = 0, bad;
 }
 int main(int argc, char **argv)
@@ -104,23 +103,25 @@ int main(int argc, char **argv)
     if (failed(bad, "--data", is("gpt") ? t.error : d.error)) return 1;
     const size_t batch = (size_t)shards * SHARD, size = is("gpt") ? CONTEXT : data_size(&d);
     const long per_epoch = (long)(is("gpt") ? t.tokens / CONTEXT / batch : d.train / batch);
-    build();
-    size_t bytes = lgelu_net_bytes(&net, SHARD, LGELU_TRAIN), levels = 2;
+    build(); size_t bytes = lgelu_net_bytes(&net, SHARD, LGELU_TRAIN), levels = 2;
     if (failed(lgelu_net_make(&net, malloc(bytes + 1), bytes, SHARD, LGELU_TRAIN, 1337), "network", net.message)) return 1;
     total = (net.parameters + net.states + (size_t)net.hardnesses + (size_t)shards) / (size_t)shards * (size_t)shards;
     for (k = shards / ranks; k > 1; k /= 2) levels++;                /* rows of the stack, and where slices are gathered */
     stack = (float *)calloc(levels * total + net.states + SHARD * size + d.train, sizeof *stack);
     if (failed(!per_epoch || !stack || total > 1u << 30, "--data", per_epoch ? "out of memory" : "less than a batch")) return 1;
-    gathered = stack + (levels - 1) * total; start = gathered + total;
-    float *x = start + net.states; uint32_t *order = (uint32_t *)(void *)(x + SHARD * size); int32_t y[SHARD * CONTEXT];
-    lgelu_net_bind(&net, in, x); lgelu_net_bind(&net, labels, y);
+    gathered = stack + (levels - 1) * total; start = gathered + total; float *x = start + net.states; int32_t y[SHARD * CONTEXT];
+    uint32_t *order = (uint32_t *)(void *)(x + SHARD * size); lgelu_net_bind(&net, in, x); lgelu_net_bind(&net, labels, y);
     lgelu_training plan = lgelu_training_to_relu(1e-3f, per_epoch * atoi(epochs)); plan.sum = exchange;
     snprintf(settings, sizeof settings, "%s, %d shards, %s epochs, %.99s", kind, shards, epochs, is("gpt") ? t.name : d.name);
-    text_bytes file = { NULL, 0, 0 }; const int there = text_load(&t, path, &file);   /* 1: there is none */
-    if (failed(there < 0 || (!there && lgelu_net_load(&net, file.p, file.n)), path, there ? t.error : net.message)) return 1;
-    bad = !there && (!lgelu_metadata(file.p, file.n, "settings", found, sizeof found) || strcmp(found, settings));
-    if (failed(bad, path, "kept by another --net, --data, --shards or --epochs")) return 1;
-    if (!there && !rank) printf("%s: goes on after epoch %ld\n", path, net.step / per_epoch);
+    text_bytes file = { NULL, 0, 0 }; bad = !rank && text_load(&t, path, &file) < 0;       /* not all may see the file */
+    if (failed(bad, path, t.error)) return 1;
+    MPI_Bcast(&file.n, sizeof file.n, MPI_BYTE, 0, MPI_COMM_WORLD); if (rank) file.p = (unsigned char *)malloc(file.n + 1);
+    if (failed(file.n && !file.p, path, "out of memory")) return 1;
+    MPI_Bcast(file.p, (int)file.n, MPI_BYTE, 0, MPI_COMM_WORLD);
+    bad = file.n && (lgelu_net_load(&net, file.p, file.n) || !lgelu_metadata(file.p, file.n, "settings", found, sizeof found)
+                     || strcmp(found, settings));
+    if (failed(bad, path, net.status ? net.message : "kept by another --net, --data, --shards or --epochs")) return 1;
+    if (file.n && !rank) printf("%s: goes on after epoch %ld\n", path, net.step / per_epoch);
     for (long epoch = net.step / per_epoch; ; epoch++) {
         bad = !rank && (fflush(stdout) || text_replace(&t, path, fill, NULL));       /* before the work, too: then it is known */
         if (failed(bad, "--file", net.status ? net.message : t.error)) return 1;
