@@ -991,6 +991,15 @@ typedef struct {                             /* slivers of A past `run` panels o
     /* step: from panel to panel */
     size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row, next_step;
 } lgelu__sliver;
+typedef struct {                             /* a task at its block: rows i to end, columns j to j + n; k from k0 on */
+    const lgelu__block *p;
+    size_t i, end, j, n, k0;
+    size_t width, most;                      /* of a tile: vectors across, rows */
+    size_t whole, panels, packed, b_panel;   /* panels: of full width; all; those before the first copied; floats of a copy */
+    size_t in, at;                           /* copied along A's columns: a sliver's place in its group; the row after the group */
+    float *a_pack, *b_pack, *edge;
+    lgelu__sliver t;
+} lgelu__stand;
 /* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
 typedef struct {
     const float *x;
@@ -5002,16 +5011,10 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_from_f16 LGELU__FN(v_from_f16)
 /* Without the instruction (LGELU__DOUBLES) sums are made in doubles, two d_t to a vector of four lanes, one where it has one: */
 #define d_t        LGELU__FN(d_t)          /* of four lanes two, or one */
-#define c_t        LGELU__FN(c_t)          /* of which the tables are that it looks up: float or double */
-#if LGELU__PASS == 1
-#define d_table(t) lgelu__##t
-#else
-#define d_table(t) lgelu__##t##_in_double
-#endif
 #define d_half     LGELU__FN(d_half)       /* (v_t a, h) lanes 0 and 1, or 2 and 3 */
-#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) the same of v_signed */
+#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) the same of v_signed, t of doubles */
 #define d_fma      LGELU__FN(d_fma)        /* a·b + c, the product exact */
-#define d_float    LGELU__FN(d_float)      /* rounded to floats */
+#define d_float    LGELU__FN(d_float)      /* rounded to floats, ties in any way */
 #define v_round    LGELU__FN(v_round)      /* (s) both halves to floats */
 #define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each, both halves */
 #define v_to_f16   LGELU__FN(v_to_f16)     /* to nearest even */
@@ -5204,7 +5207,6 @@ LGELU__WORD s_t  s_narrow (n_t a)
 LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
 #elif LGELU__PASS == 0 && LGELU__SSE2
 typedef __m128d d_t;
-typedef double c_t;
 LGELU__WORD d_t  d_half   (v_t a, int h)                  { return _mm_cvtps_pd(h ? _mm_movehl_ps(a, a) : a); }
 LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return _mm_add_pd(_mm_mul_pd(a, b), c); }
 LGELU__WORD d_t  d_float  (d_t a)
@@ -5230,7 +5232,7 @@ LGELU__WORD i_t  v_index  (n_t a)
     return i;
 }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm_setr_ps(t[i.k[0]], t[i.k[1]], t[i.k[2]], t[i.k[3]]); }
-LGELU__WORD d_t  d_signed (const c_t *t, i_t i, int h)
+LGELU__WORD d_t  d_signed (const double *t, i_t i, int h)
 {
     return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]);
 }
@@ -5273,10 +5275,8 @@ LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return wasm_f32x4_mu
 LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return wasm_f32x4_div(a, b); }
 LGELU__WORD v_t  v_sqrt   (v_t a)                         { return wasm_f32x4_sqrt(a); }
 typedef v128_t d_t;
-typedef float c_t;
 LGELU__WORD d_t  d_half   (v_t a, int h)         { return wasm_f64x2_promote_low_f32x4(h ? wasm_i64x2_shuffle(a, a, 1, 1) : a); }
 LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return wasm_f64x2_add(wasm_f64x2_mul(a, b), c); }
-LGELU__WORD d_t  d_float  (d_t a)                         { return d_half(wasm_f32x4_demote_f64x2_zero(a), 0); }
 LGELU__WORD n_t  d_last   (const d_t *s)                  { return wasm_i32x4_shuffle(s[0], s[1], 0, 2, 4, 6); }
 LGELU__WORD v_t  v_round  (const d_t *s)
 {
@@ -5316,7 +5316,6 @@ LGELU__WORD v_t  v_table  (const float *t, i_t i)
     const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));    /* 0 where out of range */
     return wasm_v128_or(wasm_i8x16_swizzle(v_load(t), i), other);
 }
-LGELU__WORD d_t  d_signed (const c_t *t, i_t i, int h)  { return d_half(v_table(t + 8, i), h); }
 LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return v_sub(c, wasm_v128_andnot(v_set(1), wasm_i32x4_shr(x, 31))); }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return wasm_v128_xor(dy, wasm_v128_andnot(n_set(INT32_MIN), x)); }
 LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
@@ -5443,9 +5442,9 @@ LGELU__WORD v_t  v_sqrt   (v_t a)                         { return sqrtf(a); }
 LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, c); }
 LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, -c); }
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return lgelu__fmaf(-a, b, c); }
-typedef double d_t, c_t;
+typedef double d_t;
 LGELU__WORD d_t  d_half   (v_t a, int h)                  { (void)h; return (double)a; }
-LGELU__WORD d_t  d_signed (const c_t *t, i_t i, int h) { (void)h; return t[8 + i]; }
+LGELU__WORD d_t  d_signed (const double *t, i_t i, int h) { (void)h; return t[8 + i]; }
 LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return a * b + c; }
 LGELU__WORD d_t  d_float  (d_t a)                         { return (double)(float)a; }
 LGELU__WORD v_t  v_round  (const d_t *s)                  { return (float)*s; }
@@ -5805,16 +5804,16 @@ LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
     v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
     v_many(x[u] = v_mul(a[u], q[u]);)
 }
-#if LGELU__DOUBLES
+#if LGELU__PASS == 0 && LGELU__DOUBLES
 /* The same in doubles, each sum rounded to float: none is below 2^-126, and whether one lay between two floats is asked once for
-   all of them, which then are made anew, fma by fma. A pair takes half of the time. */
+   all of them, which then are made anew, fma by fma: half of the time with SSE2. (As WebAssembly SIMD128's fmas are faster.) */
 LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g) { LGELU__FN(middle_by_fma)(&x, g, 1); return x; }
 /* where a pair lies: its intervals, and in two halves a vector the distances from their centres; sums that tie */
 typedef struct { i_t i[2]; d_t d[2][2]; m_t tie[2]; } LGELU__FN(place);
 #define v_both(...) { { enum { h = 0 }; __VA_ARGS__ } if (v_lanes > 1) { enum { h = 1 }; __VA_ARGS__ } }
 
 /* a = v_fold(x). A sum with 1.5·2^52 ends in the interval's number */
-LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) *p, const v_t *a, const v_gate *g, const c_t *centre)
+LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) *p, const v_t *a, const v_gate *g, const double *centre)
 {
     d_t b[2][2];
     v_each(v_both(b[u][h] = d_half(a[u], h);))
@@ -5825,7 +5824,7 @@ LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) *p, const v_t *a, const v_gate
     v_each(v_both(p->d[u][h] = d_float(p->d[u][h]);))
 }
 /* a step of Horner's rule: q = d·q + c, q rounded before it, not after */
-LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) *p, const c_t *c)
+LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) *p, const double *c)
 {
     v_each(v_both(q[u][h] = d_fma(p->d[u][h], d_float(q[u][h]), d_signed(c, p->i[u], h));))
     v_each(p->tie[u] = m_or(p->tie[u], LGELU__FN(tie)(q[u]));)
@@ -5837,10 +5836,10 @@ LGELU__APART void LGELU__FN(middle_pair)(v_t *x, const v_gate *g)
     d_t q[2][2];
     int k;
     v_each(a[u] = v_fold(x[u]);)
-    LGELU__FN(find)(&p, a, g, d_table(middle)[0]);
+    LGELU__FN(find)(&p, a, g, lgelu__middle_in_double[0]);
     v_each(base[u] = v_base(v_signed(lgelu__middle[1], p.i[u]), x[u]);)
-    v_each(v_both(q[u][h] = d_signed(d_table(middle)[7], p.i[u], h);))
-    LGELU__UNROLL for (k = 6; k > 1; k--) LGELU__FN(step)(q, &p, d_table(middle)[k]);
+    v_each(v_both(q[u][h] = d_signed(lgelu__middle_in_double[7], p.i[u], h);))
+    LGELU__UNROLL for (k = 6; k > 1; k--) LGELU__FN(step)(q, &p, lgelu__middle_in_double[k]);
     v_each(v_both(q[u][h] = d_fma(p.d[u][h], d_float(q[u][h]), d_half(base[u], h));))
     v_each(p.tie[u] = m_or(p.tie[u], LGELU__FN(tie)(q[u]));)
     v_each(x[u] = LGELU__RARELY(m_any(p.tie[u])) ? LGELU__FN(middle_again)(x[u], g) : v_mul(a[u], v_round(q[u]));)
@@ -6043,7 +6042,7 @@ LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]);)
 }
 
-#if LGELU__DOUBLES && v_lanes > 1             /* as the middle above */
+#if LGELU__PASS == 0 && LGELU__DOUBLES && v_lanes > 1                          /* as the middle above */
 LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
 {
     LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
@@ -6055,18 +6054,18 @@ LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy
     d_t q[2][2], b[2][2];
     int k;
     v_each(a[u] = v_fold(x[u]);)
-    LGELU__FN(find)(&at, a, g, d_table(slope)[0]);
+    LGELU__FN(find)(&at, a, g, lgelu__slope_in_double[0]);
     v_each(base[u] = v_base(v_signed(lgelu__slope[1], at.i[u]), x[u]);)
-    v_each(v_both(b[u][h] = d_signed(d_table(bell)[6], at.i[u], h);))
-    v_each(v_both(q[u][h] = d_signed(d_table(slope)[7], at.i[u], h);))
+    v_each(v_both(b[u][h] = d_signed(lgelu__bell_in_double[6], at.i[u], h);))
+    v_each(v_both(q[u][h] = d_signed(lgelu__slope_in_double[7], at.i[u], h);))
     LGELU__UNROLL for (k = 5; k >= 0; k--) {
-        LGELU__FN(step)(b, &at, d_table(bell)[k]);
-        if (k > 1) LGELU__FN(step)(q, &at, d_table(slope)[k + 1]);
+        LGELU__FN(step)(b, &at, lgelu__bell_in_double[k]);
+        if (k > 1) LGELU__FN(step)(q, &at, lgelu__slope_in_double[k + 1]);
     }
     v_each(d[u] = v_round(at.d[u]); d[u] = v_mul(d[u], d[u]);)
     v_each(v_both(q[u][h] = d_fma(d_half(d[u], h), d_float(q[u][h]), d_half(base[u], h));))
     v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u]));)
-    v_each(v_both(q[u][h] = d_fma(at.d[u][h], d_signed(d_table(slope)[2], at.i[u], h), d_float(q[u][h]));))
+    v_each(v_both(q[u][h] = d_fma(at.d[u][h], d_signed(lgelu__slope_in_double[2], at.i[u], h), d_float(q[u][h]));))
     v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u]));)
     v_each(s[u] = v_mul(a[u], a[u]);)
     v_each(p[u] = v_mul(dy[u], v_round(b[u]));)
@@ -7044,97 +7043,122 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
 }
 
+/* where the tiles of rows from `row` on, `tall` high each, read A: in place, or a copy */
+static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t rows)
+{
+    const lgelu_matrix *a = &b->p->job->a;
+    lgelu__sliver *t = &b->t;
+    if (!b->p->pack_a) {
+        t->a = a->x + row * a->row + b->k0 * a->col;
+        t->a_row = a->row; t->a_col = a->col;
+    } else if (b->p->across) {                /* a group of slivers side by side, 16 k at a time */
+        lgelu_matrix turned = *a;
+        size_t k, q, high;
+        turned.row = a->col; turned.col = t->a_row = 1; t->a_col = 16;
+        t->a = b->a_pack + b->in * t->k * 16;
+        if (!b->in) for (k = 0; k < t->k; k += 16) for (q = 0, b->at = row; q < LGELU__GROUP && b->at < b->end; q++) {
+            high = lgelu__height(b->end - b->at, b->most);
+            LGELU__FN(copy)(b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k, lgelu__least(t->k - k, 16),
+                b->at, high);
+            b->at += high;
+        }
+    } else {
+        t->a = b->a_pack;
+        t->a_row = ((t->k + 15) / 16 | 1) * 16; t->a_col = 1;          /* spreads the rows over the cache's sets */
+        LGELU__FN(copy)(b->a_pack, t->a_row, 2 * v_lanes, a, row, rows, b->k0, t->k);
+    }
+}
+/* what of A these tiles ask memory for: the next sliver's rows, or of the next group two lines and half of the rows each */
+static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
+{
+    const lgelu_matrix *a = &b->p->job->a;
+    lgelu__sliver *t = &b->t;
+    if (!a->read && a->col == 1 && next < b->end) {
+        t->next = a->x + next * a->row + b->k0;
+        t->next_row = a->row; t->next_step = lgelu__least((t->k - 1) / b->panels + 1, 32);
+    } else if (b->p->across && b->at < b->end) {
+        const size_t half = LGELU__GROUP / 2;
+        t->next = a->x + b->at + b->in % half * 32 + (b->k0 + b->in / half * (t->k / 2)) * a->col;
+        t->next_row = a->col; t->next_step = lgelu__least(t->k / 2 / b->panels + 1, 16) * a->col;
+    }
+}
+/* rows times all whole panels (q = 0) or the last, narrow one, which works on a copy of C where a vector would write past its
+   columns; gate: y follows, and is asked for */
+static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row, size_t rows, size_t tall, int gate)
+{
+    const lgelu__block *p = b->p;
+    const lgelu_product *job = p->job;
+    const size_t cols = b->n - q * 2 * v_lanes, col = b->j + q * 2 * v_lanes, w = cols > v_lanes ? cols - v_lanes : 0;
+    const int cut = cols < 2 * v_lanes && cols != v_lanes;
+    float *c = job->c + row * job->c_row + col, *edge = b->edge;
+    lgelu__sliver *t = &b->t;
+    size_t i;
+    t->c = c; t->c_row = t->start_row = job->c_row; t->start = NULL;
+    t->b_row = 2 * v_lanes; t->b_step = b->b_panel; t->b = b->b_pack + (q - b->packed) * b->b_panel;
+    if (p->panels) { t->b_step = job->k * 2 * v_lanes; t->b = job->b.x + (col * job->k + b->k0 * 2 * v_lanes); }
+    else if (q < b->packed) { t->b_row = job->b.row; t->b_step = b->width * v_lanes; t->b = job->b.x + b->k0 * t->b_row + col; }
+    if (b->k0 || job->accumulate) t->start = c;
+    else if (job->bias) { t->start = job->bias + col; t->start_row = 0; }
+    if (cut) {
+        for (i = 0; t->start && i < rows; i++) {
+            v_store(edge + i * 2 * v_lanes, v_load_n(t->start + i * t->start_row, cols));
+            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(t->start + i * t->start_row + (w ? v_lanes : 0), w));
+        }
+        if (t->start) { t->start = edge; t->start_row = 2 * v_lanes; }
+        t->c = edge;
+        t->c_row = 2 * v_lanes;
+    }
+    t->y = gate ? job->y + row * job->y_row + col : NULL;
+    t->y_row = job->y_row;
+    t->run = q < b->whole ? (b->whole - q) * 2 / b->width : 1;
+    LGELU__FN(any_tile)(tall, w ? b->width : 1, t);
+    if (cut) for (i = 0; i < rows; i++) {
+        v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
+        if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+    }
+}
+/* rows that are final, and still in the cache */
+static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t row, size_t rows, size_t j, size_t n)
+{
+    const size_t high = job->c_row == n && job->y_row == n ? rows : 1;            /* rows that follow one another are one array */
+    size_t i;
+    for (i = row; job->y && i < row + rows; i += high)
+        LGELU__FN(forward)(job->y + i * job->y_row + j, job->c + i * job->c_row + j, job->lambda, high * n);
+    if (job->finish) job->finish(job->with, row, rows, j, n);
+}
 /* one block of C, from its first to its last k */
-static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i0, size_t m, size_t j0, size_t n, float *room)
+static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room)
 {
     const lgelu_product *job = p->job;
-    float edge[v_rows * 2 * v_lanes], *a_pack = room,
-        *b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
-    /* B in the first-level cache */
+    float edge[v_rows * 2 * v_lanes];
+    /* B in the first-level cache; heights of 4 to 6 */
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192 && n % (4 * v_lanes) == 0
-                     && m > 3 && m != 7;                                          /* heights of 4 to 6 */
-    const size_t width = flat ? 4 : 2, most = flat ? v_flat : v_rows, end = i0 + m;
-    size_t whole = n / (2 * v_lanes), panels = (n + 2 * v_lanes - 1) / (2 * v_lanes), at = 0, k0, q, i, high;
-    const size_t packed_from = p->pack_b ? 0 : p->panels ? panels : whole;
-    lgelu__sliver t;
-    for (k0 = 0; k0 < job->k || !k0; k0 += p->depth) {
-        size_t b_panel, row, rows, in = 0;
-        t.k = lgelu__least(job->k - k0, p->depth);
-        b_panel = (t.k + 1) * 2 * v_lanes;
-        if (packed_from < panels)             /* a last, narrow panel is copied in any case */
-            LGELU__FN(copy)(b_pack, 2 * v_lanes, b_panel, &job->b, k0, t.k, j0 + packed_from * 2 * v_lanes,
-                n - packed_from * 2 * v_lanes);
-        /* in: a sliver's place among those copied together */
-        for (row = i0; row < end; row += rows, in = (in + 1) % LGELU__GROUP) {
-            const size_t tall = lgelu__height(end - row, most);
-            const int brief = t.k <= 128;     /* too short for asking to pay */
-            rows = tall;
-            if (brief && !p->pack_a && m * n <= 65536 && whole == panels)            /* all of one height at once */
-                while (row + rows < end && lgelu__height(end - row - rows, most) == tall) rows += tall;
-            t.slivers = rows / tall;
-            t.a = t.next = a_pack; t.a_row = job->a.row; t.a_col = job->a.col; t.next_row = t.next_step = 0;
-            if (!p->pack_a) t.a = job->a.x + row * t.a_row + k0 * t.a_col;
-            else if (p->across) {
-                lgelu_matrix turned = job->a;
-                turned.row = t.a_col; turned.col = t.a_row = 1; t.a_col = 16;
-                t.a = a_pack + in * t.k * 16;
-                if (!in) for (i = 0; i < t.k; i += 16) for (q = 0, at = row; q < LGELU__GROUP && at < end; q++, at += high) {
-                    high = lgelu__height(end - at, most);
-                    LGELU__FN(copy)(a_pack + (q * t.k + i) * 16, 16, 2 * v_lanes, &turned, k0 + i, lgelu__least(t.k - i, 16),
-                        at, high);
-                }
-            } else {
-                t.a_row = ((t.k + 15) / 16 | 1) * 16; t.a_col = 1;      /* spreads the rows over the cache's sets */
-                LGELU__FN(copy)(a_pack, t.a_row, 2 * v_lanes, &job->a, row, rows, k0, t.k);
-            }
-            if (brief) {}
-            /* ask for the next sliver's rows */
-            else if (!job->a.read && job->a.col == 1 && row + rows < end) {
-                t.next = job->a.x + (row + rows) * job->a.row + k0;
-                t.next_row = job->a.row; t.next_step = lgelu__least((t.k - 1) / panels + 1, 32);
-            /* for the next group: two lines and half of the rows each */
-            } else if (p->across && at < end) {
-                t.next = job->a.x + at + in % (LGELU__GROUP / 2) * 32 + (k0 + in / (LGELU__GROUP / 2) * (t.k / 2)) * job->a.col;
-                t.next_row = job->a.col; t.next_step = lgelu__least(t.k / 2 / panels + 1, 16) * job->a.col;
-            }
-            for (q = 0; q < panels; q = q < whole ? whole : q + 1) {
-                size_t cols = n - q * 2 * v_lanes, col = j0 + q * 2 * v_lanes, w = cols > v_lanes ? cols - v_lanes : 0;
-                int cut = cols < 2 * v_lanes && cols != v_lanes;
-                float *c = t.c = job->c + row * job->c_row + col;
-                t.c_row = t.start_row = job->c_row; t.start = NULL;
-                t.b_row = 2 * v_lanes; t.b_step = b_panel; t.b = b_pack + (q - packed_from) * b_panel;
-                if (p->panels) { t.b_step = job->k * 2 * v_lanes; t.b = job->b.x + (col * job->k + k0 * 2 * v_lanes); }
-                else if (q < packed_from) { t.b_row = job->b.row; t.b_step = width * v_lanes;
-                    t.b = job->b.x + k0 * t.b_row + col; }
-                if (k0 || job->accumulate) t.start = c;
-                else if (job->bias) { t.start = job->bias + col; t.start_row = 0; }
-                if (cut) {
-                    if (t.start) {
-                        for (i = 0; i < rows; i++) {
-                            v_store(edge + i * 2 * v_lanes, v_load_n(t.start + i * t.start_row, cols));
-                            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(t.start + i * t.start_row + (w ? v_lanes : 0), w));
-                        }
-                        t.start = edge;
-                        t.start_row = 2 * v_lanes;
-                    }
-                    t.c = edge;
-                    t.c_row = 2 * v_lanes;
-                }
-                t.y = job->y && k0 + t.k == job->k && !brief ? job->y + row * job->y_row + col : NULL;
-                t.y_row = job->y_row;
-                t.run = q < whole ? (whole - q) * 2 / width : 1;
-                LGELU__FN(any_tile)(tall, w ? width : 1, &t);
-                if (cut) for (i = 0; i < rows; i++) {
-                    v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-                    if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
-                }
-            }
-            if (k0 + t.k == job->k) {         /* these rows are final, and still in the cache */
-                high = job->c_row == n && job->y_row == n ? rows : 1;             /* rows that follow one another are one array */
-                if (job->y) for (i = row; i < row + rows; i += high)
-                    LGELU__FN(forward)(job->y + i * job->y_row + j0, job->c + i * job->c_row + j0, job->lambda, high * n);
-                if (job->finish) job->finish(job->with, row, rows, j0, n);
-            }
+                     && m > 3 && m != 7;
+    size_t row, rows, tall, q;
+    lgelu__stand b;
+    b.p = p; b.i = i; b.end = i + m; b.j = j; b.n = n; b.at = i; b.edge = edge;
+    b.width = flat ? 4 : 2; b.most = flat ? v_flat : v_rows;
+    b.whole = n / (2 * v_lanes); b.panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
+    b.packed = p->pack_b ? 0 : p->panels ? b.panels : b.whole;         /* a last, narrow panel is copied in any case */
+    b.a_pack = room; b.b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
+    for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
+        const size_t k = b.t.k = lgelu__least(job->k - b.k0, p->depth);
+        const int last = b.k0 + k == job->k, brief = k <= 128;         /* too short for asking to pay */
+        b.b_panel = (k + 1) * 2 * v_lanes;
+        if (b.packed < b.panels)
+            LGELU__FN(copy)(b.b_pack, 2 * v_lanes, b.b_panel, &job->b, b.k0, k, j + b.packed * 2 * v_lanes,
+                n - b.packed * 2 * v_lanes);
+        for (row = i, b.in = 0; row < b.end; row += rows, b.in = (b.in + 1) % LGELU__GROUP) {
+            rows = tall = lgelu__height(b.end - row, b.most);
+            if (brief && !p->pack_a && m * n <= 65536 && b.whole == b.panels)                   /* all of one height at once */
+                while (row + rows < b.end && lgelu__height(b.end - row - rows, b.most) == tall) rows += tall;
+            b.t.slivers = rows / tall;
+            b.t.next = b.a_pack; b.t.next_row = b.t.next_step = 0;
+            LGELU__FN(take_a)(&b, row, rows);
+            if (!brief) LGELU__FN(ask_for_a)(&b, row + rows);
+            for (q = 0; q < b.panels; q = q < b.whole ? b.whole : q + 1)
+                LGELU__FN(tiles)(&b, q, row, rows, tall, job->y && last && !brief);
+            if (last) LGELU__FN(rows_done)(job, row, rows, j, n);
         }
     }
 }
@@ -7477,8 +7501,6 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_from_f16
 #undef v_to_f16
 #undef d_t
-#undef c_t
-#undef d_table
 #undef d_half
 #undef d_signed
 #undef d_fma

@@ -44,9 +44,8 @@ END_AWK
 awk -f $dir/functions.awk ../lgelu.h > $dir/functions
 functions=$(wc -l < $dir/functions)
 verdict $([ "$functions" -gt 300 ]; echo $?) "the functions are found" "$functions"
-kernels=$(grep -n '==== \[K\]' ../lgelu.h | cut -d: -f1)
-long=$(awk -v last=$kernels '$1 > 70 && $4 < last { print $3 " has " $1 " lines;" }' $dir/functions | tr '\n' ' ')
-verdict $([ -z "$long" ]; echo $?) "no function of rooms [2] to [9] over 70 lines" "$long"
+long=$(awk '$1 > 70 { print $3 " has " $1 " lines;" }' $dir/functions | tr '\n' ' ')
+verdict $([ -z "$long" ]; echo $?) "no function over 70 lines" "$long"
 many=$(awk '$2 > 8 && ($3 ~ /^lgelu__/ || $3 !~ /^lgelu_/) { print $3 " takes " $2 ";" }' $dir/functions | tr '\n' ' ')
 verdict $([ -z "$many" ]; echo $?) "no private function over 8 parameters" "$many"
 # the count itself: a function of 71 lines and 9 parameters is found
