@@ -4,8 +4,10 @@
 
        kernels [--json FILE] [--quick]                                                      SPDX-License-Identifier: MIT-0 */
 #define _POSIX_C_SOURCE 200112L
+#define LGELU_TRAINER
 #include "../lgelu.h"
 #include "../tests/tools/isa.h"
+#include "../examples/study/gates_other.h"
 #include "peers.h"
 #include "clock.h"
 #include <errno.h>
@@ -41,6 +43,10 @@ static void run_forward (float l, size_t n) { lgelu_forward(y, x, l, n); }
 static void run_backward(float l, size_t n) { sink += lgelu_backward(y, dy, x, l, n); }
 static void run_tanh_forward (float l, size_t n) { (void)l; lgelu_tanh_forward(y, x, n); }
 static void run_tanh_backward(float l, size_t n) { (void)l; lgelu_tanh_backward(y, dy, x, n); }
+static void run_silu         (float l, size_t n) { silu_forward(y, x, l, n); }
+static void run_silu_backward(float l, size_t n) { sink += silu_backward(y, dy, x, l, n); }
+static void run_elu          (float l, size_t n) { (void)l; elu_forward(y, x, n); }
+static void run_elu_backward (float l, size_t n) { (void)l; elu_backward(y, dy, x, n); }
 static void run_channels(float l, size_t n)
 {
     static float lambda[64];
@@ -212,13 +218,16 @@ int main(int argc, char **argv)
     static const struct { const char *name; run *run; } more[] = {
         { "forward, λ per channel", run_channels }, { "backward, λ per channel", run_backward_channels },
         { "tanh forward", run_tanh_forward }, { "tanh backward", run_tanh_backward }, { "AdamW step", run_adamw } };
+    static const struct { const char *name; run *run; } gates[] = {
+        { "GELU forward", run_forward }, { "GELU backward dx and dλ", run_backward }, { "SiLU forward", run_silu },
+        { "SiLU backward dx and dβ", run_silu_backward }, { "ELU forward", run_elu }, { "ELU backward", run_elu_backward } };
     static const char *const kinds[] = { "N(0,1)", "uniform" };
     static const float lambdas[] = { 1, 2, 30 };
     const int n_forward = (int)(sizeof forward / sizeof *forward), n_backward = (int)(sizeof backward / sizeof *backward);
     const char *json = NULL;
-    int quick = 0, i, d, l, isa, n_other = 1;
+    int quick = 0, i, d, l, isa, n_other = 1, n_study = 1;
     double short_ns[2] = { 1e30, 1e30 };
-    contender other[CONTENDERS];
+    contender other[CONTENDERS], study[CONTENDERS] = { { "memcpy", run_memcpy, -1, 0, 1 } };
 
     for (i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--json") && i + 1 < argc) json = argv[++i];
@@ -244,6 +253,11 @@ int main(int argc, char **argv)
         other[n_other].name = more[i].name; other[n_other].run = more[i].run; other[n_other].isa = isa;
     }
     for (l = 0; l < 2; l++) measure("others", other, n_other, "N(0,1)", 1, l ? L2 : L1, ROUNDS, 2e-4);
+    for (i = 0; i < (int)(sizeof gates / sizeof *gates); i++) for (isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++) {
+        if (isa == LGELU_AVX512 && i > 1) continue;                       /* those of examples/study are loops up to AVX2 */
+        study[n_study].name = gates[i].name; study[n_study].run = gates[i].run; study[n_study++].isa = isa;
+    }
+    for (d = 0; d < 2; d++) measure("gates", study, n_study, kinds[d], 1, L1, ROUNDS, 2e-4);
     if (!quick) {                                                         /* memory; libm's loop is left out */
         contender big[CONTENDERS];
         int n = 0;
