@@ -39,7 +39,9 @@ try regimes mlp 2 $few --hidden 12,8
 try regimes gpt 2 --text ../examples/text.h --seeds 1 --steps 40 --epochs 2 --arms lgelu
 try betas mlp 2 $few --hidden 12,8
 try stability gpt 2 --text ../examples/text.h
-try gates mlp 2 $few --hidden 12,8 --activations f32,f16
+stop=1500                                   # of 30 steps a run
+try gates mlp 2 $few --hidden 12,8 --warmup 0,3 --activations f32,f16 --lr 1e-3,1e-1
+stop=
 try oui mlp 2 $few --hidden 12,8
 try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
 if command -v python3 > /dev/null; then

@@ -13,6 +13,20 @@ static int keeps(const option *o) { return o->matters != OPT_HOW; }
 static int is_place(const option *o) { return !strcmp(o->name, "data") || !strcmp(o->name, "text") || !strcmp(o->name, "bpe"); }
 
 /* ==== options ====================================================================================================== */
+/* runs are numbered by the axes in their order, which hangs on how they came about */
+static void order_axes(study *s, const char *names)
+{
+    for (int k = 0; k < s->axes; k++, names += *names == ',') {
+        const size_t n = strcspn(names, ",");
+        for (int i = k; i < s->axes; i++) if (strlen(s->axis[i].option->name) == n && !strncmp(names, s->axis[i].option->name, n)) {
+            const axis other = s->axis[k];
+            s->axis[k] = s->axis[i];
+            s->axis[i] = other;
+            break;
+        }
+        names += n;
+    }
+}
 /* What wasn't given comes from the checkpoint; what was must agree with it. */
 int checkpoint_options(study *s)
 {
@@ -42,6 +56,7 @@ int checkpoint_options(study *s)
             if (!*text[i] && o->kind == KIND_TEXT) *(const char **)(void *)((char *)&s->config + o->offset) = NULL;
         }
     }
+    if (lgelu_metadata(s->file, s->file_bytes, "axes", word, sizeof word)) order_axes(s, word);
     if (!s->config.save) s->config.save = path;
     s->usage = 1;
     return 0;
@@ -54,6 +69,9 @@ int checkpoint_keep_options(study *s)
     (*p)[0] = "study"; (*p++)[1] = s->experiment->name;
     (*p)[0] = "data";  (*p++)[1] = at;
     at += snprintf(at, (size_t)(end - at), "%016llx", (unsigned long long)s->task.fingerprint) + 1;
+    (*p)[0] = "axes";  (*p++)[1] = at;
+    for (int k = 0; k < s->axes; k++) at += snprintf(at, (size_t)(end - at), "%s%s", k ? "," : "", s->axis[k].option->name);
+    *at++ = 0;
     for (int i = 0; i < option_count; i++) if (keeps(option_table + i)) {
         (*p)[0] = at;
         at += snprintf(at, (size_t)(end - at), "option.%s", option_table[i].name) + 1;

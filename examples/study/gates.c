@@ -283,6 +283,8 @@ int gates_figures(study *s)
             if (fabs(score) < HUGE_VAL) figure_range(&low, &high, score);
         }
     }
+    if (s->task.sign > 0) low = fmax(low, high - 10 * tolerance(s));   /* where they differ at rates that are of use */
+    else high = fmin(high, low + 10 * tolerance(s));
     if (!(high > low)) high = low + 1;
     snprintf(title, sizeof title, s->task.percent
              ? "The gates' best scores are %.1f to %.1f %%; %.1f to %.1f decades of rates are usable"
