@@ -122,9 +122,9 @@ int main(int argc, char **argv)
                      || strcmp(found, settings));
     if (failed(bad, path, net.status ? net.message : "kept by another --net, --data, --shards or --epochs")) return 1;
     if (file.n && !rank) printf("%s: goes on after epoch %ld\n", path, net.step / per_epoch);
-    for (long epoch = net.step / per_epoch; ; epoch++) {
-        bad = !rank && (fflush(stdout) || text_replace(&t, path, fill, NULL));       /* before the work, too: then it is known */
-        if (failed(bad, "--file", net.status ? net.message : t.error)) return 1;
+    for (long epoch = net.step / per_epoch; ; epoch++) {             /* what cannot be written is known before the work, too */
+        if (failed(!rank && fflush(stdout), "standard output", "cannot be written")) return 1;
+        if (failed(!rank && text_replace(&t, path, fill, NULL), "--file", net.status ? net.message : t.error)) return 1;
         if (epoch >= atoi(epochs) || epoch >= atoi(until)) break;
         lgelu_shuffle(order, d.train, 1, (uint64_t)epoch); loss = 0;
         for (size_t step = 0; step < (size_t)per_epoch; step++) {
@@ -146,5 +146,5 @@ int main(int argc, char **argv)
     MPI_Allreduce(&hash, &least, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
     if (failed(least != hash, "weights", "not those of the other ranks")) return 1;
     if (!rank) printf("ranks %d   weights %016llx\n", ranks, (unsigned long long)hash);
-    return MPI_Finalize() != MPI_SUCCESS;
+    return failed(!rank && fflush(stdout), "standard output", "cannot be written") || MPI_Finalize();
 }

@@ -206,6 +206,11 @@ for arguments in '--net resnet8' '--shards 16' '--epochs 5'; do
     refuse 1 "a file kept without $arguments is refused" 'more.st: '
     verdict $(cmp $out/more.st $out/good.st > /dev/null; echo $?) "5_mpi: it stays as it was" "changed"
 done
+if [ -e /dev/full ]; then
+    rm -f $out/more.st
+    $out/5_mpi --data $data --file $out/more.st > /dev/full 2> $out/more.err; ended=$?       # mpirun would be in between
+    refuse 1 'standard output on a full device' 'standard output'
+fi
 head -c 30000 $out/good.st > $out/more.st
 run 4 more --epochs 2; ended=$?
 refuse 1 'a cut file is refused' 'more.st: '
