@@ -996,7 +996,7 @@ typedef struct {                             /* a task at its block: rows i to e
     size_t i, end, j, n, k0;
     size_t width, most;                      /* of a tile: vectors across, rows */
     size_t whole, panels, packed, b_panel;   /* panels: of full width; all; those before the first copied; floats of a copy */
-    size_t in, at;                           /* copied along A's columns: a sliver's place in its group; the row after the group */
+    size_t in, at;                           /* A copied along its columns: a sliver's place in its group, the row after this */
     float *a_pack, *b_pack, *edge;
     lgelu__sliver t;
 } lgelu__stand;
@@ -3645,10 +3645,16 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- [8n] running ---- */
-/* run(net) with a crew, where there is work enough for one: 2^20 fma or so */
+static void lgelu__alone(void *user, lgelu_task *task, void *job, size_t count)
+{
+    size_t i;
+    (void)user;
+    for (i = 0; i < count; i++) task(job, i);
+}
+/* run(net) with a crew, where there is work enough for one: 2^20 fma or so; without, no thread is woken */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *crew))
 {
-    const lgelu_threads own = net->threads;
+    const lgelu_threads own = net->threads, alone = { lgelu__alone, NULL };
     double work = 0;
     int i;
     for (i = 0; i < net->count; i++) {
@@ -3656,7 +3662,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
         if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node)
             * ((double)node->weights + 16 * (double)node->shape[2]);
     }
-    if (work < 1e6) run(net, &own);
+    if (work < 1e6) run(net, &alone);
     else lgelu__with_crew(&own, run, net);
     net->threads = own;
     return net->status;
@@ -6984,6 +6990,23 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
         }
     }
 }
+/* One row: two chains of fma would wait for themselves, so four panels go side by side. Moves on past all fours of them */
+static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
+{
+    for (; p->run >= 4; p->run -= 4) {
+        const float *a = p->a, *b = p->b;
+        v_t sum[8], x;
+        size_t l, v;
+        LGELU__UNROLL for (v = 0; v < 8; v++) sum[v] = p->start ? v_load(p->start + v * v_lanes) : v_set(0);
+        for (l = p->k; l; l--, a += p->a_col, b += p->b_row) {
+            x = v_set(*a);
+            LGELU__UNROLL for (v = 0; v < 8; v++) sum[v] = v_fma(x, v_load(b + v / 2 * p->b_step + v % 2 * v_lanes), sum[v]);
+        }
+        LGELU__UNROLL for (v = 0; v < 8; v++) v_store(p->c + v * v_lanes, sum[v]);
+        p->b += 4 * p->b_step; p->c += 8 * v_lanes;
+        if (p->start) p->start += 8 * v_lanes;
+    }
+}
 /* lgelu__height says which heights occur */
 static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
@@ -7111,7 +7134,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row
     t->y = gate ? job->y + row * job->y_row + col : NULL;
     t->y_row = job->y_row;
     t->run = q < b->whole ? (b->whole - q) * 2 / b->width : 1;
-    LGELU__FN(any_tile)(tall, w ? b->width : 1, t);
+    if (tall == 1 && b->width == 2) LGELU__FN(thin)(t);
+    if (t->run) LGELU__FN(any_tile)(tall, w ? b->width : 1, t);
     if (cut) for (i = 0; i < rows; i++) {
         v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
         if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
