@@ -90,7 +90,7 @@ fi
 # ---- a rank is killed: the others say so, a line each, and end; what goes on, on however many ranks, has the same bits ----
 mkfifo $out/lines
 random() { od -An -N2 -tu2 /dev/urandom | awk -v n="$1" '{ print $1 % n }'; }
-of() { cat /proc/$1/task/$1/children; }
+of() { cat /proc/[0-9]*/stat 2> /dev/null | awk -v parent=$1 '$4 == parent { print $1 }'; }
 # killed RANKS EPOCHS MILLISECONDS: runs until so many epochs and then so much time have passed, kills a rank; $status, $killed,
 # $seconds
 killed()
@@ -105,7 +105,7 @@ killed()
         case $line in epoch*) left=$((left - 1)) ;; esac
     done
     sleep $(awk -v n=$3 'BEGIN { print n / 1000 }')
-    set -- $(for p in $(of $job 2> /dev/null); do of $p 2> /dev/null; done)
+    set -- $(for p in $(of $job); do of $p; done)
     killed=0
     if [ $# -gt 0 ]; then
         shift $(random $#)
