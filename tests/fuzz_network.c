@@ -13,12 +13,9 @@
    nothing outside the block or the bound arrays is touched (the sanitizers' part). */
 #define LGELU_TRAINER
 #include "lgelu.h"
+#include "tools/check.h"
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- choices: of a seed, or of libFuzzer's bytes ---- */
 static struct { const uint8_t *byte; size_t left; uint64_t seed, drawn; int trace; } source;
@@ -68,7 +65,7 @@ typedef struct {
     int refused;                                        /* the last call left a message without a status */
 } slot;
 static slot slots[SLOTS];
-typedef struct { unsigned char *byte; size_t size, room, fail_at; } file;
+typedef struct { memory_file memory; size_t fail_at; } file;
 
 static unsigned bit(lgelu_status status) { return 1u << status; }
 static float noise(void) { return ((float)draw(256) - 128) / 64; }
@@ -841,19 +838,7 @@ static void generate(slot *s)
 static int put(void *user, const void *data, size_t bytes)
 {
     file *f = (file *)user;
-    if (bytes > f->fail_at - f->size) return 1;
-    if (f->size + bytes > f->room) {
-        f->room = 2 * (f->size + bytes);
-        f->byte = (unsigned char *)realloc(f->byte, f->room);
-        if (!f->byte) abort();
-    }
-    memcpy(f->byte + f->size, data, bytes);
-    f->size += bytes;
-    return 0;
-}
-static int plain_layers(const slot *s)                  /* whether a file may hold it: make has refused the rest */
-{
-    return s->made;
+    return bytes > f->fail_at - f->memory.size ? 1 : memory_append(&f->memory, data, bytes);
 }
 static const lgelu_node *named(const slot *s, const char *name)
 {
@@ -922,7 +907,7 @@ static void copy(slot *to, slot *from)
 }
 static void save_and_load(slot *to, slot *from)
 {
-    file f = { NULL, 0, 0, SIZE_MAX };
+    file f = { { NULL, 0, 0 }, SIZE_MAX };
     picture before;
     char text[16];
     int damaged = 0;
@@ -931,26 +916,26 @@ static void save_and_load(slot *to, slot *from)
     take_picture(&before, from);
     lgelu_status sticks = from->status, got = lgelu_net_save(&from->net, NULL, 0, put, &f);
     same_picture(&before, from, "save");
-    if (sticks || !settle(from, "save", got, !plain_layers(from) ? bit(LGELU_E_ARGUMENT) : f.fail_at < SIZE_MAX ? bit(LGELU_OK) | bit(LGELU_E_FILE) : 0, 1)) { free(f.byte); return; }
-    f.byte = (unsigned char *)realloc(f.byte, f.size);                  /* exactly: a step beyond is seen */
+    if (sticks || !settle(from, "save", got, !from->made ? bit(LGELU_E_ARGUMENT) : f.fail_at < SIZE_MAX ? bit(LGELU_OK) | bit(LGELU_E_FILE) : 0, 1)) { free(f.memory.data); return; }
+    f.memory.data = (unsigned char *)realloc(f.memory.data, f.memory.size);                  /* exactly: a step beyond is seen */
     if (odds(30)) {
         damaged = 1;
-        if (odds(30)) { f.size = draw((uint32_t)f.size); f.byte = (unsigned char *)realloc(f.byte, f.size ? f.size : 1); }
-        else for (uint32_t k = 1 + draw(3); k; k--) f.byte[odds(70) ? draw((uint32_t)(f.size < 2000 ? f.size : 2000)) : draw((uint32_t)f.size)] ^= (unsigned char)(1u << draw(8));
+        if (odds(30)) { f.memory.size = draw((uint32_t)f.memory.size); f.memory.data = (unsigned char *)realloc(f.memory.data, f.memory.size ? f.memory.size : 1); }
+        else for (uint32_t k = 1 + draw(3); k; k--) f.memory.data[odds(70) ? draw((uint32_t)(f.memory.size < 2000 ? f.memory.size : 2000)) : draw((uint32_t)f.memory.size)] ^= (unsigned char)(1u << draw(8));
     }
     const int good = to->made && (damaged || loads(to, from));
     take_picture(&before, to);
     sticks = to->status;
-    got = lgelu_net_load(&to->net, f.byte, f.size);
+    got = lgelu_net_load(&to->net, f.memory.data, f.memory.size);
     if (sticks || !good || got) same_picture(&before, to, "load");
     if (!sticks && settle(to, "load", got, !to->made ? bit(LGELU_E_ARGUMENT) : damaged ? bit(LGELU_OK) | bit(LGELU_E_FILE) | bit(LGELU_E_LAMBDA) : good ? 0 : bit(LGELU_E_FILE), 1)) {
         to->pending = 0; to->known = 0; to->fresh = 1;
         MUST(damaged || to->net.step == from->net.step, "load: step %ld, saved was %ld", to->net.step, from->net.step);
         if (damaged) for (size_t i = 0; i < to->net.parameters; i++) if (!finite((double)to->net.w[i])) to->net.w[i] = 1;
         to->net.packed = 0;                                             /* w was written to */
-        lgelu_metadata(f.byte, f.size, "step", text, sizeof text);
+        lgelu_metadata(f.memory.data, f.memory.size, "step", text, sizeof text);
     }
-    free(f.byte);
+    free(f.memory.data);
 }
 
 /* ---- a run ---- */
@@ -1048,10 +1033,10 @@ static void act(slot *s)
     case 19: if (odds(30)) fold(s); else s->net.evaluate = odds(50); break;
     case 20: { const double norm = lgelu_net_clip(&s->net, 0); MUST(!(norm < 0), "a norm of %g", norm); break; }
     case 21: {
-        file f = { NULL, 0, 0, odds(80) ? SIZE_MAX : draw(300) };
+        file f = { { NULL, 0, 0 }, odds(80) ? SIZE_MAX : draw(300) };
         const lgelu_status sticks = s->status, got = lgelu_net_print(&s->net, put, &f);
         if (!sticks) settle(s, "print", got, f.fail_at < SIZE_MAX ? bit(LGELU_OK) | bit(LGELU_E_FILE) : 0, 1);
-        free(f.byte);
+        free(f.memory.data);
         break;
     }
     default: beside_a_twin(s); break;

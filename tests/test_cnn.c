@@ -124,6 +124,44 @@ static void winograd(void)
            sqrt(error[1][0] / error[1][1]), most / sqrt(size / (2 * 4 * 13 * 12 * 40)));
 }
 
+/* Many channels: the steps of a round are shared out, not the rounds. Against the direct convolution: values, dW, and dx by the
+   gradient of the layer below; more tiles than a round takes, and again with dx and dW added to what is there */
+static void winograd_wide(void)
+{
+    enum { SIDE = 23, WIDTH = 256 };
+    float *value[2], *gradient[2];
+    size_t values = 2 * SIDE * SIDE * WIDTH, gradients = 0;
+    double worst[2] = { 0, 0 }, size[2] = { 0, 0 };
+    for (int direct = 0; direct < 2; direct++) {
+        graph g;
+        int x;
+        begin(&g);
+        g.net.direct = direct;
+        x = lgelu_conv(&g.net, "below", lgelu_input(&g.net, "x", SIDE, SIDE, 3), WIDTH, 1, 1, 0, 1, 1);
+        x = lgelu_add(&g.net, "sum", lgelu_conv(&g.net, "wide", x, WIDTH, 3, 1, 1, 1, 1), x);
+        if (make(&g, x, 0, 2, 2, LGELU_TRAIN) || lgelu_net_forward(&g.net, 2) || lgelu_net_backward(&g.net, 1)
+            || lgelu_net_forward(&g.net, 2) || lgelu_net_backward(&g.net, 1)) { check(0, "Winograd", "%s", g.net.message); return; }
+        gradients = g.net.parameters;
+        value[direct] = (float *)malloc(values * sizeof(float));
+        gradient[direct] = (float *)malloc(gradients * sizeof(float));
+        if (!value[direct] || !gradient[direct]) abort();
+        memcpy(value[direct], lgelu_net_value(&g.net, x), values * sizeof(float));
+        memcpy(gradient[direct], g.net.g, gradients * sizeof(float));
+        end(&g);
+    }
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < (k ? gradients : values); i++) {
+            const double a = (double)(k ? gradient : value)[0][i], b = (double)(k ? gradient : value)[1][i];
+            worst[k] += (a - b) * (a - b);
+            size[k] += b * b;
+        }
+        worst[k] = sqrt(worst[k] / size[k]);
+        check(size[k] > 0 && worst[k] > 0 && worst[k] < 3e-6, k ? "Winograd of many channels: gradients" :
+              "Winograd of many channels: values", "%.3g of their root mean square", worst[k]);
+        for (int direct = 0; direct < 2; direct++) free(k ? gradient[direct] : value[direct]);
+    }
+}
+
 /* ---- layers and networks ---- */
 static void networks(void)
 {
@@ -400,6 +438,7 @@ static void errors(void)
     refused(&g, lgelu_conv(&g.net, "c6", x, 4, 3, 1, 1, 0, 1), "in 0 groups");
     refused(&g, lgelu_conv(&g.net, "c7", x, 0, 3, 1, 1, 1, 1), "to 0 in 1");
     refused(&g, lgelu_conv(&g.net, "c8", x, (size_t)-1 / 8, 3, 1, 1, 1, 1), "convolution 'c8'");
+    refused(&g, lgelu_conv(&g.net, "c9", x, 6, 17, 1, 8, 6, 1), "convolution 'c9': a depthwise kernel of 17, the largest is 15");
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_average_pool(&g.net, "p2", x, 9, 1, 0), "average pool 'p2'");
     check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT && strstr(g.net.message, "batch norm 'bn'"),
@@ -438,6 +477,7 @@ int main(void)
     gradient_share = 0.05;                                  /* the bias before one has no gradient */
     convolutions();
     winograd();
+    winograd_wide();
     networks();
     statistics();
     estimate();

@@ -145,9 +145,9 @@ static void listen_to(const void *with, size_t i, size_t rows, size_t j, size_t 
         u.p->told[r * u.p->row + q]++;
     }
 }
-static int gate_agrees(size_t m, size_t n, size_t k, int w)
+static int gate_agrees(size_t m, size_t n, size_t k, int transposed, int w)
 {
-    lgelu_matrix a = make(m, k, 0, 0, 1), b = make(k, n, 0, 0, 1), bias = make(1, n, 0, 0, 1);
+    lgelu_matrix a = make(m, k, 0, 0, 1), b = make(k, n, transposed, 0, 1), bias = make(1, n, 0, 0, 1);
     float *c = (float *)malloc(m * n * 4), *y = (float *)malloc(m * n * 4);
     void *work = malloc(lgelu_multiply_bytes(m, n, k));
     int *told = (int *)calloc(m * n, sizeof *told), good;
@@ -238,7 +238,10 @@ int main(void)
     for (s = 0; s < isa_count; s++) {
         char name[80];
         lgelu_isa_limit(isas[s]);
-        for (good = 1, w = 0; w < way_count; w++) good &= gate_agrees(3, 5, 7, w) & gate_agrees(130, 70, 20, w) & gate_agrees(64, 64, 64, w) & gate_agrees(64, 300, 400, w);
+        for (good = 1, w = 0; w < way_count; w++)
+            good &= gate_agrees(3, 5, 7, 0, w) & gate_agrees(130, 70, 20, 0, w) & gate_agrees(64, 64, 64, 0, w)
+                & gate_agrees(64, 300, 400, 0, w) & gate_agrees(64, 512, 40, 0, w)
+                & gate_agrees(1, 9, 30, 1, w) & gate_agrees(5, 700, 40, 1, w) & gate_agrees(8, 300, 900, 1, w);  /* few rows, B transposed */
         snprintf(name, sizeof name, "gemm gate and finish %s", lgelu_isa_name(isas[s]));
         check(good, name, "a number was not told once, or its gate differs");
         for (good = 1, w = 0; w < way_count; w++) for (start = 0; start < 2; start++)
