@@ -60,7 +60,9 @@ static inline void svg_text(svg *s, double x, double y, char anchor, double size
         case '&': fputs("&amp;", s->f); break;
         case '<': fputs("&lt;", s->f); break;
         case '>': fputs("&gt;", s->f); break;
-        case '-': fputs(c[1] >= '0' && c[1] <= '9' && (c == text || c[-1] == ' ') ? "−" : "-", s->f); break;   /* minus sign */
+        case '-':                            /* a minus sign before a number */
+            fputs(c[1] >= '0' && c[1] <= '9' && (c == text || c[-1] == ' ' || c[-1] == '(') ? "−" : "-", s->f);
+            break;
         default:  fputc(*c, s->f);
         }
     fputs("</text>\n", s->f);
