@@ -65,7 +65,7 @@ static double judge(int32_t *x, int32_t *y, size_t split)              /* the lo
 static int train(void)
 {
     const size_t split = t.tokens - t.tokens / 10, count = batch * context;
-    int32_t *x = (int32_t *)malloc(2 * count * sizeof *x), *y = x + count;
+    int32_t *x = (int32_t *)malloc(2 * count * sizeof *x), *y = x ? x + count : x;
     if (!x) return fail("batch", "out of memory");
     lgelu_training plan = lgelu_training_to_relu(1e-3f, (long)steps);  /* λ: learned for a quarter, driven for a half */
     plan.clip = 1;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # analyse.sh: what gcc -fanalyzer, clang-tidy and cppcheck find in lgelu.h, the examples, the fuzzers and the tests' helpers. A
 # finding that tools/analyse.txt doesn't list, with a reason, fails; so does a row there that nothing needs any more.
-# ONLY='gcc header': those whose name begins so. The header is looked at as scalar code and, by gcc, as each instruction set's.
+# ONLY='gcc header': those whose name begins so. The header is looked at as scalar code, and by gcc as each instruction set's, too.
 out=${OUT:-build/analyse}
 only=$1
 table=tools/analyse.txt
@@ -77,13 +77,17 @@ with_tidy()                      # NAME SOURCE FLAGS: the header as a source of 
         sed "s|^$PWD/||; s|^$out/plain.c|$source|" > $out/found
     judge tidy "$name"
 }
-with_cppcheck()                  # NAME FLAGS AND SOURCES
+with_cppcheck()                  # NAME SOURCE FLAGS
 {
     name=$1
-    shift
+    source=$2
+    shift 2
     wanted "cppcheck $name" || return
-    cppcheck -q --std=c99 --language=c --enable=warning,portability $folders --template='{file}:{line}: {id}: {message}' \
-        --suppress=missingIncludeSystem --suppress=toomanyconfigs "$@" > $out/found 2>&1
+    plain $source > $out/plain.c
+    [ $source = ../lgelu.h ] && cp $source $out/plain.c
+    cppcheck -q --std=c99 --language=c --enable=warning,portability --max-configs=1 -U_WIN32 -U__cplusplus $folders \
+        -I"$(dirname $source)" --template='{file}:{line}: {id}: {message}' --suppress=toomanyconfigs "$@" $out/plain.c 2>&1 |
+        sed "s|^$out/plain.c|$source|" > $out/found
     judge cppcheck "$name"
 }
 
@@ -108,24 +112,24 @@ planted()                        # TOOL
     grep -q "^FAIL $1 planted: [1-9]" $out/planted.out && echo "ok $1 finds what was planted" ||
         echo "FAIL $1 finds nothing: $(cat $out/planted.out)"
 }
-sources="$(grep -L '<mpi.h>' ../examples/*.c ../examples/study/*.c ../examples/deploy/*.c fuzz_*.c)
+own="$(grep -L '<mpi.h>' ../examples/*.c ../examples/study/*.c ../examples/deploy/*.c)
     tools/faults.c tools/stopped_job.c tools/small_stack.c tools/web_libc.c"
 scalar='-DLGELU_NO_SIMD -DLGELU_TRAINER'
 if command -v gcc > /dev/null && echo 'int main(void) { return 0; }' | gcc -fanalyzer -x c - -o $out/main 2> /dev/null; then
     planted gcc
-    with_gcc header tools/lgelu.c $scalar
-    for source in $sources; do with_gcc $(echo $source | sed 's|^\.\./||') $source; done
+    with_gcc header tools/lgelu.c -DLGELU_NO_SIMD
+    with_gcc 'all instruction sets' tools/lgelu.c
+    for source in $own fuzz_*.c; do with_gcc $(echo $source | sed 's|^\.\./||') $source; done
 else echo "skip gcc -fanalyzer: not here"; fi
 if [ "$tidy" ]; then
     planted tidy
     with_tidy header ../lgelu.h $scalar -DLGELU_IMPLEMENTATION
-    # the fuzzers are those sources once more
-    for source in $sources; do case $source in fuzz_*) continue ;; esac; with_tidy $(echo $source | sed 's|^\.\./||') $source; done
+    for source in $own; do with_tidy $(echo $source | sed 's|^\.\./||') $source; done
 else echo "skip clang-tidy: not installed"; fi
 if command -v cppcheck > /dev/null; then
     planted cppcheck
-    with_cppcheck header $scalar -DLGELU_IMPLEMENTATION -D__GNUC__=12 -D__x86_64__ ../lgelu.h
-    with_cppcheck sources $sources
+    with_cppcheck header ../lgelu.h $scalar -DLGELU_IMPLEMENTATION -D__GNUC__=12 -D__x86_64__
+    for source in $own; do with_cppcheck $(echo $source | sed 's|^\.\./||') $source; done
 else echo "skip cppcheck: not installed"; fi
 [ "$only" ] || grep -v '^#' $table | grep -v "${tab}everywhere${tab}" | while read -r row; do
     case "$row" in tidy*) [ "$tidy" ] || continue ;; cppcheck*) command -v cppcheck > /dev/null || continue ;; esac
