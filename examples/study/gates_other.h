@@ -11,7 +11,8 @@
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 
-/* y may be x, dx may be dy, or NULL when only Σ dy ∂f/∂β is wanted, which is returned: double, over 16 lanes in a fixed order */
+/* y may be x, dx may be dy, or NULL when only Σ dy ∂f/∂β is wanted, which is returned: double, over 16 lanes in a fixed order, of
+   finite x */
 void   silu_forward (float *y, const float *x, float beta, size_t n);
 double silu_backward(float *dx, const float *dy, const float *x, float beta, size_t n);
 void   elu_forward  (float *y, const float *x, size_t n);                        /* x, or e^x - 1 below 0 */
