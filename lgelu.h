@@ -5051,7 +5051,7 @@ typedef __m128i s_t;
 typedef uint8_t b_t;
 #else
 #define v_lanes 4
-#define v_rows  4
+#define v_rows  2                            /* a call for each fma leaves nothing in registers */
 #define v_flat  1
 #define LGELU__MM(f) LGELU__PASTE(_mm_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm_, f), si128)
@@ -7211,6 +7211,7 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
 
 /* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
    memory sets the pace; each number is the same chain of fma as in a tile */
+enum { LGELU__FN(most_rows) = LGELU__PASS == 0 && LGELU__SSE2 ? 2 : 8 };
 LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums, size_t n)
 {
     const size_t k = job->k, a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
@@ -7235,21 +7236,24 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float 
 }
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t first, size_t end)
 {
-    float sums[8 * v_lanes];
-    size_t i, j, n;
-    for (j = first; j < end; j += v_lanes) {
-        const float *a = job->a.x, *b = job->b.x + j * job->b.col;
-        n = end - j < v_lanes ? end - j : v_lanes;
-        for (i = 0; i < job->m; i++)
-            v_store(sums + i * v_lanes, job->accumulate ? v_load_n(job->c + i * job->c_row + j, n) : job->bias
+    enum { most = LGELU__FN(most_rows) };
+    float sums[most * v_lanes];
+    size_t i, j, n, m, row;
+    for (j = first; j < end; j += v_lanes) for (row = 0; row < job->m; row += m) {
+        const float *a = job->a.x + row * job->a.row, *b = job->b.x + j * job->b.col;
+        float *c = job->c + row * job->c_row + j;
+        n = lgelu__least(end - j, v_lanes);
+        m = lgelu__least(job->m - row, most);
+        for (i = 0; i < m; i++)
+            v_store(sums + i * v_lanes, job->accumulate ? v_load_n(c + i * job->c_row, n) : job->bias
                 ? v_load_n(job->bias + j, n) : v_set(0));
-#define LGELU__CASE(r) case r: LGELU__FN(few)(r, job, a, b, sums, n); break;
-        switch (job->m) {
-        LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(5) LGELU__CASE(6) LGELU__CASE(7)
-        default: LGELU__FN(few)(8, job, a, b, sums, n); break;
+#define LGELU__CASE(r) case r: if (r <= most) LGELU__FN(few)(r, job, a, b, sums, n); break;
+        switch (m) {
+        LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(5) LGELU__CASE(6) LGELU__CASE(7) LGELU__CASE(8)
+        default: break;
         }
 #undef LGELU__CASE
-        for (i = 0; i < job->m; i++) v_store_n(job->c + i * job->c_row + j, v_load(sums + i * v_lanes), n);
+        for (i = 0; i < m; i++) v_store_n(c + i * job->c_row, v_load(sums + i * v_lanes), n);
     }
     for (i = 0; job->y && i < job->m; i++)
         LGELU__FN(forward)(job->y + i * job->y_row + first, job->c + i * job->c_row + first, job->lambda, end - first);
