@@ -6961,34 +6961,23 @@ LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_
 }
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
-    const size_t wide = (vectors + 1) / 2 * 2 * v_lanes, c_row = p->c_row, part = p->next_row ? p->k / 16 + 1 : p->k;
-    const float *a = p->a, *start = p->start;
-    float *into = p->c;
-    size_t slivers, run, i, v, l, n;
-    for (slivers = p->slivers; slivers; slivers--, a += rows * p->a_row, into += rows * c_row,
-        start = start ? start + rows * p->start_row : start) {
-        const float *s = start, *b = p->b, *next = p->next;
-        float *c = into;
-        for (run = p->run; run; run--, c += wide, s = s ? s + wide : s, b += p->b_step, next += p->next_step) {
-            /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
-            const float *g[3], *h = b, *ask = next;
-            v_t sum[v_rows][4];
-            LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = a + (5 * i < rows ? 5 * i * p->a_row : 0);
-            if (run > 1 && p->k > 64) LGELU__FN(ask)(c + wide, c_row, rows, vectors);              /* of C, for the next panel */
-            if (p->y) LGELU__FN(ask)(p->y + (c - p->c), p->y_row, rows, vectors);                  /* of y, for the gate */
-            LGELU__UNROLL for (i = 0; i < rows; i++) LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_set(0);
-            if (s) LGELU__UNROLL for (i = 0; i < rows; i++)
-                LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(s + i * p->start_row + v * v_lanes);
-            for (l = p->k; l; l -= n, ask += p->next_row) {
-                n = l < part ? l : part;
-                LGELU__FETCH(ask);
-                LGELU__FETCH(ask + 16);
-                LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
-            }
-            LGELU__UNROLL for (i = 0; i < rows; i++)
-                LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(c + i * c_row + v * v_lanes, sum[i][v]);
-        }
+    const size_t part = p->next_row ? p->k / 16 + 1 : p->k;
+    /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+    const float *g[3], *h = p->b, *ask = p->next;
+    v_t sum[v_rows][4];
+    size_t i, v, l, n;
+    LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = p->a + (5 * i < rows ? 5 * i * p->a_row : 0);
+    LGELU__UNROLL for (i = 0; i < rows; i++) LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_set(0);
+    if (p->start) LGELU__UNROLL for (i = 0; i < rows; i++)
+        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(p->start + i * p->start_row + v * v_lanes);
+    for (l = p->k; l; l -= n, ask += p->next_row) {
+        n = l < part ? l : part;
+        LGELU__FETCH(ask);
+        LGELU__FETCH(ask + 16);
+        LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
     }
+    LGELU__UNROLL for (i = 0; i < rows; i++)
+        LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(p->c + i * p->c_row + v * v_lanes, sum[i][v]);
 }
 /* One row: two chains of fma would wait for themselves, so four panels go side by side. Moves on past all fours of them */
 static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
@@ -7007,20 +6996,44 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
         if (p->start) p->start += 8 * v_lanes;
     }
 }
-/* lgelu__height says which heights occur */
+/* all tiles of the slivers: by a function, or inlined */
+LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__sliver *from, void (*tile)(const lgelu__sliver *))
+{
+    const size_t wide = (vectors + 1) / 2 * 2 * v_lanes;
+    lgelu__sliver p = *from;
+    size_t slivers, run;
+    for (slivers = 0; slivers < from->slivers; slivers++) {
+        p.a = from->a + slivers * rows * from->a_row; p.b = from->b; p.next = from->next;
+        p.c = from->c + slivers * rows * from->c_row;
+        if (from->start) p.start = from->start + slivers * rows * from->start_row;
+        for (run = from->run; run; run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
+            if (run > 1 && p.k > 64) LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);            /* of C, for the next panel */
+            if (p.y) LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);                 /* of y, for the gate */
+            if (tile) tile(&p); else LGELU__FN(tile)(rows, vectors, &p);
+            if (p.start) p.start += wide;
+        }
+    }
+}
+/* Each tile is a function, a tenth less to compile than all in one; flat ones are small, and inlined. lgelu__height says which
+   heights occur. */
+#define LGELU__TILE(r) \
+    LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) { if (r <= v_rows) LGELU__FN(tile)(r, 1, p); } \
+    LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) { if (r <= v_rows) LGELU__FN(tile)(r, 2, p); }
+#define LGELU__CASE(r) \
+    case 4 * r:     tile = LGELU__FN(tile1_##r); break; \
+    case 4 * r + 1: tile = LGELU__FN(tile2_##r); break; \
+    case 4 * r + 3: if (v_flat > 1 && 4 <= r && r <= v_flat) LGELU__FN(walk)(r, 4, p, NULL); return;
+#define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(10) X(12) X(14)
+LGELU__HEIGHTS(LGELU__TILE)
 static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
-#define LGELU__CASE(r) \
-    case 4 * r:     if (r <= v_rows) LGELU__FN(tile)(r, 1, p); break; \
-    case 4 * r + 1: if (r <= v_rows) LGELU__FN(tile)(r, 2, p); break; \
-    case 4 * r + 3: if (v_flat > 1 && 4 <= r && r <= v_flat) LGELU__FN(tile)(r, 4, p); break;
-    switch (4 * rows + vectors - 1) {
-    LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(5) LGELU__CASE(6) LGELU__CASE(7) LGELU__CASE(8)
-    LGELU__CASE(10) LGELU__CASE(12) LGELU__CASE(14)
-    default: break;
-    }
-#undef LGELU__CASE
+    void (*tile)(const lgelu__sliver *) = NULL;
+    switch (4 * rows + vectors - 1) { LGELU__HEIGHTS(LGELU__CASE) default: return; }
+    LGELU__FN(walk)(rows, vectors, p, tile);
 }
+#undef LGELU__TILE
+#undef LGELU__CASE
+#undef LGELU__HEIGHTS
 /* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two vectors a jump of `step` */
 static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,
                                           size_t col, size_t cols)
