@@ -963,12 +963,12 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 typedef struct { float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 8 or even, so that fewer
+/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 9 or even, so that fewer
    tiles must be compiled */
 static size_t lgelu__height(size_t rest, size_t most)
 {
     const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1, even = (rows + 1) / 2 * 2;
-    return rows <= 8 ? rows : even <= rest ? even : rows - rows / 2;
+    return rows <= 9 ? rows : even <= rest ? even : rows - rows / 2;
 }
 /* a block of B: its most columns, most rows and most numbers */
 enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,
@@ -7023,7 +7023,7 @@ LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__slive
     case 4 * r:     tile = LGELU__FN(tile1_##r); break; \
     case 4 * r + 1: tile = LGELU__FN(tile2_##r); break; \
     case 4 * r + 3: if (v_flat > 1 && 4 <= r && r <= v_flat) LGELU__FN(walk)(r, 4, p, NULL); return;
-#define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(10) X(12) X(14)
+#define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(12) X(14)
 LGELU__HEIGHTS(LGELU__TILE)
 static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
