@@ -5,146 +5,146 @@
        mpicc -O2 5_mpi.c data.c text.c -lm -o 5_mpi
        mpirun -np 2 ./5_mpi --net resnet8
 
-   A batch is cut into 8 shards (--shards) whatever the number of ranks; each rank computes its shards' gradients one by one. They
-   are summed as a tree, ((0+1)+(2+3))+((4+5)+(6+7)), whose lower levels lie within a rank: so the order never changes. Each rank
-   sums one slice of the tree's upper levels and gathers the others: 2n numbers in and out, however many ranks there are. After
-   each epoch the network goes to --file. If a rank is lost, all end; the same command, on any number of ranks, goes on. */
+   A batch is cut into 8 shards (--shards) whatever the number of ranks; how their gradients are summed up stands in shards.h.
+   After each epoch the network goes to --file. If a rank is lost, all end; the same command, on any number of ranks, goes on. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
 #include "data.h"
 #include "text.h"
-#include <mpi.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "shards.h"
 
-enum { SHARD = 16, NODES = 128, CONTEXT = 64 }; static const lgelu_gate_kind GATE = LGELU_GATE_LAMBDA;
-static const char *kind = "mlp", *data = NULL, *path = "5_mpi.safetensors", *epochs = "3", *until = "1000000", *parts = "8";
-static char settings[256], found[256]; static const char *const about[1][2] = { { "settings", settings } };
-static int rank, ranks, shards, depth, in, labels; static double loss;
-static lgelu_net net; static lgelu_node nodes[NODES]; static data_set d; static text t;
-static size_t total;                    /* numbers of a shard: gradients, running statistics, dλ, loss */
-static float *stack, *gathered, *start; /* sums of 1, 2, 4, ... shards; slices of the ranks; the statistics before a step */
+enum { SHARD = 16, NODES = 128, CONTEXT = 64 };              /* samples of a shard; tokens of a sample */
+static const char *net_kind = "mlp", *where, *path = "5_mpi.safetensors", *epochs = "3", *until = "1000000", *cut = "8";
+static const struct { const char *name, **value; } option[] = { { "--net", &net_kind }, { "--data", &where }, { "--file", &path },
+    { "--epochs", &epochs }, { "--until", &until }, { "--shards", &cut } };
+enum { OPTIONS = sizeof option / sizeof *option };
 
-/* ---- all ranks ask together, for who waits for one that left waits for ever: the first at fault says why, and all end ---- */
-static int failed(int bad, const char *what, const char *why)
+/* ---- data: pictures or, for a GPT, text ---- */
+static data_set pictures; static text words;
+static int gpt;
+static void next_shard(float *x, int32_t *y, const uint32_t *order, long epoch, size_t first)
 {
-    int mine = bad ? rank : ranks, first;
-    if (MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD)) first = rank;
-    if (first == rank) fprintf(stderr, "5_mpi: rank %d: %s: %s\n", rank, what, why);
-    return first < ranks ? signal(SIGTERM, SIG_IGN), MPI_Finalize(), 1 : 0;
+    if (!gpt) data_batch(x, y, &pictures, DATA_TRAIN, order, first, SHARD);
+    else text_batch((int32_t *)(void *)x, y, &words, 0, words.tokens, CONTEXT, SHARD, (uint64_t)epoch, first);
 }
-static void stop(int number) { fputs("5_mpi: ended, maybe a rank is lost; the same command goes on\n", stderr); _Exit(number); }
-static int put(void *f, const void *p, size_t bytes) { return fwrite(p, 1, bytes, (FILE *)f) != bytes; }
-static int fill(void *user, FILE *f) { return (void)user, lgelu_net_save(&net, about, 1, put, f) != LGELU_OK; }
-/* ---- any network will do: it only ever sees a shard ---- */
-static int is(const char *name) { return !strcmp(kind, name); }
-static void build(void)
+
+/* ---- network: any will do, it only ever sees a shard ---- */
+static lgelu_net net; static lgelu_node nodes[NODES];
+static int in, labels;
+static int is(const char *name) { return !strcmp(net_kind, name); }
+static void build(void)                                              /* what is wrong, lgelu_net_make will tell */
 {
-    const lgelu_transformer shape = { .layers = 3, .heads = 4, .width = 128, .gate = GATE, .lambda = 1.05f, .dropout = 0.1f };
-    const size_t width[4] = { 512, 256, 128, d.classes }, c = d.classes;
+    static const lgelu_gate_kind gate = LGELU_GATE_LAMBDA;
+    const lgelu_transformer shape = { .layers = 3, .heads = 4, .width = 128, .gate = gate, .lambda = 1.05f, .dropout = 0.1f };
+    const size_t c = pictures.classes, width[4] = { 512, 256, 128, c };
+    int z = -1;
     lgelu_net_begin(&net, nodes, NODES);
-    in = is("gpt") ? lgelu_tokens(&net, "x", CONTEXT, t.vocabulary) : lgelu_input(&net, "x", d.height, d.width, d.channels);
-    const int logits = is("mlp") ? lgelu_mlp(&net, lgelu_flatten(&net, "flatten", in), width, 4, GATE, 1.05f)
-                     : is("lenet")    ? lgelu_lenet (&net, in, c, GATE, 1.05f)
-                     : is("resnet8")  ? lgelu_resnet(&net, in, 16, 3, 1, c, GATE, 1.05f)
-                     : is("resnet18") ? lgelu_resnet(&net, in, 64, 4, 2, c, GATE, 1.05f)
-                     : is("vit")      ? lgelu_vit   (&net, in, &shape, 4, 0, c) : lgelu_gpt(&net, in, &shape);
-    labels = is("gpt") ? lgelu_labels(&net, "y", CONTEXT, t.vocabulary) : lgelu_labels(&net, "y", 1, c);
-    lgelu_cross_entropy(&net, "loss", logits, labels);
+    in = gpt ? lgelu_tokens(&net, "x", CONTEXT, words.vocabulary)
+             : lgelu_input(&net, "x", pictures.height, pictures.width, pictures.channels);
+    if (is("mlp"))      z = lgelu_mlp   (&net, lgelu_flatten(&net, "flatten", in), width, 4, gate, 1.05f);
+    if (is("lenet"))    z = lgelu_lenet (&net, in, c, gate, 1.05f);
+    if (is("resnet8"))  z = lgelu_resnet(&net, in, 16, 3, 1, c, gate, 1.05f);
+    if (is("resnet18")) z = lgelu_resnet(&net, in, 64, 4, 2, c, gate, 1.05f);
+    if (is("vit"))      z = lgelu_vit   (&net, in, &shape, 4, 0, c);
+    if (is("gpt"))      z = lgelu_gpt   (&net, in, &shape);
+    labels = gpt ? lgelu_labels(&net, "y", CONTEXT, words.vocabulary) : lgelu_labels(&net, "y", 1, c);
+    lgelu_cross_entropy(&net, "loss", z, labels);
 }
-/* ---- a shard's numbers go onto the stack; two sums of equally many shards become one ---- */
-static void add(float *a, const float *b, size_t n) { for (size_t i = 0; i < n; i++) a[i] += b[i]; }
-static void push(int shard)
+
+/* ---- the file: rank 0 writes and reads it, and sends it to the others ---- */
+static char settings[256];
+static int put(void *file, const void *p, size_t bytes) { return fwrite(p, 1, bytes, (FILE *)file) != bytes; }
+static int fill(void *user, FILE *file)
 {
-    const size_t n = net.parameters, s = net.states, h = (size_t)net.hardnesses;
-    float *v = stack + (size_t)depth++ * total;
-    for (size_t i = 0; i < n; i++) v[i] = net.g[i] + 0.0f;           /* no -0: then it can't matter how the zeros came about */
-    for (size_t i = 0; i < h; i++) v[n + s + i] = (float)net.dlambda[i];
-    memcpy(v + n, net.state, s * sizeof *v); v[n + s + h] = (float)net.loss;
-    for (shard++; shard % 2 == 0; shard /= 2, depth--, v -= total) add(v - total, v, total);
-    memset(net.g, 0, n * sizeof *net.g); memset(net.dlambda, 0, h * sizeof *net.dlambda);     /* the next backward adds to that */
-    memcpy(net.state, start, s * sizeof *start);
+    static const char *const about[1][2] = { { "settings", settings } };
+    (void)user;
+    return lgelu_net_save(&net, about, 1, put, file) != LGELU_OK;
 }
-/* ---- what lgelu_net_step calls before clipping: slices to their ranks, summed there by the same tree, and back to all ---- */
-static int exchange(void *user, float *g, size_t n, double *dlambda, size_t h)
+static int go_on(const shards *s)                                    /* -1: told */
 {
-    const size_t s = net.states, slice = total / (size_t)ranks;
-    int bad = MPI_Alltoall(stack, (int)slice, MPI_FLOAT, gathered, (int)slice, MPI_FLOAT, MPI_COMM_WORLD);
-    for (size_t step = 1; step < (size_t)ranks; step *= 2)
-        for (size_t k = 0; k < (size_t)ranks; k += 2 * step) add(gathered + k * slice, gathered + (k + step) * slice, slice);
-    bad |= MPI_Allgather(gathered, (int)slice, MPI_FLOAT, stack, (int)slice, MPI_FLOAT, MPI_COMM_WORLD);
-    memcpy(g, stack, n * sizeof *g); loss += (double)stack[n + s + h] / shards;
-    for (size_t i = 0; i < s; i++) net.state[i] = stack[n + i] / (float)shards;    /* all shards began with the same statistics */
-    for (size_t i = 0; i < h; i++) dlambda[i] = (double)stack[n + s + i];
-    return (void)user, depth = 0, bad;
+    text_bytes file = { NULL, 0, 0 };
+    char found[256];
+    if (shards_failed(s, !s->rank && text_load(&words, path, &file) < 0, path, words.error)) return -1;
+    if (shards_send(s, &file.p, &file.n, path)) return -1;
+    if (file.n && shards_failed(s, lgelu_net_load(&net, file.p, file.n) != LGELU_OK, path, net.message)) return -1;
+    const int known = !file.n || (lgelu_metadata(file.p, file.n, "settings", found, sizeof found) && !strcmp(found, settings));
+    return shards_failed(s, !known, path, "kept by another --net, --data, --shards or --epochs") ? -1 : 0;
+}
+
+/* ---- training ---- */
+static int train(shards *s, lgelu_training *plan, float *x, int32_t *y, uint32_t *order, long per_epoch)     /* 1: told */
+{
+    for (long epoch = net.step / per_epoch; ; epoch++) {             /* what can't be written is known before the work, too */
+        if (shards_failed(s, !s->rank && fflush(stdout), "standard output", "cannot be written")) return 1;
+        const int lost = !s->rank && text_replace(&words, path, fill, NULL);
+        if (shards_failed(s, lost, "--file", net.status ? net.message : words.error)) return 1;
+        if (epoch >= atoi(epochs) || epoch >= atoi(until)) return 0;
+        lgelu_shuffle(order, pictures.train, 1, (uint64_t)epoch);
+        s->loss = 0;
+        for (long step = 0; step < per_epoch; step++) {
+            shards_step(s);
+            for (int k = s->first; k < s->end; k++) {
+                next_shard(x, y, order, epoch, (size_t)(step * s->count + k) * SHARD);
+                net.pass = (uint64_t)k;                              /* dropout draws by the shard, not by a rank's turn */
+                lgelu_net_forward (&net, SHARD);
+                lgelu_net_backward(&net, 1.0f / (float)s->count);
+                shards_push(s);
+            }
+            if (shards_failed(s, net.status != LGELU_OK, "training", net.message)) return 1;
+            lgelu_net_step(&net, plan);
+        }
+        if (!s->rank) printf("epoch %ld   loss %.6f   λ %.4f\n", epoch + 1, s->loss / (double)per_epoch, (double)*net.lambda);
+    }
 }
 int main(int argc, char **argv)
 {
-    static const char *const option[6] = { "--net", "--data", "--file", "--epochs", "--until", "--shards" };
-    const char **const value[6] = { &kind, &data, &path, &epochs, &until, &parts }, *isa = getenv("LGELU_ISA");
-    int help = argc == 2 && !strcmp(argv[1], "--help"), bad = argc % 2 == 0, i, k;
-    MPI_Init(&argc, &argv); MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    for (i = 1; i + 1 < argc; bad |= k == 6, i += 2)
-        for (k = 0; k < 6; k++) if (!strcmp(argv[i], option[k])) { *value[k] = argv[i + 1]; break; }
-    bad |= !is("mlp") && !is("lenet") && !is("resnet8") && !is("resnet18") && !is("vit") && !is("gpt"); shards = atoi(parts);
-    if (bad || atoi(epochs) < 1 || shards < 1 || shards & (shards - 1) || shards % ranks) {
-        if (!rank) fprintf(help ? stdout : stderr, "usage: mpirun -np 1|2|4|8 5_mpi [--net mlp|lenet|resnet8|resnet18|vit|gpt] "
+    static const char *const kinds = " mlp lenet resnet8 resnet18 vit gpt ";
+    const char *isa = getenv("LGELU_ISA");
+    char kind[16];
+    int bad = argc % 2 == 0, help = argc == 2 && !strcmp(argv[1], "--help"), k;
+    shards s;
+    MPI_Init(&argc, &argv);
+    for (int i = 1; i + 1 < argc; bad |= k == OPTIONS, i += 2) {
+        for (k = 0; k < OPTIONS && strcmp(argv[i], option[k].name); k++) {}
+        if (k < OPTIONS) *option[k].value = argv[i + 1];
+    }
+    snprintf(kind, sizeof kind, " %s ", net_kind);
+    gpt = is("gpt");
+    if (shards_begin(&s, "5_mpi", atoi(cut)) || bad || atoi(epochs) < 1 || !strstr(kinds, kind)) {
+        if (!s.rank) fprintf(help ? stdout : stderr, "usage: mpirun -np 1|2|4|8 5_mpi [--net mlp|lenet|resnet8|resnet18|vit|gpt] "
             "[--data WHERE] [--file FILE] [--epochs N (3)] [--until EPOCH] [--shards 1|2|4|8|... (8), no fewer than ranks]\n");
-        return MPI_Finalize(), help ? 0 : 2;
+        MPI_Finalize();
+        return help ? 0 : 2;
     }
-    signal(SIGTERM, stop);                                           /* mpirun sends it when a rank is lost */
-    for (i = LGELU_SCALAR; isa && i <= LGELU_AVX512; i++) if (!strcmp(isa, lgelu_isa_name(i))) { lgelu_isa_limit(i); isa = NULL; }
-    if (failed(isa && *isa, "LGELU_ISA", "expected scalar, neon, avx2 or avx512")) return 1;
-    bad = is("gpt") ? text_read(&t, data) || text_characters(&t) : data_read(&d, data, argv[0]);
-    if (failed(bad, "--data", is("gpt") ? t.error : d.error)) return 1;
-    const size_t batch = (size_t)shards * SHARD, size = is("gpt") ? CONTEXT : data_size(&d);
-    const long per_epoch = (long)(is("gpt") ? t.tokens / CONTEXT / batch : d.train / batch);
-    build(); size_t bytes = lgelu_net_bytes(&net, SHARD, LGELU_TRAIN), levels = 2;
-    if (failed(lgelu_net_make(&net, malloc(bytes + 1), bytes, SHARD, LGELU_TRAIN, 1337), "network", net.message)) return 1;
-    total = (net.parameters + net.states + (size_t)net.hardnesses + (size_t)shards) / (size_t)shards * (size_t)shards;
-    for (k = shards / ranks; k > 1; k /= 2) levels++;                /* rows of the stack, and where slices are gathered */
-    stack = (float *)calloc(levels * total + net.states + SHARD * size + d.train, sizeof *stack);
-    if (failed(!per_epoch || !stack || total > 1u << 30, "--data", per_epoch ? "out of memory" : "less than a batch")) return 1;
-    gathered = stack + (levels - 1) * total; start = gathered + total; float *x = start + net.states; int32_t y[SHARD * CONTEXT];
-    uint32_t *order = (uint32_t *)(void *)(x + SHARD * size); lgelu_net_bind(&net, in, x); lgelu_net_bind(&net, labels, y);
-    lgelu_training plan = lgelu_training_to_relu(1e-3f, per_epoch * atoi(epochs)); plan.sum = exchange;
-    snprintf(settings, sizeof settings, "%s, %d shards, %s epochs, %.99s", kind, shards, epochs, is("gpt") ? t.name : d.name);
-    text_bytes file = { NULL, 0, 0 }; bad = !rank && text_load(&t, path, &file) < 0;       /* not all may see the file */
-    if (failed(bad, path, t.error)) return 1;
-    MPI_Bcast(&file.n, sizeof file.n, MPI_BYTE, 0, MPI_COMM_WORLD); if (rank) file.p = (unsigned char *)malloc(file.n + 1);
-    if (failed(file.n && !file.p, path, "out of memory")) return 1;
-    MPI_Bcast(file.p, (int)file.n, MPI_BYTE, 0, MPI_COMM_WORLD);
-    bad = file.n && (lgelu_net_load(&net, file.p, file.n) || !lgelu_metadata(file.p, file.n, "settings", found, sizeof found)
-                     || strcmp(found, settings));
-    if (failed(bad, path, net.status ? net.message : "kept by another --net, --data, --shards or --epochs")) return 1;
-    if (file.n && !rank) printf("%s: goes on after epoch %ld\n", path, net.step / per_epoch);
-    for (long epoch = net.step / per_epoch; ; epoch++) {             /* what cannot be written is known before the work, too */
-        if (failed(!rank && fflush(stdout), "standard output", "cannot be written")) return 1;
-        if (failed(!rank && text_replace(&t, path, fill, NULL), "--file", net.status ? net.message : t.error)) return 1;
-        if (epoch >= atoi(epochs) || epoch >= atoi(until)) break;
-        lgelu_shuffle(order, d.train, 1, (uint64_t)epoch); loss = 0;
-        for (size_t step = 0; step < (size_t)per_epoch; step++) {
-            memcpy(start, net.state, net.states * sizeof *start);
-            for (i = 0; i < shards / ranks; i++) {                   /* this rank's shards of the batch */
-                const size_t own = (size_t)(rank * (shards / ranks) + i), first = step * batch + own * SHARD;
-                if (!is("gpt")) data_batch(x, y, &d, DATA_TRAIN, order, first, SHARD);
-                else text_batch((int32_t *)(void *)x, y, &t, 0, t.tokens, CONTEXT, SHARD, (uint64_t)epoch, first);
-                net.pass = own;                                      /* dropout draws by the shard, not by a rank's turn */
-                lgelu_net_forward(&net, SHARD); lgelu_net_backward(&net, 1.0f / (float)shards); push(i);
-            }
-            if (failed(net.status != LGELU_OK, "training", net.message)) return 1;
-            lgelu_net_step(&net, &plan);
-        }
-        if (!rank) printf("epoch %ld   loss %.6f   λ %.4f\n", epoch + 1, loss / (double)per_epoch, (double)*net.lambda);
-    }
-    uint64_t hash = 14695981039346656037u, least = 0;                /* every rank must have arrived at the same bits */
-    for (size_t n = 0; n < 4 * net.parameters; n++) hash = (hash ^ ((const unsigned char *)net.w)[n]) * 1099511628211u;
-    MPI_Allreduce(&hash, &least, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
-    if (failed(least != hash, "weights", "not those of the other ranks")) return 1;
-    if (!rank) printf("ranks %d   weights %016llx\n", ranks, (unsigned long long)hash);
-    return failed(!rank && fflush(stdout), "standard output", "cannot be written") || MPI_Finalize();
+    for (k = LGELU_SCALAR; isa && k <= LGELU_AVX512; k++) if (!strcmp(isa, lgelu_isa_name(k))) { lgelu_isa_limit(k); isa = NULL; }
+    if (shards_failed(&s, isa && *isa, "LGELU_ISA", "expected scalar, neon, avx2 or avx512")) return 1;
+    bad = gpt ? text_read(&words, where) || text_characters(&words) : data_read(&pictures, where, argv[0]);
+    if (shards_failed(&s, bad, "--data", gpt ? words.error : pictures.error)) return 1;
+
+    const size_t size = gpt ? CONTEXT : data_size(&pictures), samples = gpt ? words.tokens / CONTEXT : pictures.train;
+    const long per_epoch = (long)(samples / SHARD) / s.count;
+    build();
+    size_t bytes = lgelu_net_bytes(&net, SHARD, LGELU_TRAIN);
+    float *x = (float *)malloc(SHARD * size * sizeof *x); int32_t y[SHARD * CONTEXT];
+    uint32_t *order = (uint32_t *)malloc((pictures.train + 1) * sizeof *order);
+    bad = lgelu_net_make(&net, malloc(bytes + 1), bytes, SHARD, LGELU_TRAIN, 1337) != LGELU_OK;
+    if (shards_failed(&s, bad, "network", net.message)) return 1;
+    if (shards_failed(&s, !x || !order || shards_room(&s, &net), "network", "out of memory")) return 1;
+    if (shards_failed(&s, !per_epoch, "--data", "less than a batch")) return 1;
+    lgelu_net_bind(&net, in, x);
+    lgelu_net_bind(&net, labels, y);
+    snprintf(settings, sizeof settings, "%s, %d shards, %s epochs, %.99s", net_kind, s.count, epochs,
+             gpt ? words.name : pictures.name);
+    if (go_on(&s)) return 1;
+    if (net.step && !s.rank) printf("%s: goes on after epoch %ld\n", path, net.step / per_epoch);
+
+    lgelu_training plan = lgelu_training_to_relu(1e-3f, per_epoch * atoi(epochs));
+    uint64_t hash;
+    plan.sum = shards_sum;
+    plan.user = &s;
+    if (train(&s, &plan, x, y, order, per_epoch)) return 1;
+    if (shards_failed(&s, !shards_agree(&s, &hash), "weights", "not those of the other ranks")) return 1;
+    if (!s.rank) printf("ranks %d   weights %016llx\n", s.ranks, (unsigned long long)hash);
+    return shards_failed(&s, !s.rank && fflush(stdout), "standard output", "cannot be written") || MPI_Finalize();
 }
