@@ -1918,7 +1918,7 @@ static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the 
     lgelu__job_size(&p, net, node, net->samples);
     reader = p.from->row == LGELU__ADD_LEFT ? p.from : node;
     p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
-    p.w = net->w + node->weight;
+    if (net->w) p.w = net->w + node->weight;
     if (node->biases) p.bias = net->w + node->bias;
     if (net->g) { p.dw = net->g + node->weight; p.dbias = net->g + node->bias; }
     if (!node->inputs) return p;
@@ -2182,8 +2182,8 @@ static void lgelu__depthwise_weight(void *user, size_t index)
         size_t u = row % node->shape[0] * node->stride + i - node->padding;
         if (u < x[0]) for (column = 0; column < node->shape[1]; column++) {
             size_t v = column * node->stride + j - node->padding;
-            const float *pixel = p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first;
-            if (v < x[1]) lgelu__k()->depthwise(sum, n, p->dy + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
+            const float *pixel = v < x[1] ? p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first : NULL;
+            if (pixel) lgelu__k()->depthwise(sum, n, p->dy + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
         }
     }
 }
@@ -2499,7 +2499,7 @@ static void lgelu__pool_piece(const lgelu__job *p, size_t first, size_t rows)   
 static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
-    const int32_t *x = (const int32_t *)node->bound + (node->bound ? p->net->from : 0);
+    const int32_t *x = node->bound ? (const int32_t *)node->bound + p->net->from : NULL;
     int32_t *y = (int32_t *)(void *)p->y;
     const int label = node->op == LGELU_OP_LABELS;
     size_t i;
@@ -7130,9 +7130,10 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row
     lgelu__sliver *t = &b->t;
     size_t i;
     t->c = c; t->c_row = t->start_row = job->c_row; t->start = NULL;
-    t->b_row = 2 * v_lanes; t->b_step = b->b_panel; t->b = b->b_pack + (q - b->packed) * b->b_panel;
+    t->b_row = 2 * v_lanes; t->b_step = b->b_panel;
     if (p->panels) { t->b_step = job->k * 2 * v_lanes; t->b = job->b.x + (col * job->k + b->k0 * 2 * v_lanes); }
     else if (q < b->packed) { t->b_row = job->b.row; t->b_step = b->width * v_lanes; t->b = job->b.x + b->k0 * t->b_row + col; }
+    else t->b = b->b_pack + (q - b->packed) * b->b_panel;
     if (b->k0 || job->accumulate) t->start = c;
     else if (job->bias) { t->start = job->bias + col; t->start_row = 0; }
     if (cut) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # analyse.sh: what gcc -fanalyzer, clang-tidy and cppcheck find in lgelu.h, the examples, the fuzzers and the tests' helpers. A
 # finding that tools/analyse.txt doesn't list, with a reason, fails; so does a row there that nothing needs any more.
-# ONLY='gcc header': those whose name begins so. The header is looked at as scalar code, and by gcc as each instruction set's, too.
+# ONLY='gcc header': those whose name begins so. The header is looked at as scalar code, and by gcc as each instruction set's too.
 out=${OUT:-build/analyse}
 only=$1
 table=tools/analyse.txt

@@ -23,15 +23,16 @@ awk 'BEGIN { srand(2)
     for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c }
 }' > $out/table.csv
 
+exec=                            # exec: the shell makes way, so that its number is the program's
 small="--data $PWD/$out/tiny --hidden 8 --seeds 2 --epochs 2 --batch 90 --arms gelu,hardened,switched --threads 1 --save-every 1"
-run_study() { $out/study swap $small --csv $1/a.csv --json $1/a.json --svg $1/figures --save $1/a.st; }
+run_study() { $exec $out/study swap $small --csv $1/a.csv --json $1/a.json --svg $1/figures --save $1/a.st; }
 go_study()
 {
     [ -e $1/a.st ] || { run_study $1; return; }
-    $out/study swap --resume $1/a.st --save-every 1 --csv $1/a.csv --json $1/a.json --svg $1/figures
+    $exec $out/study swap --resume $1/a.st --save-every 1 --csv $1/a.csv --json $1/a.json --svg $1/figures
 }
-run_gpt()     { $out/4_gpt train $out/text.txt --file $1/a.gpt --size '1 x 8, context 8, batch 4, steps 9, seed 1'; }
-run_reluize() { $out/reluize $out/nets/mlp_lambda.onnx --data $out/table.csv -o $1/a.onnx --epochs 1 --batch 20; }
+run_gpt()     { $exec $out/4_gpt train $out/text.txt --file $1/a.gpt --size '1 x 8, context 8, batch 4, steps 9, seed 1'; }
+run_reluize() { $exec $out/reluize $out/nets/mlp_lambda.onnx --data $out/table.csv -o $1/a.onnx --epochs 1 --batch 20; }
 go_gpt()      { run_gpt $1; }
 go_reluize()  { run_reluize $1; }
 mkdir -p $out/good
@@ -84,12 +85,13 @@ at_random()
     parts=0
     rm -rf $out/run
     mkdir -p $out/run
+    most=$2
     while [ $done -lt $kills ]; do
-        go_$1 $out/run > $out/out 2> $out/err &
-        sleep 0.$(od -An -N2 -tu2 /dev/urandom | awk -v most=$2 '{ printf "%03d", 2 + $1 % most }')
-        # the function's own process, and the program below it
-        below=$(ps -o pid= --ppid $! 2> /dev/null)
-        kill -KILL $below $! 2> /dev/null && done=$((done + 1))
+        (exec=exec; go_$1 $out/run) > $out/out 2> $out/err &
+        sleep 0.$(od -An -N2 -tu2 /dev/urandom | awk -v most=$most '{ printf "%03d", 2 + $1 % most }')
+        # too late: it will be sooner
+        if kill -KILL $! 2> /dev/null; then done=$((done + 1)); most=$((most + 4)); else most=$((most / 2 + 2)); fi
+        [ $most -lt 900 ] || most=900
         wait $! 2> /dev/null
         why=$(whole $1 $out/run) || { echo "FAIL $1: killed at a random moment: $why"; return; }
         [ $((done % 3)) = 0 ] || continue

@@ -17,9 +17,11 @@ int figure_open(study *s, figure *f, const char *what, int width, int height, co
              s->config.seeds > 1 ? "s" : "", *note ? "; " : "", note);
     return 0;
 }
+static int without_memory;                   /* a curve was left out: no figure rather than a wrong one */
 int figure_close(study *s, figure *f)
 {
     svg_end(&f->s);
+    if (without_memory) { output_drop(&f->out); without_memory = 0; return study_fail(s, "out of memory"); }
     return output_end(&f->out) ? study_fail(s, "--svg: %s: %s", f->out.path, strerror(errno)) : 0;
 }
 
@@ -29,7 +31,7 @@ int figure_band(const study *s, band *b, long variant, int arm, const char *quan
     const long seeds = s->config.seeds, epochs = s->config.epochs, every = epochs / (BAND_POINTS - 2) + 1;
     double *v = (double *)malloc((size_t)seeds * sizeof *v);
     b->n = 0;
-    if (!v) return -1;
+    if (!v) { without_memory = 1; return -1; }
     for (long e = first; e <= epochs; e++) {
         long n = 0;
         double mean, deviation;

@@ -80,6 +80,7 @@ typedef struct {
     long    variants, seeds, epochs;
     double *x, *place;                       /* [epoch][feature][seed][variant]; their ranks in their seed, from 0 to 1 */
     double *final, *rank, *predicted;        /* [seed][variant]; [variant] */
+    float *pair;                             /* [2][variant] */
 } known;
 
 static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
@@ -113,12 +114,13 @@ static int known_make(study *s, known *k, int arm)
     const size_t cells = (size_t)(s->variants * s->config.seeds);
     k->study = s; k->arm = arm;
     k->variants = s->variants; k->seeds = s->config.seeds; k->epochs = s->config.epochs;
-    k->x = (double *)malloc((2 * (size_t)k->epochs * FEATURES + 3) * cells * sizeof *k->x);
+    k->x = (double *)malloc((2 * (size_t)k->epochs * FEATURES + 4) * cells * sizeof *k->x);
     if (!k->x) return study_fail(s, "out of memory");
     k->place = k->x + (size_t)k->epochs * FEATURES * cells;
     k->final = k->place + (size_t)k->epochs * FEATURES * cells;
     k->rank = k->final + cells;
     k->predicted = k->rank + cells;
+    k->pair = (float *)(void *)(k->predicted + cells);
     for (long i = 0; i < k->seeds; i++) {
         for (long v = 0; v < k->variants; v++) {
             const run *r = plan_run(s, v, arm, i);
@@ -192,12 +194,9 @@ static void predict(const known *k, const rule *r, long epoch, long seed)
 static double judge(const known *k, const rule *r, long epoch, long seed, double *regret)
 {
     const double *truth = k->final + seed * k->variants;
-    float *a = (float *)malloc(2 * (size_t)k->variants * sizeof *a), *b;
+    float *a = k->pair, *b = a + k->variants;
     double best = -HUGE_VAL, first = -HUGE_VAL, picked = (double)NAN, rho;
     size_t n = 0;
-    *regret = (double)NAN;
-    if (!a) return (double)NAN;
-    b = a + k->variants;
     if (k->seeds > 1 || r->band) predict(k, r, epoch, seed);
     for (long v = 0; v < k->variants && (k->seeds > 1 || r->band); v++) {
         if (!is_known(k->predicted[v]) || !is_known(truth[v])) continue;
@@ -208,7 +207,6 @@ static double judge(const known *k, const rule *r, long epoch, long seed, double
     }
     rho = n > 2 ? lgelu_spearman(a, b, n) : (double)NAN;
     *regret = best - picked;
-    free(a);
     return rho;
 }
 

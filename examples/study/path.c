@@ -37,7 +37,7 @@ static int compare(study *s, int along, int arm, int other, double *v)
 int path_report(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
-    int bad = !v || show_table(s);
+    int bad = v ? show_table(s) : study_fail(s, "out of memory");
     for (int k = 0; k < s->axes; k++) for (int a = 0; a < s->arm_total; a++) {
         const int matters = s->axis[k].option->matters & arm_matters(s->arms[a]);
         for (int i = 1; !bad && matters && strcmp(s->axis[k].option->name, "lr") && i < s->axis[k].values; i++)
