@@ -98,8 +98,8 @@ static void outer_forward(float *y, const float *x, size_t n, size_t first, cons
 static void outer_backward(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first, const lgelu_net *of,
                            const lgelu_node *gate)
 {
-    (void)dw; (void)first; (void)of; (void)gate;
-    for (size_t i = 0; dx && i < n; i++) dx[i] = 2 * x[i] * dy[i];
+    (void)dw; (void)x; (void)first; (void)of; (void)gate;
+    for (size_t i = 0; dx && i < n; i++) dx[i] = dy[i];
 }
 static void a_gate_of_ones_own(void)
 {
