@@ -663,16 +663,16 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #endif
 
 #if LGELU__CALLS
-#define LGELU__UNROLL
+#define LGELU__UNROLLED
 #define LGELU__TWICE
 #elif defined(__clang__)                     /* loops of constant length over arrays that must end up in registers */
-#define LGELU__UNROLL _Pragma("clang loop unroll(full)")
+#define LGELU__UNROLLED _Pragma("clang loop unroll(full)")
 #define LGELU__TWICE  _Pragma("clang loop unroll_count(2)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
-#define LGELU__UNROLL _Pragma("GCC unroll 16")
+#define LGELU__UNROLLED _Pragma("GCC unroll 16")
 #define LGELU__TWICE  _Pragma("GCC unroll 2")
 #else
-#define LGELU__UNROLL
+#define LGELU__UNROLLED
 #define LGELU__TWICE
 #endif
 
@@ -4942,6 +4942,12 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define LGELU__TARGET   LGELU__TARGET_AVX512
 #endif
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
+#undef  LGELU__UNROLL
+#if LGELU__PASS == 0 && LGELU__SSE2          /* where a fma is a call, nothing stays in registers: a sixth less code, as fast */
+#define LGELU__UNROLL
+#else
+#define LGELU__UNROLL LGELU__UNROLLED
+#endif
 #undef  LGELU__DOUBLES
 #define LGELU__DOUBLES ((LGELU__PASS == 0 && !LGELU__FAST_FMA) || (LGELU__PASS == 1 && LGELU__WASM))
 #define v_t        LGELU__FN(v_t)          /* v_lanes floats */
