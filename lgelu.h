@@ -5468,7 +5468,7 @@ LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return k ? a : b; }
 LGELU__WORD n_t  v_bits   (v_t a)                         { return (n_t)lgelu__bits(a); }
 LGELU__WORD v_t  v_float  (n_t a)                         { return lgelu__float((uint32_t)a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return (float)a; }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; }     /* as x86 */
+LGELU__WORD n_t  v_cut    (v_t a)                         { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; }  /* as x86 */
 LGELU__WORD n_t  n_set    (int32_t a)                     { return a; }
 LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return (n_t)((uint32_t)a + (uint32_t)b); }
 LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return (n_t)((uint32_t)a - (uint32_t)b); }
