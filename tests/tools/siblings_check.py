@@ -89,7 +89,7 @@ elif name == "gates":
         return one[(at(setting, best), arm, seed, "before", "")]
     widths = {(w, a, s): width(w, a, s) for w in settings for a in ("gelu", "relu", "swish") for s in seeds}
     for w in settings:
-        text = ", ".join(f"{a} {v}" for a, v in zip(words, w))
+        text = ", ".join(f"{a} {v}" for a, v in zip(words, w)) or "all runs"
         for arm, what in ("relu", "ReLU"), ("swish", "Swish"):
             f = [f for f in found["findings"] if f["claim"] == f"{text}: decades, {what} less GELU"][0]
             if abs(f["mean"] - mean([widths[w, arm, s] - widths[w, "gelu", s] for s in seeds])) > 1e-3: sys.exit(f"{text}: width, {arm}")
