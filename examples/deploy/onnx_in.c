@@ -463,7 +463,10 @@ static int set_tensor(onnx_model *m, value *v, int t)
     v->integer = is_integer(x->type);
     v->origin = x->name;
     v->v = nothing(0);
-    for (d = 0; d < x->rank; d++) stride *= x->dim[d] ? x->dim[d] : 1;
+    for (d = 0; d < x->rank; d++) {
+        if (x->dim[d] > MOST / stride) return say(m, "tensor '%t': too many numbers", &x->name);
+        stride *= x->dim[d] ? x->dim[d] : 1;
+    }
     for (d = 0; d < x->rank; d++) {
         stride /= x->dim[d] ? x->dim[d] : 1;
         if (!new_dim(&v->v) || !push(&v->v, step((size_t)x->dim[d], (size_t)stride)))
