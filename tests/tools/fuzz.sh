@@ -46,7 +46,8 @@ if [ "$READER" ]; then
     [ "$names" ] || { echo "skip $program: has no reader $READER"; exit 0; }
 fi
 failed=0
-if clang $flags -fsanitize=fuzzer -DFUZZ_LIBFUZZER "$program.c" $(library clang) -o "build/$program" -lm 2> /dev/null; then
+if clang $flags -fsanitize-ignorelist=tools/fuzz_ignored.txt -fsanitize=fuzzer -DFUZZ_LIBFUZZER "$program.c" $(library clang) \
+    -o "build/$program" -lm 2> /dev/null; then
     for name in $names; do
         new=build/fuzz.$name
         out=build/$program.$name.out
