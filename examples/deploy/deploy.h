@@ -226,8 +226,9 @@ DEPLOY_FN int deploy_finite(const float *x, size_t n)
 /* all that a node has learned or keeps */
 DEPLOY_FN int deploy_parameters_finite(const lgelu_net *net, const lgelu_node *node)
 {
-    return deploy_finite(net->w + node->weight, node->weights) && deploy_finite(net->w + node->bias, node->biases)
-        && deploy_finite(net->state + node->state, node->states);
+    return (!node->weights || deploy_finite(net->w + node->weight, node->weights))
+        && (!node->biases || deploy_finite(net->w + node->bias, node->biases))
+        && (!node->states || deploy_finite(net->state + node->state, node->states));
 }
 /* needed[i] = node i is the output or goes into it; the one input node, or -1: none, or several */
 DEPLOY_FN int deploy_needed(const lgelu_net *net, int output, unsigned char *needed)
