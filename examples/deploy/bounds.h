@@ -9,9 +9,9 @@
        bounds_free(&b);
 
    Two ways: intervals, from layer to layer; and linear relaxation, in which each gate lies between two lines and a bound is
-   carried back to the input (Zhang et al. 2018, CROWN, arXiv 1811.00866), never looser than intervals. The gates may be ReLU or λ-GELU with
-   any λ, one or one a channel, over its non-monotone dip too. Layers: linear, convolution, batch normalisation, sums, pooling,
-   views.
+   carried back to the input (Zhang et al. 2018, CROWN, arXiv 1811.00866), never looser than intervals. The gates may be ReLU or
+   λ-GELU with any λ, one or one a channel, over its non-monotone dip too. Layers: linear, convolution, batch normalisation,
+   sums, pooling, views.
 
    Proven for the numbers that f32 gives, not only for the real network: every sum carries the error bound of its chain of fma,
    every λ-GELU the claimed error of its kernel (LGELU_CLAIMS_BETWEEN), and the bounds' own rounding in double goes outwards.
@@ -23,8 +23,8 @@
                                                               when the gates become ReLU
 
    The difference d of the two networks, equal but for their gates, is bounded like a value: d goes through a linear layer
-   without its bias; a gate adds f(x) - ReLU(x), which lies in [-0.1699712/λ, 0] and less where x can't be near 0, and passes on a part of d
-   between 0 and all; beside the boxes the L2 norm of d is kept, with a proven bound of each layer's spectral norm.
+   without its bias; a gate adds f(x) - ReLU(x), which lies in [-0.1699712/λ, 0] and less where x can't be near 0, and passes on
+   a part of d between 0 and all; beside the boxes the L2 norm of d is kept, with a proven bound of each layer's spectral norm.
    Copy bounds.[ch] and deploy.h beside lgelu.h. malloc is used, once for each node. */
 #ifndef BOUNDS_H
 #define BOUNDS_H

@@ -18,12 +18,13 @@ static void order_axes(study *s, const char *names)
 {
     for (int k = 0; k < s->axes; k++, names += *names == ',') {
         const size_t n = strcspn(names, ",");
-        for (int i = k; i < s->axes; i++) if (strlen(s->axis[i].option->name) == n && !strncmp(names, s->axis[i].option->name, n)) {
-            const axis other = s->axis[k];
-            s->axis[k] = s->axis[i];
-            s->axis[i] = other;
-            break;
-        }
+        for (int i = k; i < s->axes; i++)
+            if (strlen(s->axis[i].option->name) == n && !strncmp(names, s->axis[i].option->name, n)) {
+                const axis other = s->axis[k];
+                s->axis[k] = s->axis[i];
+                s->axis[i] = other;
+                break;
+            }
         names += n;
     }
 }

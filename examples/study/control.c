@@ -633,7 +633,9 @@ static int check(study *s)
         return study_fail(s, "--epochs: %ld, expected a multiple of %d up to 100", s->config.epochs, TENTH);
     if (s->config.activations) return study_fail(s, "--activations: control keeps them in f32");
     for (int a = 0; a < s->arm_total; a++)
-        if (arm_table[s->arms[a]].event != EVENT_NONE || arm_table[s->arms[a]].gate == LGELU_GATE_OUTER) return study_fail(s, "--arms: '%s', expected gelu, lgelu or relu: nothing is swapped here", arm_table[s->arms[a]].name);
+        if (arm_table[s->arms[a]].event != EVENT_NONE || arm_table[s->arms[a]].gate == LGELU_GATE_OUTER)
+            return study_fail(s, "--arms: '%s', expected gelu, lgelu or relu: nothing is swapped here",
+                              arm_table[s->arms[a]].name);
     for (int k = 0; k < s->axes; k++)
         if (strcmp(s->axis[k].option->name, "env") && strcmp(s->axis[k].option->name, "lr"))
             return study_fail(s, "--%s: one value, only --env and --lr take several here", s->axis[k].option->name);

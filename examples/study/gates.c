@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT-0
-   gates.c: the gates side by side. What does each score on the test samples at its own best rate, chosen on the hold-out; and how
-   wide is the band of usable rates, in decades: those at which the hold-out score at the end is within five margins (1.5 points,
-   0.1 nats) of that seed's best, the score between two rates of the grid taken as a straight line over their logarithms. What lies
-   beyond the ends of the grid is not counted. Both again with and without warm-up, from other first weights (--start), and with what
-   the gates give rounded to 16 bits (--activations): a *setting* is one value of each of these.
+   gates.c: the gates side by side. What does each score on the test samples at its own best rate, chosen on the hold-out; and
+   how wide is the band of usable rates, in decades: those at which the hold-out score at the end is within five margins (1.5
+   points, 0.1 nats) of that seed's best, the score between two rates of the grid taken as a straight line over their
+   logarithms. What lies beyond the ends of the grid is not counted. Both again with and without warm-up, from other first
+   weights (--start), and with what the gates give rounded to 16 bits (--activations): a *setting* is one value of each of
+   these.
 
-   --activations models where activations are kept in 16 bits between a gate and what reads it, the backward included: each number
-   that a gate gives is rounded to the nearest, the gradient passes as if it were not. Sums, normalisations, what goes into a gate,
-   gradients and weights stay in f32. SiLU, ELU and the stochastic gate are gates of the caller's own (gates_other.h). */
+   --activations models where activations are kept in 16 bits between a gate and what reads it, the backward included: each
+   number that a gate gives is rounded to the nearest, the gradient passes as if it were not. Sums, normalisations, what goes
+   into a gate, gradients and weights stay in f32. SiLU, ELU and the stochastic gate are gates of the caller's own
+   (gates_other.h). */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -289,7 +291,8 @@ int gates_figures(study *s)
     snprintf(title, sizeof title, s->task.percent
              ? "The gates' best scores are %.1f to %.1f %%; %.1f to %.1f decades of rates are usable"
              : "The gates' best losses are %.3f to %.3f; %.1f to %.1f decades of rates are usable", least, most, narrow, wide);
-    if (figure_open(s, &f, "gates", 850, (int)fmax(180 + 276.0 * settings(s), bands_height(s) + 200), title, "bands: standard deviation")) {
+    const int height = (int)fmax(180 + 276.0 * settings(s), bands_height(s) + 200);
+    if (figure_open(s, &f, "gates", 850, height, title, "bands: standard deviation")) {
         free(v);
         return -1;
     }

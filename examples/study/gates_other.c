@@ -182,7 +182,8 @@ float other_hardness(const lgelu_net *net, const lgelu_node *node)
 static int draws(const lgelu_net *net) { return net->mode == LGELU_TRAIN && !net->evaluate; }
 static uint64_t stream(const lgelu_net *net, const lgelu_node *node)         /* of this forward, as dropout has one */
 {
-    return (uint64_t)1 << 62 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
+    return (uint64_t)1 << 62 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31
+         | ((uint64_t)net->step & 0x7FFFFFFF);
 }
 static void other_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node)
 {
@@ -214,7 +215,8 @@ static void other_backward(float *dx, double *dw, const float *dy, const float *
     case OTHER_SWISH: *dw += silu_backward(dx, dy, x, other_hardness(net, node), n); break;
     case OTHER_ELU:   if (dx) elu_backward(dx, dy, x, n); break;
     case OTHER_STOCHASTIC:
-        if (dx && draws(net)) lgelu_stochastic_backward(dx, dy, x, 1, n, net->seed, stream(net, node), first, LGELU_STRAIGHT_THROUGH);
+        if (dx && draws(net))
+            lgelu_stochastic_backward(dx, dy, x, 1, n, net->seed, stream(net, node), first, LGELU_STRAIGHT_THROUGH);
         else if (dx) lgelu_backward(dx, dy, x, 1, n);
         break;
     case OTHER_LAMBDA:                                                 /* s = c·p: a step of Adam for p is c times as long for s */

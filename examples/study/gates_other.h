@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
-   gates_other.h: gates that lgelu.h has not: SiLU x·σ(βx), with β = 1 or learned (Swish), and ELU, the stochastic gate as a layer,
-   and any gate with its output rounded to 16 bits. As gates of one's own (LGELU_GATE_OUTER), and the kernels alone.
+   gates_other.h: gates that lgelu.h has not: SiLU x·σ(βx), with β = 1 or learned (Swish), and ELU, the stochastic gate as a
+   layer, and any gate with its output rounded to 16 bits. As gates of one's own (LGELU_GATE_OUTER), and the kernels alone.
 
    The kernels have the same bits everywhere, and their error is at most 0.501 units in the last place of the float, the tail of
-   subnormal numbers included, that of silu_backward's dx also relative at its root, at β = 1 for every float: they are
-   worked out in double, correct to about 1e-15 but for the root, and rounded once. At another β, βx may come nearer to the root than
+   subnormal numbers included, that of silu_backward's dx also relative at its root, at β = 1 for every float: they are worked
+   out in double, correct to about 1e-15 but for the root, and rounded once. At another β, βx may come nearer to the root than
    any float: there dx is within 2^-50 absolutely. f(±0) = ±0; at infinity they are their limits; NaN gives NaN. */
 #ifndef GATES_OTHER_H
 #define GATES_OTHER_H

@@ -7,9 +7,9 @@
        if (output_begin(&o)) ...             after it: write to o.f
        if (output_end(&o)) ...               on the disk under its name; else errno, and the old file is still there
 
-   A file is written beside its place, under a name that no other process uses (../part.h), and renamed when it is on the disk. A
-   symbolic link is followed first, so that it stays one. What is no file (a device, a FIFO, standard output) is opened and written
-   plainly. */
+   A file is written beside its place, under a name that no other process uses (../part.h), and renamed when it is on the disk.
+   A symbolic link is followed first, so that it stays one. What is no file (a device, a FIFO, standard output) is opened and
+   written plainly. */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 #include <stdio.h>

@@ -81,7 +81,8 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
     config_plan(&r->config);
     if (r->config.activations && arm_table[arm].event != EVENT_NONE) {
         s->usage = 1;
-        return study_fail(s, "--activations: arm '%s' changes its gates on the way, which goes with f32 alone", arm_table[arm].name);
+        return study_fail(s, "--activations: arm '%s' changes its gates on the way, which goes with f32 alone",
+                          arm_table[arm].name);
     }
     if (r->config.teach > 0) s->taught = 1;
     const config *c = &r->config;

@@ -200,7 +200,8 @@ void box_around(double *low, double *high, const float *x, double eps)
 static const struct { const char *name, *help; const char **word; long *number, least, most; } options[] = {
     { "networks", "FOLDER  networks of `study swap --keep FOLDER` [build/networks]", &wish.folder, NULL, 0, 0 },
     { "net", "NET  their kind: mlp, lenet, resnet8, resnet18 [mlp]", &wish.kind, NULL, 0, 0 },
-    { "data", "FOLDER  as for the study [$LGELU_DATA/fashion-mnist, or the repository's pictures]", &wish.data_folder, NULL, 0, 0 },
+    { "data", "FOLDER  as for the study [$LGELU_DATA/fashion-mnist, or the repository's pictures]", &wish.data_folder,
+      NULL, 0, 0 },
     { "seed", "N  first seed [1]", NULL, &wish.first_seed, 0, 1000000 },
     { "seeds", "N  how many [5]", NULL, &wish.seeds, 1, MOST_SEEDS },
     { "pictures", "N  test pictures; 0: 100 for verification, else all [0]", NULL, &wish.pictures, 0, 10000000 },

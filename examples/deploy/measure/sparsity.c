@@ -42,7 +42,8 @@ typedef struct { int count; size_t size[LAYERS + 1]; float *w[LAYERS], *b[LAYERS
 static void dense_run(dense *d, const float *x, int skip)
 {
     for (int l = 0; l < d->count; l++)
-        turned_product(d->value[l], l ? d->value[l - 1] : x, d->w[l], d->b[l], d->size[l], d->size[l + 1], skip, l + 1 < d->count);
+        turned_product(d->value[l], l ? d->value[l - 1] : x, d->w[l], d->b[l], d->size[l], d->size[l + 1], skip,
+                       l + 1 < d->count);
 }
 /* 0: the network is not dense */
 static int dense_make(dense *d, const network *w)
