@@ -1646,20 +1646,25 @@ static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, i
 
 /* ---- [8b] threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL:
    this thread alone ---- */
-static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
+static void lgelu__alone(void *user, lgelu_task *task, void *job, size_t count)
 {
     size_t i;
-    if (!threads || !LGELU__ATOMIC) { for (i = 0; i < count; i++) task(job, i); return; }
-    if (threads->run && count > 1) { threads->run(threads->user, task, job, count); return; }
+    (void)user;
+    for (i = 0; i < count; i++) task(job, i);
+}
+static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
+{
+    if (!threads || !LGELU__ATOMIC || count < 2) { lgelu__alone(NULL, task, job, count); return; }
+    if (threads->run) { threads->run(threads->user, task, job, count); return; }
 #ifdef _OPENMP
-    if (count > 1) {
+    {
         long k, n = (long)count;
 #pragma omp parallel for schedule(dynamic)
         for (k = 0; k < n; k++) task(job, (size_t)k);
-        return;
     }
+#else
+    lgelu__alone(NULL, task, job, count);
 #endif
-    for (i = 0; i < count; i++) task(job, i);
 }
 /* A crew: threads called once for many short loops, since waking them takes longer than most loops. The first to come leads and
    does the work; its loops are shared with whoever else has come. `state` counts those inside a loop, plus LGELU__OPEN while the
@@ -3645,12 +3650,6 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- [8n] running ---- */
-static void lgelu__alone(void *user, lgelu_task *task, void *job, size_t count)
-{
-    size_t i;
-    (void)user;
-    for (i = 0; i < count; i++) task(job, i);
-}
 /* run(net) with a crew, where there is work enough for one: 2^20 fma or so; without, no thread is woken */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *crew))
 {
