@@ -174,6 +174,17 @@ void network_load(network *w, int arm, long seed, int keeps)
     lgelu_net_fold(&w->net);
     free(file);
 }
+void each_network(void (*run)(network *w, int arm, long seed), int keeps)
+{
+    for (long seed = 0; seed < wish.seeds; seed++) for (int arm = 0; arm < ARMS; arm++) {
+        const double began = now();
+        network w;
+        network_load(&w, arm, seed, keeps);
+        run(&w, arm, seed);
+        free(w.block);
+        told(seed, arm, began);
+    }
+}
 const float *network_run(network *w, const float *x, size_t count)
 {
     lgelu_net_bind(&w->net, w->input, x);

@@ -32,6 +32,8 @@ double now(void);                                           /* seconds */
 typedef struct { lgelu_net net; lgelu_node nodes[NODES]; void *block; int input, output; } network;
 /* that of an arm and a seed (0: the first), folded; keeps: every value can be read after a forward. Free with free(w->block) */
 void network_load(network *w, int arm, long seed, int keeps);
+/* run(network, arm, seed) of each seed and arm, told on standard error when it is done */
+void each_network(void (*run)(network *w, int arm, long seed), int keeps);
 const float *network_run(network *w, const float *x, size_t count);    /* its logits */
 int  largest(const float *logits);
 /* a picture's box: ±eps of a byte, no darker than 0 and no brighter than 255 */
@@ -44,7 +46,7 @@ void show(const char *title, const char *before_row);
 /* a quantity of one arm at a row less that of another: level inside ± margin, else more or less; else open */
 typedef struct { const char *question; int quantity, row, arm, other_row, other; double margin; } rule;
 void decide(const rule *r, int count);
-void told(long seed, int arm, double began);                /* a line on standard error that this network is done */
+void told(long seed, int arm, double began);                /* a line on standard error: this network is done */
 
 /* ---- the measurements ---- */
 void verification(void);

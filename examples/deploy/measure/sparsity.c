@@ -131,54 +131,48 @@ static void put_zeros(const gates *g, const network *w, int arm, long seed)
     put(S_ZEROS, g->count, arm, seed, 100 * zeros / (numbers * pictures));
     put(S_DEAD, g->count, arm, seed, 100 * dead / numbers);
 }
-static void one_network(gates *g, int arm, long seed)
+static gates found;                          /* its names stay in the table */
+static void one_network(network *w, int arm, long seed)
 {
+    gates *g = &found;
     double best[3] = { (double)NAN, (double)NAN, (double)NAN }, left = 0, all = 0;
     float *x = (float *)room_for(BATCH * data_size(&data), sizeof *x);
-    network w;
     dense d;
     int raced;
-    network_load(&w, arm, seed, 1);
-    find_gates(g, &w);
-    raced = dense_make(&d, &w) && arm != GELU;
+    find_gates(g, w);
+    raced = dense_make(&d, w) && arm != GELU;
     for (size_t first = 0; first < (size_t)wish.pictures; first += BATCH) {
         const size_t count = (size_t)wish.pictures - first < BATCH ? (size_t)wish.pictures - first : BATCH;
         int32_t truth[BATCH];
         const float *y;
         data_batch(x, truth, &data, DATA_TEST, NULL, first, count);
-        y = network_run(&w, x, count);
+        y = network_run(w, x, count);
         for (int i = 0; i < g->count; i++) {
-            const float *v = lgelu_net_value(&w.net, g->node[i]);
-            const size_t n = deploy_size(w.nodes + g->node[i]);
+            const float *v = lgelu_net_value(&w->net, g->node[i]);
+            const size_t n = deploy_size(w->nodes + g->node[i]);
             for (size_t k = 0; k < count * n; k++) g->zeros[i][k % n] += (size_t)is_zero(v[k]);
         }
         for (size_t k = 0; raced && k < count; k++) passing_over(&left, &all, &d, x + k * d.size[0], y + k * data.classes);
     }
-    put_zeros(g, &w, arm, seed);
-    if (raced) race(best, &w, &d, x);
+    put_zeros(g, w, arm, seed);
+    if (raced) race(best, w, &d, x);
     put(S_WORK, g->count, arm, seed, all > 0 ? 100 * left / all : (double)NAN);
     for (int q = 0; q < 3; q++) put(S_ALL + q, g->count, arm, seed, best[q]);
     put(S_GAIN, g->count, arm, seed, best[1] / best[0]);
     for (int i = 0; i < g->count; i++) free(g->zeros[i]);
     dense_free(&d);
-    free(w.block);
     free(x);
 }
 void sparsity(void)
 {
-    static gates g;                          /* its names stay in the table */
     char title[400];
     rule of_all[RULES];
-    for (long seed = 0; seed < wish.seeds; seed++) for (int arm = 0; arm < ARMS; arm++) {
-        const double began = now();
-        one_network(&g, arm, seed);
-        told(seed, arm, began);
-    }
+    each_network(one_network, 1);
     snprintf(title, sizeof title, "%s: %ld test pictures; one picture at a time, one thread", data.name, wish.pictures);
     show(title, "");
     for (int i = 0; i < RULES; i++) {
         of_all[i] = rules[i];
-        of_all[i].row = of_all[i].other_row = g.count;
+        of_all[i].row = of_all[i].other_row = found.count;
     }
     decide(of_all, RULES);
 }

@@ -97,19 +97,16 @@ static void verify(network *w, int arm, long seed, int box)
     vnnlib_free(&p);
     free(x); free(c);
 }
+static void all_boxes(network *w, int arm, long seed)
+{
+    for (int box = 0; box < BOXES; box++) verify(w, arm, seed, box);
+}
 void verification(void)
 {
     char title[400];
     if (output_folder("build")) fail("%s: no place for the solver's files", "build");
     table_begin(quantity, V_COUNT, row, BOXES);
-    for (long seed = 0; seed < wish.seeds; seed++) for (int arm = 0; arm < ARMS; arm++) {
-        const double began = now();
-        network w;
-        network_load(&w, arm, seed, 0);
-        for (int box = 0; box < BOXES; box++) verify(&w, arm, seed, box);
-        told(seed, arm, began);
-        free(w.block);
-    }
+    each_network(all_boxes, 0);
     snprintf(title, sizeof title, "%s: %ld test pictures, the first ones; a solver has %ld s for each other class", data.name,
              wish.pictures, wish.seconds);
     show(title, "ε =");

@@ -57,18 +57,15 @@ static void in_this_form(network *w, int arm, long seed, int i)
     int8_free(&q);
     free(x); free(y);
 }
+static void all_forms(network *w, int arm, long seed)
+{
+    for (int i = 0; i < FORMS; i++) in_this_form(w, arm, seed, i);
+}
 void whole_numbers(void)
 {
     char title[400];
     table_begin(quantity, I_COUNT, row, FORMS);
-    for (long seed = 0; seed < wish.seeds; seed++) for (int arm = 0; arm < ARMS; arm++) {
-        const double began = now();
-        network w;
-        network_load(&w, arm, seed, 1);
-        for (int i = 0; i < FORMS; i++) in_this_form(&w, arm, seed, i);
-        told(seed, arm, began);
-        free(w.block);
-    }
+    each_network(all_forms, 1);
     snprintf(title, sizeof title, "%s: %ld test pictures, ranges from 1,000 training pictures", data.name, wish.pictures);
     show(title, "");
     decide(rules, (int)(sizeof rules / sizeof *rules));
