@@ -6,10 +6,7 @@ out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
-$CC -std=gnu99 -O1 -c tools/faults.c -o $out/faults.o || exit 1
-build() { program=$1; shift; $CC -std=c99 -O1 -w "$@" $IMPLEMENTATION $out/faults.o $wrap -o $out/$program -lm || exit 1; }
-build study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
 # whole: what is in run/ is what is in good/, or not there; no temporary
@@ -89,20 +86,20 @@ faults 'study swap, resumed' 'cp ../half.st a.st' ../study swap --resume a.st --
 mkdir -p $out/all && (cd $out/all && ../study swap $small --out . > ../all.out 2>&1)
 faults 'study report' 'cp -r ../all .' ../study report --out all
 
-build 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
+breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
 head -c 3000 ../README.md > $out/text.txt
 shape='1 x 8, context 8, batch 4, steps 5, seed 1'
 faults '4_gpt train' : ../4_gpt train ../text.txt --file a.gpt --size "$shape"
 (cd $out && ./4_gpt train text.txt --file whole.gpt --size "$shape" > gpt.out)
 faults '4_gpt sample' : ../4_gpt sample --file ../whole.gpt --prompt the --tokens 20
-build reluize ../examples/deploy/reluize.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c \
+breakable reluize ../examples/deploy/reluize.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c \
     ../examples/study/output.c ../examples/data.c
-build onnx_nets tools/onnx_nets.c ../examples/deploy/onnx_out.c ../examples/data.c
+breakable onnx_nets tools/onnx_nets.c ../examples/deploy/onnx_out.c ../examples/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 awk 'BEGIN { srand(2)
     for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
 faults reluize : ../reluize ../nets/mlp_lambda.onnx --data ../table.csv -o a.onnx --epochs 1 --batch 20
-for tutorial in 1_gate 2_mlp; do build $tutorial $(declared ../examples/$tutorial.c) ../examples/data.c; done
+for tutorial in 1_gate 2_mlp; do breakable $tutorial $(declared ../examples/$tutorial.c) ../examples/data.c; done
 calls_only=yes                               # a tutorial writes plainly
 least=2
 faults 1_gate : ../1_gate a.svg

@@ -7,15 +7,12 @@ out=build/kill
 kills=${KILLS:-5}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
-$CC -std=gnu99 -O1 -c tools/faults.c -o $out/faults.o || exit 1
-build() { program=$1; shift; $CC -std=c99 -O1 -w "$@" $IMPLEMENTATION $out/faults.o $wrap -o $out/$program -lm || exit 1; }
-build study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
-build 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
 deploy=../examples/deploy
-build reluize $deploy/reluize.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c ../examples/study/output.c \
+breakable reluize $deploy/reluize.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c ../examples/study/output.c \
     ../examples/data.c
-build onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
+breakable onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 tiny $out/tiny
 head -c 3000 ../README.md > $out/text.txt

@@ -146,7 +146,6 @@ verdict $([ $kills -gt 2 ] && equal killed alone; echo $?) \
 rm -f $out/killed.st.*.part              # of a rank 0 that was killed while it wrote
 
 # ---- a rank's memory or file fails: one line on status 1, the file whole, and no temporary ----
-wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
 mpicc -std=gnu99 -O1 -w tools/faults.c $sources $wrap -o $out/faulty -lm || exit 1
 run 2 good --epochs 2
 run 2 half --epochs 2 --until 1

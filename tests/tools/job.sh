@@ -48,6 +48,17 @@ refused()
     verdict $? "refuses $*" "status $status, $(cat $out/refused.err)"
 }
 
+# what tools/faults.c stands in for
+wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
+# breakable PROGRAM SOURCES: with tools/faults.c between it and what it asks of memory and files
+breakable()
+{
+    program=$1
+    shift
+    [ -e $out/faults.o ] || $CC -std=gnu99 -O1 -c tools/faults.c -o $out/faults.o || exit 1
+    $CC -std=c99 -O1 -w "$@" $IMPLEMENTATION $out/faults.o $wrap -o $out/$program -lm || exit 1
+}
+
 # chain STEPS BEGIN RESUME: the command BEGIN stopped after its first step, then RESUME stopped after one more, and so on to the end
 chain()
 {
