@@ -59,8 +59,8 @@
                    file changes nothing. What a forward has checked is what its backward reads.
      Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2) to +inf (ReLU; a negative x
-                   gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept. A forward passes on the NaN that x is; any
-                   other of these kernels' NaNs is 7fc00000.
+                   gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept. A forward passes on the NaN that x is;
+                   any other of these kernels' NaNs is 7fc00000.
 
    OPTIONS     #define before including. Put the implementation into a file of its own: it takes seconds to compile.
      LGELU_IMPLEMENTATION  make the code here               LGELU_TRAINER  with the network room [8] (everywhere the same)
@@ -118,13 +118,13 @@ LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
 /* (at λ from 2^-10 on the terms are floats: dy beyond 2^64 may make their sum inf) */
 
-/* What is promised of every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4: the error in units of the last place of the
-   exact result, and in units of 2^-149 where that is below 2^-126. dx is relative also at its root; dlambda is one term with
+/* What is promised of every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4: the error in units of the last place of
+   the exact result, and in units of 2^-149 where that is below 2^-126. dx is relative also at its root; dlambda is one term with
    dy = 1. tests/sweep.c holds the kernels to these very rows: X(kernel, ulp, units of 2^-149) */
 #define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.6) X(dlambda, 2.4, 1.2) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
-/* And at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. λx, a product, may come nearer to the
-   root of dx at -0.7517915 than any float at those seven, so that here 2^-54 is added to dx's bound: relative from a distance of
-   2^-28 on, absolute (within 2^-51) nearer by. */
+/* And at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. λx, a product, may come nearer to
+   the root of dx at -0.7517915 than any float at those seven, so that here 2^-54 is added to dx's bound: relative from a distance
+   of 2^-28 on, absolute (within 2^-51) nearer by. */
 #define LGELU_CLAIMS_BETWEEN(X) X(forward, 2.25, 1.0) X(dx, 2.5, 1.6) X(dlambda, 3.0, 1.2)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
@@ -150,11 +150,11 @@ LGELU_DEF void   lgelu_forward_f16  (uint16_t *y, const uint16_t *x, float lambd
 LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16 (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
 
-/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] = [R < Φ·2^32]
-   with R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the sign of x (of
-   dy). λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B with the forward's
-   seed, stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Returns Σ dy·x²φ(λx), of the
-   mean, in both cases. ---- */
+/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] is
+   R < Φ·2^32 with R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the
+   sign of x (of dy). λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B
+   with the forward's seed, stream and first, or the derivative of the mean, dx = dy·f'(x; λ); both return Σ
+   dy·x²φ(λx). ---- */
 typedef enum { LGELU_STRAIGHT_THROUGH = 0, LGELU_MEAN } lgelu_estimate;
 LGELU_DEF void   lgelu_stochastic_forward (float *y, const float *x, float lambda, size_t n,
                                            uint64_t seed, uint64_t stream, uint64_t first);
@@ -182,7 +182,7 @@ LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr);          /* β1 = β2 (arX
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n);
 /* SGD: m = momentum·m + (g + weight_decay·w), w -= lr·m */
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n);
-/* the group of s: rate lr·c, no decay [L, 3]; takes dL/dλ, applies the slope, updates s, returns the new λ's; arrays [layers] */
+/* the group of s: rate lr·c, no decay [L, 3]; takes dL/dλ, applies the slope, updates s, gives the new λ's; all [layers] */
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
                                    const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers);
 
@@ -371,14 +371,14 @@ struct lgelu_outer_gate {
 LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);
 LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
 /* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros
-   around, k over the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0,
-   2, 3, 1). One chain of fma over (i, j, k); but a kernel of 3 with stride 1, padding of at most 2, in one group, from 16
-   channels on both sides, goes by Winograd's F(2×2, 3×3), 2.25 times fewer products at about the same rounding error, unless
-   net.direct is set. groups = channels = outputs is depthwise. */
+   around, k over the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's
+   weight.permute(0, 2, 3, 1). One chain of fma over (i, j, k); but a kernel of 3 with stride 1, padding of at most 2, in one
+   group, from 16 channels on both sides, goes by Winograd's F(2×2, 3×3), 2.25 times fewer products at about the same rounding
+   error, unless net.direct is set. groups = channels = outputs is depthwise. */
 LGELU_DEF int  lgelu_conv  (lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
                             size_t groups, int bias);
-/* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and under
-   net.evaluate; running += momentum·(batch's - running), the variance's n - 1 under the sum as in PyTorch (0.1, 1e-5) */
+/* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and
+   under net.evaluate; running += momentum·(batch's - running), the variance's n - 1 under the sum as in PyTorch (0.1, 1e-5) */
 LGELU_DEF int  lgelu_batch_norm  (lgelu_net *net, const char *name, int x, float momentum, float eps);
 LGELU_DEF int  lgelu_max_pool    (lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
 /* zeros count */
@@ -401,8 +401,8 @@ LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, s
 LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
 /* (x - mean)/√(variance + eps)·gain + shift over the channels; eps is 1e-5 unless you change the node's */
 LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);
-/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: no token sees a later
-   one */
+/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: none sees a
+   later one */
 LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
 /* x Eᵀ with the embedding's own matrix */
@@ -491,8 +491,8 @@ LGELU_DEF lgelu_training lgelu_training_to_relu (float lr, long steps);
 LGELU_DEF lgelu_training lgelu_training_paper   (float lr, long steps);
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
 LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
-/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call it
-   where another plan takes over, say after lgelu_net_copy at the switch point */
+/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call
+   it where another plan takes over, say after lgelu_net_copy at the switch point */
 LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
 /* (samples, rows, columns, channels) of the last forward; NULL where the plan has given the place away: results stay, and what
@@ -510,8 +510,8 @@ LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    
    good */
 LGELU_DEF lgelu_status lgelu_net_fold      (lgelu_net *net);
 
-/* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ, gate
-   kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v where trained ---- */
+/* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
+   gate kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v in training ---- */
 typedef int lgelu_write(void *user, const void *data, size_t bytes);            /* 0 when all bytes were taken */
 LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write,
                                       void *user);
@@ -801,9 +801,9 @@ static double lgelu__exp_sum(double x, double l)                      /* exp(x +
 }
 static double lgelu__exp(double x) { return lgelu__exp_sum(x, 0); }
 
-/* Φ and f' at the unrounded product z = h + l = λx, abs(z) < 40, by Mills' ratio: Q(z) = Φ(-z) = φ(z)·m, f'(-z) = φ(z)·(m - z),
-   m' = zm - 1. l enters to first order. (z + 5/4)m is one polynomial in
-   (z - 11/2)/(z + 11/2), 3e-17 off. Coefficients: tests/tools/coefficients.py. */
+/* Φ and f' at the unrounded product z = h + l = λx, abs(z) < 40, by Mills' ratio: Q(z) = Φ(-z) = φ(z)·m, f'(-z) =
+   φ(z)·(m - z), m' = zm - 1. l enters to first order. (z + 5/4)m is one polynomial in (z - 11/2)/(z + 11/2), 3e-17 off.
+   Coefficients: tests/tools/coefficients.py. */
 static const double lgelu__mills_table[24] = {
     1.1901801538604433, -0.30454784811505309, 0.16025256563732709, -0.045870411495901549, -0.020353731740227574,
     0.042262204456459833, -0.036876936789332848, 0.022259091992580228, -0.009726808510571467, 0.0027806491547351874,
@@ -1302,8 +1302,8 @@ LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr)
     return o;
 }
 
-/* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once per call. The decay enters as
-   lr·decay, not as the factor 1 - lr·decay: in float that factor is off by up to 3e-8, 3 % of a decay of 1e-6, at every step. */
+/* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once per call. The decay enters
+   as lr·decay, not as the factor 1 - lr·decay: in float that factor is off by up to 3e-8, 3 % of a decay of 1e-6, each step. */
 static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long step)
 {
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
@@ -1493,8 +1493,8 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
-/* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or 0:
-   the value of input 0, or what is left to it of that. The backward has dy and says which gradients hold something already and
+/* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or
+   0: the value of input 0, or what is left to it of that. The backward has dy and says which gradients hold something already and
    are added to: the only place that knows is the walk, lgelu__run_backward. */
 typedef struct lgelu__job lgelu__job;
 typedef void lgelu__rows_task(const lgelu__job *p, size_t row, size_t rows);      /* a piece: so many rows from `row` on */
@@ -1956,8 +1956,8 @@ static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows
 static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
     { lgelu__affine(p, p->y + row * p->channels, row, rows); }
 
-/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the caller's own gate, which are
-   added in order ---- */
+/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the caller's own gate,
+   which are added in order ---- */
 enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation or a sum and its gate */
 
 static size_t lgelu__gate_sums(const lgelu_node *node) { return (size_t)node->hardnesses + node->biases; }
@@ -2010,9 +2010,10 @@ static void lgelu__pass_backward(lgelu__job *p)
 }
 
 /* ---- [8e] convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read
-   in runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and
-   W' the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride
-   s, dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by piece. ---- */
+   in runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy
+   and W' the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a
+   stride s, dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by
+   piece. ---- */
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
@@ -2219,10 +2220,10 @@ static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
 }
 
 /* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the
-   channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of tiles.
-   A thread takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a round
-   shared out. dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the products
-   backwards: each of the eight strands (or one, with many channels) sums up tiles of its own. */
+   channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of
+   tiles. A thread takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a
+   round shared out. dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the
+   products backwards: each of the eight strands (or one, with many channels) sums up tiles of its own. */
 enum { LGELU__WSTRANDS = 8 };
 typedef struct {
     const float *x, *w, *bias, *dy; float *y, *dw;                    /* x and w to y, or x and dy to dw */
@@ -2391,9 +2392,9 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     return train ? lgelu__most(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double, the
-   pieces in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the three
-   factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
+/* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double,
+   the pieces in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the
+   three factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
 static double *lgelu__norm_mean(const lgelu__job *p) { return (double *)(void *)(p->aux + 6 * p->channels); }
 static size_t lgelu__norm_aux(const lgelu__job *p)
     { return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(p), 16), 40), p->channels); }
@@ -2438,8 +2439,8 @@ static lgelu_status lgelu__norm_forward(lgelu__job *p)                /* scale a
     p->scale = scale; p->shift = shift; p->b = NULL;
     return LGELU_OK;
 }
-/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy - dbeta/n - x̂·dgamma/n), as
-   three factors: of dy, of x, and 1; with running statistics, n = ∞, dx = scale·dy */
+/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy - dbeta/n -
+   x̂·dgamma/n), as three factors: of dy, of x, and 1; with running statistics, n = ∞, dx = scale·dy */
 static void lgelu__norm_backward(lgelu__job *p)
 {
     size_t c = p->channels, i;
@@ -2554,8 +2555,8 @@ static void lgelu__position_backward(lgelu__job *p)
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean and 1/deviation of each row,
-   then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d = dy·gain, dx = (d - mean(d) -
+/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean and 1/deviation of each
+   row, then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d = dy·gain, dx = (d - mean(d) -
    x̂·mean(d·x̂))/deviation ---- */
 static size_t lgelu__layer_norm_aux(const lgelu__job *p)
     { return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__pieces(p), p->channels)), 2 * sizeof(float)); }
@@ -2577,9 +2578,10 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
     lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__pieces(p), n, p->add_dbias, &p->net->threads);
 }
 
-/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so memory
-   grows with the context, not with its square. The forward leaves each row's largest score and Σ exp, the backward makes the
-   scores again. A few strands of tasks, each with its own place in net->pack: scores, their gradients, room for products. ---- */
+/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so
+   memory grows with the context, not with its square. The forward leaves each row's largest score and Σ exp, the backward makes
+   the scores again. A few strands of tasks, each with its own place in net->pack: scores, their gradients, room for
+   products. ---- */
 enum { LGELU__QUERIES = 64 };
 typedef struct {
     const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
@@ -4818,7 +4820,7 @@ static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
 /* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
-/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is not yet nothing where φ is */
+/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is something where φ is 0 */
 static int lgelu__ordinary_backward(float lambda) { return lambda >= 9.765625e-4f && lgelu__ordinary(lambda); }
 
 /* where gcc 12 makes vectors of doubles at -O3, (double)(float)x becomes x */
@@ -4902,7 +4904,7 @@ typedef struct { size_t i, count, pairs; float *small; } lgelu__cursor;
 /* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
 static uint32_t lgelu__above(double t, double x, double lambda) { return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t; }
 
-/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; subnormal x: its bits·s1·s3 */
+/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; subnormal: bits·s1·s3 */
 typedef struct { float m, s1, s2, s3, cap; } lgelu__coin;
 
 static lgelu__coin lgelu__prepare_coin(float lambda)
@@ -5645,14 +5647,15 @@ LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max
 /* ---- [Kb] the gate ---- */
 /* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
      middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding to the nearest gives the
-              number and both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that Φ
-              there is all but a float for z < 0, and for z > 0 too (Gal), and the best of
-              many in that the other roundings add up to least.
-     beyond   y = max(x, 0) - aQ, aQ = 2^(e x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, e in two floats, w = 1/z², P of
-              degree 6, 2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole numbers.
+              number and both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that
+              Φ there is all but a float for z < 0, and for z > 0 too (Gal), and the best of many in that the other roundings add
+              up to least.
+     beyond   y = max(x, 0) - aQ, aQ = 2^(e x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, e in two floats, w = 1/z²,
+              P and 2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole numbers.
      f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root -0.7517915, where the value stays
               relatively exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
-     x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond, from the same exponential, in units of 1/4^⌊log2 λ⌋.
+     x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond, from the same exponential, in units of
+              1/4^⌊log2 λ⌋.
    A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond
    that are not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only
    skips what no lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients:
@@ -6164,8 +6167,8 @@ typedef struct {
     b_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
-/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes 2^100·scale·dy·x²E
-   of tiny x and thin dy. at: where the pair stands, how many lanes and pairs are packed */
+/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes
+   2^100·scale·dy·x²E of tiny x and thin dy. at: where the pair stands, how many lanes and pairs are packed */
 LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) *todo, lgelu__cursor *at,
                                       const v_t *dy, const v_t *x, const v_gate *g)
 {
@@ -6356,9 +6359,9 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
     return (double)LGELU__NAN;               /* a NaN in dx leaves one in the sum */
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows at
-   a time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector
-   or whose λ is extreme */
+/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows
+   at a time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector or whose λ
+   is extreme */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
     size_t columns)
 {
@@ -6443,11 +6446,10 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 }
 
 /* ---- [Kc] the tanh approximation ---- */
-/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one division.
-   x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in
-   between tiny: -abs(x)·2^-t, added up unrounded to half a unit.
-   f' is a table of its values like the gate's for abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)),
-   P = 1 - wv'(w), E = e^-v(w). */
+/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one
+   division. x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or
+   -0, and in between tiny: -abs(x)·2^-t, added up unrounded to half a unit. f' is a table of its values like the gate's for
+   abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
 LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* -log2(e)·v = n + f; t holds n */
 {
     const v_t magic = v_set(LGELU__ROUND), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
@@ -6658,9 +6660,9 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
 }
 
 /* ---- [Ke] the stochastic gate ---- */
-/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x, which leaves λx as it is), within
-   2^-22 of itself; T = Q·2^32 to the nearest whole number. The rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0:
-   closed), so B = [R < Φ·2^32] never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
+/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x, which leaves λx as it is),
+   within 2^-22 of itself; T = Q·2^32 to the nearest whole number. The rarer side comes up when R < T (x <= 0: open) or ~R < T
+   (x > 0: closed), so B = [R < Φ·2^32] never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
 /* 4·v_lanes numbers of a stream, as lgelu_random counts them, from 4·block on */
 LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uint64_t block)
 {
@@ -6707,7 +6709,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
             v_t a = v_abs(v_load_n(x + i + j, m - j));
             m_t tiny = n_gt(n_set(0x00800000), v_bits(a));
             a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)), v_select(tiny, v_set(p.s3), v_set(p.s2)));
-            v_store(w + j, v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));   /* 0·inf becomes cap */
+            v_store(w + j, v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));   /* 0·inf is cap */
         }
         LGELU__FN(forward)(f, w, p.m, j);
         for (j = 0; j < m; j += v_lanes) {
@@ -6930,20 +6932,20 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 #endif
 
 #ifdef LGELU_TRAINER
-/* ---- [Kh] matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two vectors
-   of a row of B and, for each row of A, one number for all lanes, v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high
-   pieces of A, panels tile-wide pieces of B. Slivers share the rows evenly, and the tile is unrolled for each row count, so
-   that the lower edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level cache, a
-   tile of v_flat × 4 vectors loads less (10 for 24 fma), which counts where two threads share a core; small products take
-   all slivers of one height at once. A task makes one block of C from its first k to its last, alone, in its own room: nobody
-   waits for anybody, and what is copied stays in the cache of the core that copied it.
-   k runs in steps (LGELU__K), so that a sliver stays in the first-level cache while panels stream past it out of the second;
-   between the steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read in place, A only
-   where its columns run the wrong way, eight slivers side by side, so that lines of memory are read next to each other. A tile
-   asks memory for the C of the next one, for the y that the gate will write and, spread over its steps, for a part of the A
-   that the next sliver (the next eight, where they are copied) will read; a copy asks for what it reads a little later. When B
-   is read only once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the
-   tile alone reaches 99 % of the peak, whole products 83 to 96 % of the latter's (bench/gemm.c). ---- */
+/* ---- [Kh] matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two
+   vectors of a row of B and, for each row of A, one number for all lanes, v_rows + 2 loads for 2·v_rows fma. Slivers are
+   tile-high pieces of A, panels tile-wide pieces of B. Slivers share the rows evenly, and the tile is unrolled for each row
+   count, so that the lower edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level
+   cache, a tile of v_flat × 4 vectors loads less (10 for 24 fma), which counts where two threads share a core; small products
+   take all slivers of one height at once. A task makes one block of C from its first k to its last, alone, in its own room:
+   nobody waits for anybody, and what is copied stays in the cache of the core that copied it. k runs in steps (LGELU__K), so that
+   a sliver stays in the first-level cache while panels stream past it out of the second; between the steps the sums wait in C,
+   which changes no bit. B is copied panel by panel where it is not read in place, A only where its columns run the wrong way,
+   eight slivers side by side, so that lines of memory are read next to each other. A tile asks memory for the C of the next one,
+   for the y that the gate will write and, spread over its steps, for a part of the A that the next sliver (the next eight, where
+   they are copied) will read; a copy asks for what it reads a little later. When B is read only once (one sliver), 64 rows of a
+   panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the peak, whole
+   products 83 to 96 % of the latter's (bench/gemm.c). ---- */
 /* n steps of k; two at a time, so that a processor foresees the end of the loop */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g, const float **h,
     const lgelu__sliver *p, size_t n)
