@@ -7,6 +7,7 @@
 
    Part 1 prints what λ does to f(x; λ) = x·Φ(λx). Part 2 fits a small function with nothing but kernels, arrays and a loop: λ
    is learned, driven to 160, then the gate becomes a ReLU. Part 3 draws both. No network, no trainer: these begin in 2_mlp.c. */
+#include "part.h"                       /* part_replace: a file that is whole or as it was; before the other headers */
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"                   /* other files of a program include it plainly */
 #include <math.h>
@@ -96,12 +97,11 @@ static void line(FILE *svg, int p, const float *x, const float *y, const char *c
     for (int i = 0; i < POINTS; i++) fprintf(svg, "%.1f,%.1f ", across(p, (double)x[i]), down(p, (double)y[i]));
     fprintf(svg, "'/>\n");
 }
-static int draw(const char *path)
+static int draw(void *user, FILE *svg)
 {
     static const char *const title[PANELS] = { "f(x) = x·Φ(λx)", "its slope: up to 1.129", "a curve, and 16 ReLUs after it" };
     float x[POINTS], one[POINTS], y[POINTS], z[HIDDEN], f[HIDDEN];
-    FILE *svg = fopen(path, "w");
-    if (!svg) return 1;
+    (void)user;
     fprintf(svg, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 880 350' font-family='sans-serif' font-size='13'>\n"
             "<rect width='880' height='350' fill='white'/>\n");
     for (int p = 0; p < PANELS; p++) {
@@ -124,9 +124,7 @@ static int draw(const char *path)
         for (int i = 0; i < POINTS; i++) y[i] = (float)(relu ? network(z, f, x[i], INFINITY) : curve((double)x[i]));
         line(svg, 2, x, y, relu ? ink[4] : "#BBBBBB");
     }
-    fprintf(svg, "</svg>\n");
-    int bad = ferror(svg) != 0;
-    return fclose(svg) || bad;
+    return fprintf(svg, "</svg>\n") < 0;
 }
 
 int main(int argc, char **argv)
@@ -142,7 +140,7 @@ int main(int argc, char **argv)
     if (isa && *isa) { fprintf(stderr, "1_gate: LGELU_ISA: expected scalar, neon, avx2 or avx512\n"); return 1; }
     table();
     fit();
-    if (draw(path)) { fprintf(stderr, "1_gate: %s: cannot be written\n", path); return 1; }
+    if (part_replace(path, draw, NULL)) { fprintf(stderr, "1_gate: %s: %s\n", path, strerror(errno)); return 1; }
     printf("drawn: %s\n", path);
     return fflush(stdout) ? (fprintf(stderr, "1_gate: standard output: cannot be written\n"), 1) : 0;
 }

@@ -7,6 +7,7 @@
 
    It learns the pictures of this repository; --data takes what data.h lists: MNIST's and CIFAR's files, folders of pictures,
    tables such as UCI's Adult. Without -fopenmp it runs on one thread and ends with the same bits. */
+#include "part.h"                       /* part_replace: a file that is whole or as it was; before the other headers */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"                   /* with networks, and the code: in larger programs a file of its own, it takes seconds */
@@ -64,14 +65,10 @@ static double test(model *m, const data_set *d, float *x, float *logits)
     return 100 * (double)right / (double)d->test;
 }
 
-/* ---- save and load: the library hands out bytes and takes bytes, files are ours ---- */
+/* ---- save and load: the library hands out bytes and takes bytes, files are ours; part_replace: whole, or as they were ---- */
 static int put(void *file, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)file) != bytes; }
-static int save(model *m, const char *path)
-{
-    FILE *f = fopen(path, "wb");
-    int bad = !f || lgelu_net_save(&m->net, NULL, 0, put, f);
-    return (f && fclose(f)) || bad ? fail(path, "cannot be written") : 0;
-}
+static int fill(void *net, FILE *file) { return lgelu_net_save((lgelu_net *)net, NULL, 0, put, file) != LGELU_OK; }
+static int save(model *m, const char *path) { return part_replace(path, fill, &m->net) ? fail(path, strerror(errno)) : 0; }
 static int load(model *m, const char *path)
 {
     FILE *f = fopen(path, "rb");

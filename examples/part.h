@@ -1,22 +1,48 @@
 /* SPDX-License-Identifier: MIT-0
 
-   part.h: a file while it is written, beside its place and under a name of its own; POSIX. Include it before any other header, or
-   define _XOPEN_SOURCE 700.
+   part.h: files that are either whole or as they were. Include it before any other header.
 
-   The name is NAME.lgelu0.part, or the next number while another process writes that one: its lock says so, and a lock ends with
-   its process. So what a killed process left is written over by the next one, and two never share a file. Rename it before
-   closing it. */
+       static int fill(void *user, FILE *f) { return fprintf(f, "%d\n", *(int *)user) < 0; }
+       ...
+       if (part_replace(path, fill, &number)) perror(path);
+
+   The file is written beside its place, as NAME.lgelu0.part, or with the next number while another process writes that one: its
+   lock says so, and a lock ends with its process. So what a killed process left is written over by the next one, and two never
+   share a file. It is renamed when it is on the disk. A link is followed first, so that it stays one. What is no file (a device,
+   a pipe, standard output) is written plainly. */
 #ifndef PART_H
 #define PART_H
+#if !defined(_WIN32) && !defined(_XOPEN_SOURCE)
+#define _XOPEN_SOURCE 700                    /* lstat, readlink, fsync */
+#endif
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+enum { PART_PATH = 1024, PART_ROOM = PART_PATH + 40 };       /* bytes of a path, and of its name while it is written */
+
+#ifdef _WIN32
+static inline int part_replace(const char *path, int (*fill)(void *user, FILE *f), void *user)
+{
+    char part[PART_ROOM];
+    FILE *f;
+    int bad;
+    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return -1; }
+    snprintf(part, sizeof part, "%s.part", path);
+    f = fopen(part, "wb");
+    bad = !f || fill(user, f) || fflush(f);
+    if (f && fclose(f)) bad = 1;
+    if (!bad) remove(path);                  /* there, rename does not replace */
+    bad = bad || rename(part, path);
+    if (bad && f) remove(part);
+    return bad ? -1 : 0;
+}
+#else
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* 0: mine, and still under this name; 1: another's; -1: no locks in this folder */
-static int part_lock(int f, const char *part)
+static inline int part_lock(int f, const char *part)
 {
     struct stat here, there;
     struct flock lock;
@@ -27,21 +53,21 @@ static int part_lock(int f, const char *part)
     return fstat(f, &here) || lstat(part, &there) || !S_ISREG(here.st_mode) || here.st_nlink != 1
         || here.st_dev != there.st_dev || here.st_ino != there.st_ino;
 }
-/* NULL with errno. part takes the name: strlen(path) + 40 bytes */
-static FILE *part_open(char *part, const char *path)
+/* NULL with errno. part takes the name */
+static inline FILE *part_open(char part[PART_ROOM], const char *path)
 {
+    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return NULL; }
     for (int i = 0; i < 1000; i++) {
         FILE *file;
         int f, mine;
-        const size_t room = strlen(path) + 40;
-        snprintf(part, room, "%s.lgelu%d.part", path, i);
+        snprintf(part, PART_ROOM, "%s.lgelu%d.part", path, i);
         f = open(part, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
         if (f < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) continue;     /* a link, a folder, a pipe */
         if (f < 0) return NULL;
         if ((mine = part_lock(f, part)) > 0) { close(f); continue; }
         if (mine < 0) {                      /* then a new file, of this process alone */
             close(f);
-            snprintf(part, room, "%s.%ld-%d.part", path, (long)getpid(), i);
+            snprintf(part, PART_ROOM, "%s.%ld-%d.part", path, (long)getpid(), i);
             f = open(part, O_WRONLY | O_CREAT | O_EXCL, 0666);
             if (f < 0 && errno == EEXIST) continue;
             if (f < 0) return NULL;
@@ -54,4 +80,68 @@ static FILE *part_open(char *part, const char *path)
     }
     return NULL;
 }
+/* where a chain of links ends, be there a file or not */
+static inline int part_follow(char to[PART_PATH], const char *path)
+{
+    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return -1; }
+    strcpy(to, path);
+    for (int links = 0; links < 40; links++) {
+        char next[PART_PATH], *slash = strrchr(to, '/');
+        ssize_t n = readlink(to, next, sizeof next - 1);
+        size_t folder = slash ? (size_t)(slash + 1 - to) : 0;
+        if (n < 0) return 0;
+        next[n] = 0;
+        if (*next == '/') folder = 0;
+        if (folder + (size_t)n >= PART_PATH) { errno = ENAMETOOLONG; return -1; }
+        memcpy(to + folder, next, (size_t)n + 1);
+    }
+    errno = ELOOP;
+    return -1;
+}
+/* no regular file, or the one that standard output or error goes to: then the number of that, else 0; -1: to be renamed onto */
+static inline int part_plain(const char *path)
+{
+    struct stat s, t;
+    if (stat(path, &s)) return -1;
+    for (int fd = 1; fd <= 2; fd++) if (!fstat(fd, &t) && t.st_dev == s.st_dev && t.st_ino == s.st_ino) return fd;
+    return S_ISREG(s.st_mode) ? -1 : 0;
+}
+static inline FILE *part_open_plain(const char *path, int fd)        /* with the place in the file that standard output has */
+{
+    if (fd < 1) return fopen(path, "ab");
+    FILE *file = (fd = dup(fd)) < 0 ? NULL : fdopen(fd, "wb");
+    if (fd >= 0 && !file) { close(fd); errno = ENOMEM; }
+    return file;
+}
+static inline void part_folder_on_disk(const char *path)     /* so that the new name lasts, too; not every file system can */
+{
+    char folder[PART_PATH];
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) + 1 : 0, f;
+    snprintf(folder, sizeof folder, "%.*s", n ? n : 1, n ? path : ".");
+    f = open(folder, O_RDONLY);
+    if (f < 0) return;
+    fsync(f);
+    close(f);
+}
+/* fill writes a new file, which then takes the place of path. 0, or -1 with errno: then what was there is there, whole */
+static inline int part_replace(const char *path, int (*fill)(void *user, FILE *f), void *user)
+{
+    char to[PART_PATH], part[PART_ROOM];
+    const int plain = part_plain(path);
+    FILE *f;
+    int bad, why;
+    if (plain < 0 && part_follow(to, path)) return -1;
+    if (plain >= 0) fflush(stdout);                          /* after what was printed */
+    if (!(f = plain >= 0 ? part_open_plain(path, plain) : part_open(part, to))) return -1;
+    errno = 0;
+    bad = fill(user, f) || ferror(f) || fflush(f) || (plain < 0 && (fsync(fileno(f)) || rename(part, to)));
+    why = errno ? errno : EIO;
+    if (bad && plain < 0) remove(part);                      /* while it is locked */
+    if (fclose(f) && plain >= 0 && !bad) { bad = 1; why = errno; }       /* what is renamed is on the disk */
+    if (!bad && plain < 0) part_folder_on_disk(to);
+    errno = why;
+    return bad ? -1 : 0;
+}
+#endif
 #endif

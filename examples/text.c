@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    text.c: characters and byte pairs of text.h. */
-#ifndef _WIN32
-#ifndef _XOPEN_SOURCE
-#define _XOPEN_SOURCE 700                    /* stat, realpath, fsync */
-#endif
 #include "part.h"
-#endif
 #include "text.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -100,37 +95,11 @@ int text_load(text *t, const char *path, text_bytes *out)
 }
 int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user)
 {
-    char *to = NULL, *part;
-    FILE *f;
-    int bad;
-    size_t room;
 #ifndef _WIN32
-    struct stat about;
-    to = realpath(path, NULL);               /* a link stays one */
-    if (to && (stat(to, &about) || !S_ISREG(about.st_mode))) { free(to); return text_fail(t, "%s: not a regular file", path); }
-    if (!to && !lstat(path, &about)) return text_fail(t, "%s: a link that leads nowhere", path);
+    struct stat about;                       /* it will be read again */
+    if (!stat(path, &about) && !S_ISREG(about.st_mode)) return text_fail(t, "%s: not a regular file", path);
 #endif
-    room = strlen(to ? to : path) + 40;
-    if (!(part = (char *)malloc(room))) { free(to); return text_fail(t, "%s: out of memory", path); }
-#ifdef _WIN32
-    snprintf(part, room, "%s.part", path);
-    f = fopen(part, "wb");
-    bad = !f || fill(user, f) || fflush(f);
-    if (f && fclose(f)) bad = 1;
-    if (!bad) remove(path);                  /* there, rename does not replace */
-    bad = bad || rename(part, path);
-    if (bad && f) remove(part);
-#else
-    f = part_open(part, to ? to : path);
-    bad = !f || fill(user, f) || fflush(f) || fsync(fileno(f))           /* on the disk before it gets its name */
-        || rename(part, to ? to : path);
-    if (bad && f) remove(part);
-    if (f) fclose(f);
-#endif
-    if (bad) text_fail(t, "%s: can't be written", path);
-    free(part);
-    free(to);
-    return bad ? -1 : 0;
+    return part_replace(path, fill, user) ? text_fail(t, "%s: can't be written", path) : 0;
 }
 int text_read(text *t, const char *path)
 {

@@ -64,6 +64,18 @@ for tutorial in 1_gate 2_mlp 3_cnn "4_gpt train"; do LGELU_ISA=avx3 refuses 1 $o
 verdict $(grep -q '^4_gpt: LGELU_ISA: expected scalar, neon, avx2 or avx512$' $out/refused.err; echo $?) "an unknown LGELU_ISA is told" "$(cat $out/refused.err)"
 $out/1_gate $out/missing/gate.svg > $out/gate.out 2> $out/gate.err
 verdict $([ $? = 1 ] && [ "$(wc -l < $out/gate.err)" -eq 1 ]; echo $?) "1_gate: a drawing that cannot be written" "$(cat $out/gate.err)"
+ln -s target.svg $out/link.svg
+$out/1_gate $out/link.svg > $out/gate.out 2>&1
+verdict $([ $? = 0 ] && [ -L $out/link.svg ] && cmp $out/target.svg $out/gate.svg > /dev/null; echo $?) "1_gate: a link stays one, its file is written" "$(ls -l $out)"
+mkfifo $out/fifo
+cat $out/fifo > $out/fifo.svg &
+$out/1_gate $out/fifo > $out/gate.out 2>&1
+wait $!
+verdict $([ -p $out/fifo ] && cmp $out/fifo.svg $out/gate.svg > /dev/null; echo $?) "1_gate: a pipe stays one and gets the drawing" "$(cat $out/gate.out)"
+$out/1_gate /dev/stdout > $out/stdout.svg 2> $out/gate.err
+verdict $([ $? = 0 ] && grep -q '^  *lambda ' $out/stdout.svg && grep -q '^</svg>$' $out/stdout.svg && grep -q '^drawn: ' $out/stdout.svg; echo $?) \
+    "1_gate: a file that standard output goes to gets both" "$(cat $out/gate.err)"
+if [ -c /dev/full ]; then refuses 1 sh -c "$out/1_gate /dev/full > /dev/null"; fi
 
 # 2_mlp
 build 2_mlp data.c

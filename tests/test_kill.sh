@@ -13,6 +13,8 @@ deploy=../examples/deploy
 breakable reluize $deploy/reluize.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c ../examples/study/output.c \
     ../examples/data.c
 breakable onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
+breakable 1_gate $(declared ../examples/1_gate.c)
+breakable 2_mlp $(declared ../examples/2_mlp.c) ../examples/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 tiny $out/tiny
 head -c 3000 ../README.md > $out/text.txt
@@ -30,10 +32,15 @@ go_study()
 }
 run_gpt()     { $exec $out/4_gpt train $out/text.txt --file $1/a.gpt --size '1 x 8, context 8, batch 4, steps 9, seed 1'; }
 run_reluize() { $exec $out/reluize $out/nets/mlp_lambda.onnx --data $out/table.csv -o $1/a.onnx --epochs 1 --batch 20; }
+run_gate()    { $exec $out/1_gate $1/a.svg; }
+run_mlp()     { $exec $out/2_mlp --data $out/tiny --epochs 1 --save $1/a.safetensors; }
 go_gpt()      { run_gpt $1; }
 go_reluize()  { run_reluize $1; }
+go_gate()     { run_gate $1; }
+go_mlp()      { run_mlp $1; }
+programs='study gpt reluize gate mlp'
 mkdir -p $out/good
-for program in study gpt reluize; do
+for program in $programs; do
     mkdir -p $out/good/$program
     run_$program $out/good/$program > $out/good.out 2> $out/err || { echo "FAIL $program: $(cat $out/err)"; exit; }
 done
@@ -99,13 +106,15 @@ at_random()
     mended $1 $out/run
     verdict $? "$1: SIGKILL at $done random moments: nothing lost, nothing left" "$why"
 }
-for program in study gpt reluize; do each_call $program; done
+for program in $programs; do each_call $program; done
 at_random study 150
 at_random gpt 40
 at_random reluize 60
+at_random gate 60
+at_random mlp 40
 
 # two at a time with the same names
-for program in study gpt reluize; do
+for program in $programs; do
     rm -rf $out/run
     mkdir -p $out/run
     run_$program $out/run > $out/out.1 2> $out/err.1 &
@@ -120,11 +129,10 @@ done
 
 # a temporary that a live process holds is left to it; one that is no file of ours is not touched
 cat > $out/holder.c <<'END'
-#define _XOPEN_SOURCE 700
 #include "../../../examples/part.h"
 int main(int argc, char **argv)
 {
-    char part[1024];
+    char part[PART_ROOM];
     FILE *f = part_open(part, argv[argc - 1]);
     if (!f || fputs("held", f) < 0 || fflush(f) || puts(part) < 0 || fflush(stdout)) return 1;
     getchar();
@@ -153,9 +161,9 @@ else echo "FAIL part.h compiles without a warning: it does not"; fi
 
 # a disk that is full, and one that can't be written, where root may have such a one
 mkdir -p $out/disk
-if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs $out/disk 2> /dev/null; then
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8m tmpfs $out/disk 2> /dev/null; then
     trap 'umount $out/disk' EXIT
-    for program in study gpt reluize; do
+    for program in $programs; do
         for how in full read-only; do
             rm -rf $out/disk/*
             cp -r $out/good/$program/. $out/disk 2> $out/err
@@ -168,7 +176,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs $out/disk 2> /dev/null
             why=$(whole $program $out/disk ended)
             case $how in full) word='No space left' ;; *) word='Read-only' ;; esac
             [ $status = 1 ] && [ -z "$why" ] && grep -q "$word\|can't be" $out/err &&
-                [ "$(grep -c -E '^(study|4_gpt|reluize): ' $out/err)" = 1 ]
+                [ "$(grep -c -E '^(study|4_gpt|reluize|1_gate|2_mlp): ' $out/err)" = 1 ]
             verdict $? "$program: a disk that is $how: one line, what was there stays" \
                 "status $status, $why $(cat $out/err)"
             go_$program $out/disk > $out/out 2> $out/err && why=$(whole $program $out/disk ended)

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    output.c: see output.h. */
-#if !defined(_WIN32) && !defined(_XOPEN_SOURCE)
-#define _XOPEN_SOURCE 700                    /* lstat, readlink, fsync, mkdir */
-#endif
+#include "../part.h"
 #include "output.h"
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #ifdef _WIN32
@@ -31,54 +27,13 @@ static int on_disk(FILE *f, const char *path) { (void)path; return _commit(_file
 static void folder_on_disk(const char *path) { (void)path; }
 int output_folder(const char *path) { return _mkdir(path) && errno != EEXIST ? -1 : 0; }
 #else
-#include "../part.h"
-/* where a chain of links ends, be there a file or not */
-static int follow(output *o, const char *path)
-{
-    if (strlen(path) >= sizeof o->path) { errno = ENAMETOOLONG; return -1; }
-    strcpy(o->path, path);
-    for (int links = 0; links < 40; links++) {
-        char to[OUTPUT_PATH], *slash = strrchr(o->path, '/');
-        ssize_t n = readlink(o->path, to, sizeof to - 1);
-        size_t folder = slash ? (size_t)(slash + 1 - o->path) : 0;
-        if (n < 0) return 0;
-        to[n] = 0;
-        if (*to == '/') folder = 0;
-        if (folder + (size_t)n >= sizeof o->path) { errno = ENAMETOOLONG; return -1; }
-        memcpy(o->path + folder, to, (size_t)n + 1);
-    }
-    errno = ELOOP;
-    return -1;
-}
-/* no regular file, or the one that standard output or error goes to: then the number of that, else 0; -1: to be renamed onto */
-static int is_plain(const char *path)
-{
-    struct stat s, t;
-    if (stat(path, &s)) return -1;
-    for (int fd = 1; fd <= 2; fd++) if (!fstat(fd, &t) && t.st_dev == s.st_dev && t.st_ino == s.st_ino) return fd;
-    return S_ISREG(s.st_mode) ? -1 : 0;
-}
-static FILE *open_plain(const char *path, int fd)            /* with the place in the file that standard output has */
-{
-    if (fd < 1) return fopen(path, "ab");
-    FILE *file = (fd = dup(fd)) < 0 ? NULL : fdopen(fd, "wb");
-    if (fd >= 0 && !file) { close(fd); errno = ENOMEM; }
-    return file;
-}
+static int follow(output *o, const char *path) { return part_follow(o->path, path); }
+static int is_plain(const char *path) { return part_plain(path); }
+static FILE *open_plain(const char *path, int fd) { return part_open_plain(path, fd); }
 static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && S_ISDIR(s.st_mode); }
 static FILE *create(char *part, const char *path) { return part_open(part, path); }
 static int on_disk(FILE *f, const char *path) { (void)path; return fsync(fileno(f)); }
-static void folder_on_disk(const char *path) /* so that the new name lasts, too; not every file system can */
-{
-    char folder[OUTPUT_PATH];
-    const char *slash = strrchr(path, '/');
-    int n = slash ? (int)(slash - path) + 1 : 0, f;
-    snprintf(folder, sizeof folder, "%.*s", n ? n : 1, n ? path : ".");
-    f = open(folder, O_RDONLY);
-    if (f < 0) return;
-    fsync(f);
-    close(f);
-}
+static void folder_on_disk(const char *path) { part_folder_on_disk(path); }
 int output_folder(const char *path) { return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path)) ? -1 : 0; }
 #endif
 
