@@ -1672,21 +1672,23 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
    first call. */
 enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
 typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count;
-                 int next, state, came, over; } lgelu__crew;
+                 size_t front; int back, taken, state, came, over; } lgelu__crew;
 
 static void lgelu__wait(unsigned *turns) { if (++*turns % 256) LGELU__REST(); else LGELU__YIELD(); }
-static void lgelu__crew_loop(lgelu__crew *crew)
+/* the leader takes tasks from the front, the others from the back: a network called again finds its weights in the same cores'
+   caches (two threads, a row, 2.3 MB: a quarter faster) */
+static void lgelu__crew_loop(lgelu__crew *crew, int leads)
 {
-    size_t i;
-    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count) crew->task(crew->job, i);
+    while ((size_t)LGELU__ADD(&crew->taken, 1) < crew->count)
+        crew->task(crew->job, leads ? crew->front++ : crew->count - 1 - (size_t)LGELU__ADD(&crew->back, 1));
 }
 static void lgelu__crew_run(void *user, lgelu_task *task, void *job, size_t count)   /* called by the leader */
 {
     lgelu__crew *crew = (lgelu__crew *)user;
     unsigned turns = 0;
-    crew->task = task; crew->job = job; crew->count = count; crew->next = 0;
+    crew->task = task; crew->job = job; crew->count = count; crew->front = 0; crew->back = crew->taken = 0;
     LGELU__ADD(&crew->state, LGELU__OPEN);
-    lgelu__crew_loop(crew);
+    lgelu__crew_loop(crew, 1);
     LGELU__ADD(&crew->state, -LGELU__OPEN);
     while (LGELU__ADD(&crew->state, 0)) lgelu__wait(&turns);
 }
@@ -1701,7 +1703,7 @@ static void lgelu__crew_join(void *user, size_t index)
         LGELU__SET(&crew->over, 1);
     } else while (!LGELU__GET(&crew->over)) {
         if (LGELU__GET(&crew->state) < LGELU__OPEN) { lgelu__wait(&turns); continue; }
-        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew);
+        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew, 0);
         LGELU__ADD(&crew->state, -1);
         turns = 0;
     }
@@ -1711,6 +1713,13 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
     lgelu__crew crew;
     memset(&crew, 0, sizeof crew);
     crew.work = work; crew.with = with;
+#if defined(_OPENMP) && LGELU__ATOMIC
+    if (!threads->run) {                                              /* each of its threads once */
+#pragma omp parallel
+        lgelu__crew_join(&crew, 0);
+        return;
+    }
+#endif
     lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
 }
 
@@ -1770,6 +1779,13 @@ static void lgelu__multiply_strand(void *user, size_t strand)
                       (float *)(void *)(p->work + strand * p->room));
     }
 }
+/* columns of B that come in panels: nothing is copied, no room is needed */
+static void lgelu__few_panels(void *user, size_t task)
+{
+    const lgelu__block *p = (const lgelu__block *)user;
+    const size_t j = task * p->cols;
+    p->isa->block(p, 0, p->job->m, j, lgelu__least(p->job->n - j, p->cols), (float *)(void *)p->work);
+}
 static void lgelu__few_rows(void *user, size_t task)
 {
     const lgelu__block *p = (const lgelu__block *)user;
@@ -1787,7 +1803,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
     size_t strands;
-    if (size < (threads && threads->run == lgelu__crew_run ? 2e5 : 2e6)) threads = NULL;     /* sharing would cost more */
+    if (size < (threads && threads->run == lgelu__crew_run ? 1e5 : 2e6)) threads = NULL;     /* sharing would cost more */
     p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.next = 0; p.work = (unsigned char *)work;
     if (threads && threads->run != lgelu__crew_run) { lgelu__with_crew(threads, lgelu__multiply_crew, &p); return; }
     /* a few rows times Wᵀ: nothing is copied */
@@ -1801,6 +1817,12 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
        cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
     p.across = a->row == 1 && a->col != 1 && !a->read;
     strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
+    if (threads && p.panels && job->m <= 8 && !a->read && a->col == 1) {
+        p.pack_a = p.pack_b = 0;
+        p.cols = 128;                                                 /* four of the widest panels */
+        lgelu__parallel(threads, lgelu__few_panels, &p, (job->n + p.cols - 1) / p.cols);
+        return;
+    }
     p.pack_b = !p.panels && (b->read || b->col != 1 || (b->row * job->k > 16384
                                                         && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows));
     p.pack_a = a->read || (p.across ? a->col * job->k > 16384 && p.cols > 2 * p.isa->cols : a->col != 1);
@@ -3663,7 +3685,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
         if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node)
             * ((double)node->weights + 16 * (double)node->shape[2]);
     }
-    if (work < 1e6) run(net, &alone);
+    if (work < 3e5) run(net, &alone);
     else lgelu__with_crew(&own, run, net);
     net->threads = own;
     return net->status;
