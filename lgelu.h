@@ -976,12 +976,14 @@ enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,
        LGELU__ACROSS = 384, LGELU__GROUP = 8,
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
 enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };       /* Winograd's transforms */
+typedef struct { size_t front; int back, taken; } lgelu__ends;        /* of tasks in a row, taken from both ends */
 typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
     size_t rows, cols, depth, room;          /* the last: bytes for a strand */
-    /* whether A is read along its columns; whether A and B are copied, B comes in panels; the next task to be taken */
-    int across, pack_a, pack_b, panels, next;
+    /* whether A is read along its columns; whether A and B are copied, B comes in panels */
+    int across, pack_a, pack_b, panels;
+    lgelu__ends tasks;
     unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* slivers of A past `run` panels of B, k rows each */
@@ -1672,21 +1674,28 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
    first call. */
 enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
 typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count;
-                 size_t front; int back, taken, state, came, over; } lgelu__crew;
+                 lgelu__ends tasks; int state, came, over; } lgelu__crew;
 
 static void lgelu__wait(unsigned *turns) { if (++*turns % 256) LGELU__REST(); else LGELU__YIELD(); }
-/* the leader takes tasks from the front, the others from the back: a network called again finds its weights in the same cores'
-   caches (two threads, a row, 2.3 MB: a quarter faster) */
+/* The leader takes tasks from the front, the others from the back, so that each core finds in its own cache what it had in the
+   loop, the layer, the call before: on two threads training steps take 3 to 10 % less than with tasks in order. */
+static int lgelu__from_ends(lgelu__ends *tasks, size_t count, int leads, size_t *i)
+{
+    if ((size_t)LGELU__ADD(&tasks->taken, 1) >= count) return 0;
+    *i = leads ? tasks->front++ : count - 1 - (size_t)LGELU__ADD(&tasks->back, 1);
+    return 1;
+}
 static void lgelu__crew_loop(lgelu__crew *crew, int leads)
 {
-    while ((size_t)LGELU__ADD(&crew->taken, 1) < crew->count)
-        crew->task(crew->job, leads ? crew->front++ : crew->count - 1 - (size_t)LGELU__ADD(&crew->back, 1));
+    size_t i;
+    while (lgelu__from_ends(&crew->tasks, crew->count, leads, &i)) crew->task(crew->job, i);
 }
 static void lgelu__crew_run(void *user, lgelu_task *task, void *job, size_t count)   /* called by the leader */
 {
     lgelu__crew *crew = (lgelu__crew *)user;
     unsigned turns = 0;
-    crew->task = task; crew->job = job; crew->count = count; crew->front = 0; crew->back = crew->taken = 0;
+    crew->task = task; crew->job = job; crew->count = count;
+    memset(&crew->tasks, 0, sizeof crew->tasks);
     LGELU__ADD(&crew->state, LGELU__OPEN);
     lgelu__crew_loop(crew, 1);
     LGELU__ADD(&crew->state, -LGELU__OPEN);
@@ -1770,11 +1779,9 @@ LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k) { return lge
 static void lgelu__multiply_strand(void *user, size_t strand)
 {
     lgelu__block *p = (lgelu__block *)user;
-    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
-    for (;;) {
-        j = (size_t)LGELU__ADD(&p->next, 1);
+    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, across = (n + p->cols - 1) / p->cols, i, j;
+    while (lgelu__from_ends(&p->tasks, down * across, !strand, &j)) {
         i = j % down * p->rows; j = j / down * p->cols;
-        if (j >= n) return;
         p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols),
                       (float *)(void *)(p->work + strand * p->room));
     }
@@ -1804,7 +1811,8 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     lgelu__block p;
     size_t strands;
     if (size < (threads && threads->run == lgelu__crew_run ? 1e5 : 2e6)) threads = NULL;     /* sharing would cost more */
-    p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.next = 0; p.work = (unsigned char *)work;
+    memset(&p, 0, sizeof p);
+    p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.work = (unsigned char *)work;
     if (threads && threads->run != lgelu__crew_run) { lgelu__with_crew(threads, lgelu__multiply_crew, &p); return; }
     /* a few rows times Wᵀ: nothing is copied */
     if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
@@ -1818,7 +1826,6 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     p.across = a->row == 1 && a->col != 1 && !a->read;
     strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
     if (threads && p.panels && job->m <= 8 && !a->read && a->col == 1) {
-        p.pack_a = p.pack_b = 0;
         p.cols = 128;                                                 /* four of the widest panels */
         lgelu__parallel(threads, lgelu__few_panels, &p, (job->n + p.cols - 1) / p.cols);
         return;
@@ -2252,7 +2259,7 @@ typedef struct {
     const size_t *from, *to;                 /* shapes of x and y */
     size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
     size_t most, own, multiply;              /* tiles in a round; of a strand of dW; bytes of the room for a product */
-    float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
+    float *u, *m, *kernel; unsigned char *work; int big, flip, add; lgelu__ends *tasks;
     const lgelu_net *panels;                 /* whose kernels stand in panels, or NULL */
 } lgelu__winograd;
 
@@ -2320,7 +2327,7 @@ static void lgelu__winograd_products(void *user, size_t strand)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t k;
-    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
+    while (lgelu__from_ends(p->tasks, 16, !strand, &k)) {
         float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out;
         float *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
         lgelu_product job = p->dw
@@ -2334,25 +2341,25 @@ static void lgelu__winograd_products(void *user, size_t strand)
 static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)    /* NULL: this thread alone */
 {
     size_t eights = (p->count + 7) / 8;
-    int next = 0;
-    p->next = &next;
+    lgelu__ends tasks = { 0, 0, 0 };
+    p->tasks = &tasks;
     lgelu__parallel(threads, lgelu__winograd_in, p, eights);
     lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
     if (!p->dw) lgelu__parallel(threads, lgelu__winograd_out, p, eights);
 }
-/* rounds of few channels; dW: a strand's own */
+/* rounds of few channels; dW: a strand's own, in order */
 static void lgelu__winograd_rounds(void *user, size_t strand)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.own) : p.tiles;
-    int *next = p.next;
+    const size_t from = p.dw ? strand * p.own : 0, end = p.dw ? lgelu__least(p.tiles, from + p.own) : p.tiles;
+    lgelu__ends own = { 0, 0, 0 }, *tasks = p.dw ? &own : p.tasks;
+    size_t i;
     p.u += strand * 16 * p.most * (p.in + p.out);
     p.m = p.u + 16 * p.most * p.in;
     p.work += strand * p.multiply;
     if (p.dw) p.kernel += strand * 16 * p.in * p.out;
-    for (p.first = strand * p.own; ; p.first += p.most) {
-        if (!p.dw) p.first = (size_t)LGELU__ADD(next, 1) * p.most;
-        if (p.first >= end) return;
+    while (end > from && lgelu__from_ends(tasks, (end - from - 1) / p.most + 1, p.dw || !strand, &i)) {
+        p.first = from + i * p.most;
         p.count = lgelu__least(end - p.first, p.most);
         lgelu__winograd_round(&p, NULL);
     }
@@ -2372,8 +2379,8 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     const lgelu_threads *threads = &net->threads;
+    lgelu__ends tasks = { 0, 0, 0 };
     size_t strands;
-    int next = 0;
     lgelu__winograd p;
     p.from = dx ? node->shape : job->from->shape; p.to = dx ? job->from->shape : node->shape;
     lgelu__winograd_size(&p, p.from[2], p.to[2]);
@@ -2385,7 +2392,7 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     strands = p.big || !dw ? 1 : LGELU__WSTRANDS;
     p.own = ((p.tiles - 1) / strands / p.most + 1) * p.most;
     p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
-    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.next = &next;
+    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.tasks = &tasks;
     p.kernel = net->pack;                                             /* before it stands elsewhere, see below */
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WSTRANDS);
     p.m = p.u + 16 * p.most * p.in;
@@ -3674,7 +3681,7 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- [8n] running ---- */
-/* run(net) with a crew, where there is work enough for one: 2^20 fma or so; without, no thread is woken */
+/* run(net) with a crew, where there is work enough for one: 300,000 fma or so; without, no thread is woken */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *crew))
 {
     const lgelu_threads own = net->threads, alone = { lgelu__alone, NULL };

@@ -105,7 +105,9 @@ onnx() {
     for round in $(seq "$rounds"); do
         [ "$cores" = 1 ] || "$build/busy" >> "$busy"
         for model in mlp resnet gpt; do for batch in 1 32; do for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
-            for which in ours runtime; do OMP_NUM_THREADS=$threads "$build/onnx" $which $model $batch >> "$lines"; done
+            for which in ours runtime; do               # both as they come: who waits for work looks for it a while before it sleeps
+                env -u OMP_WAIT_POLICY OMP_NUM_THREADS=$threads "$build/onnx" $which $model $batch >> "$lines"
+            done
         done; done; done
     done
     echo "inference, the MLP, ResNet-18 (batch norm folded) and the GPT (vocabulary 65), exact GELU; fastest of $rounds interleaved rounds"

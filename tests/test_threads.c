@@ -215,23 +215,23 @@ static void crowd(void)
     for (i = 0; i < KINDS; i++) free(alone[i]);
 }
 
-/* who asks for threads: a forward and a backward of a network too small never do, others once each */
+/* who asks for threads: a forward and a backward of little work never do, others once each */
 static void count_calls(void *user, lgelu_task *task, void *job, size_t count)
 {
     size_t i;
     ++*(int *)user;
     for (i = 0; i < count; i++) task(job, i);
 }
-static void wakes(int kind, int expected)
+static void wakes(int kind, size_t samples, int expected)
 {
     model *m = (model *)malloc(sizeof *m);
     int calls = 0, none = 0;
     if (!m) abort();
     make(m, kind, &none, LGELU_TRAIN, 0);
     m->net.threads.run = count_calls; m->net.threads.user = &calls;
-    lgelu_net_forward(&m->net, BATCH);
+    lgelu_net_forward(&m->net, samples);
     lgelu_net_backward(&m->net, 1);
-    check(!m->net.status && calls == expected, kind == DENSE ? "a small network asks for no threads" : "a larger one asks once a pass",
+    check(!m->net.status && calls == expected, samples == 1 ? "little work asks for no threads" : "more asks once a pass",
           "%d times in a forward and a backward, not %d: %s", calls, expected, m->net.message);
     free(m->memory);
     free(m);
@@ -242,8 +242,8 @@ int main(void)
     static const int threads[4] = { 1, 2, 3, 8 };
     int kind, t;
     isa_from_environment();
-    wakes(DENSE, 0);
-    wakes(PICTURES, 2);
+    wakes(DENSE, 1, 0);
+    wakes(PICTURES, BATCH, 2);
     for (kind = 0; kind < KINDS; kind++) {
         size_t n, i, moved = 0;
         float *alone = train(kind, 0, STEPS, &n);
