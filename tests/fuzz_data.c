@@ -3,9 +3,77 @@
    fuzz_data: damaged files into the readers of examples/data.c, from memory; how to run it: tools/fuzz.h.
 
    An input is a file, but for those of several: the size of the first in two bytes, then one after the other: idx pictures and
-   labels, packed or not; cifar a batch for training and one for testing; tables a table for each half. */
+   labels, packed or not; cifar a batch for training and one for testing; tables a table for each half. folder is whatever data_read
+   takes: entries of a path on a line, behind it a folder's "/", a pipe's "|", or of a file the size in two bytes and its bytes. */
 #include "tools/fuzz.h"
+
+/* ---- a folder that is not there ---- */
+enum { ENTRIES = 64, NAMES = 96 };
+static struct { char path[NAMES]; const uint8_t *p; size_t n; int kind; } entry[ENTRIES];        /* kind: '/', '|' or 0 */
+static int entries;
+typedef struct { char path[NAMES]; int at; struct dirent child; } no_folder;
+/* its number; -2: a folder, since something is in it; -1: nothing of that name */
+static int entry_of(const char *path)
+{
+    const size_t n = strlen(path);
+    for (int i = 0; i < entries; i++) if (!strcmp(entry[i].path, path)) return i;
+    for (int i = 0; i < entries; i++) if (!strncmp(entry[i].path, path, n) && entry[i].path[n] == '/') return -2;
+    return -1;
+}
+static int no_stat(const char *path, struct stat *about)
+{
+    const int i = entry_of(path);
+    memset(about, 0, sizeof *about);
+    if (i == -1) return -1;
+    about->st_mode = i == -2 || entry[i].kind == '/' ? S_IFDIR : entry[i].kind ? S_IFIFO : S_IFREG;
+    if (i >= 0) about->st_size = (off_t)entry[i].n;
+    return 0;
+}
+static FILE *no_fopen(const char *path, const char *how)
+{
+    const int i = entry_of(path);
+    if (i >= 0 && entry[i].kind == '|') abort();             /* it would hang */
+    if (i < 0 || entry[i].kind) return NULL;
+    return entry[i].n ? fmemopen((void *)(uintptr_t)entry[i].p, entry[i].n, how) : fopen("/dev/null", how);
+}
+static no_folder *no_opendir(const char *path)
+{
+    const int i = entry_of(path);
+    no_folder *f;
+    if (i == -1 || (i >= 0 && entry[i].kind != '/') || strlen(path) >= NAMES) return NULL;
+    f = (no_folder *)fuzz_room(sizeof *f);
+    strcpy(f->path, path);
+    f->at = 0;
+    return f;
+}
+static struct dirent *no_readdir(no_folder *f)
+{
+    const size_t n = strlen(f->path);
+    while (f->at < entries) {
+        const char *path = entry[f->at++].path, *name = path + n + 1;
+        int again = 0;
+        if (strncmp(path, f->path, n) || path[n] != '/' || !*name) continue;
+        snprintf(f->child.d_name, sizeof f->child.d_name, "%.*s", (int)strcspn(name, "/"), name);
+        for (int i = 0; i < f->at - 1 && !again; i++) {
+            const char *other = entry[i].path;
+            const size_t length = strlen(f->child.d_name);
+            again = !strncmp(other, f->path, n) && other[n] == '/' && !strncmp(other + n + 1, f->child.d_name, length)
+                && (!other[n + 1 + length] || other[n + 1 + length] == '/');
+        }
+        if (!again && f->child.d_name[0]) return &f->child;
+    }
+    return NULL;
+}
+static int no_closedir(no_folder *f) { free(f); return 0; }
+#define stat(path, about) no_stat(path, about)
+#define fopen             no_fopen
+#define opendir           no_opendir
+#define readdir           no_readdir
+#define closedir          no_closedir
+#define DIR               no_folder
 #include "../examples/data.c"
+#undef DIR
+#undef fopen
 #define PICTURE_WIDE 16
 #define PICTURE_HIGH 8
 #include "tools/pictures.h"
@@ -149,6 +217,58 @@ static int idx(const uint8_t *p, size_t n)
     data_free(d);
     return status == 0;
 }
+/* the entries of an input, below the folder d/; of as many as there is room for. Where each ends: end[] */
+static void entries_of(const uint8_t *p, size_t n, size_t end[ENTRIES])
+{
+    size_t at = 0;
+    for (entries = 0; at < n && entries < ENTRIES; ) {
+        size_t line = at, size = 0, length;
+        int kind;
+        while (line < n && p[line] != '\n') line++;
+        if (line == n) break;
+        length = line - at;
+        kind = length && (p[line - 1] == '/' || p[line - 1] == '|') ? p[line - 1] : 0;
+        snprintf(entry[entries].path, NAMES, "d/%.*s", (int)(length - (kind != 0) < NAMES - 3 ? length - (kind != 0) : NAMES - 3),
+            (const char *)p + at);
+        at = line + 1;
+        if (!kind) {
+            if (n - at < 2) break;
+            size = 256u * p[at] + p[at + 1];
+            at += 2;
+            if (size > n - at) size = n - at;
+        }
+        entry[entries].kind = kind;
+        entry[entries].p = p + at;
+        entry[entries].n = size;
+        at += size;
+        end[entries++] = at;
+    }
+}
+static int folder(const uint8_t *p, size_t n)
+{
+    size_t end[ENTRIES];
+    int status;
+    uint8_t *copy = fuzz_exactly(p, n);
+    entries_of(copy, n, end);
+    status = data_read(d, "d", "d");
+    if (status) {
+        if (strncmp(d->error, "data: ", 6) || strchr(d->error, '\n')) abort();
+    } else {                            /* what was accepted must hold together */
+        float *x = (float *)fuzz_room(data_size(d) * sizeof *x);
+        for (int test = 0; test < 2; test++) {
+            const size_t count = test ? d->test : d->train;
+            const unsigned char *y = test ? d->test_y : d->train_y;
+            if (!count || (d->classes && !y)) abort();
+            for (size_t i = 0; d->classes && i < count; i++) if (y[i] >= d->classes || !d->class_name[y[i]]) abort();
+            data_batch(x, NULL, d, test ? DATA_TEST : DATA_TRAIN, NULL, count - 1, 1);
+            for (size_t i = 0; i < data_size(d); i++) if (!(x[i] - x[i] <= 0)) abort();
+        }
+        free(x);
+    }
+    data_free(d);
+    free(copy);
+    return status == 0;
+}
 static int table(const uint8_t *p, size_t n)  { return some_tables(p, n, 0); }
 static int tables(const uint8_t *p, size_t n) { return some_tables(p, n, 1); }
 
@@ -217,6 +337,41 @@ static size_t table_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
     default:
         n = fuzz_replace(p, n, room, place, length, NULL, 0);
         return fuzz_replace(p, n, room, n ? fuzz_draw(r) % n : 0, 0, piece, length);
+    }
+}
+/* an entry of a folder: gone, twice, under another name, or its file damaged */
+static size_t folder_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
+{
+    static const char *const name[] = { "train/", "test/", "train/a/0.png", "a/9", "b/9", "train_0.png", "train-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte.gz", "data_batch_1.bin", "test_batch.bin", "batches.meta.txt", "fine_label_names.txt", "train.csv",
+        "test.csv", "x.data", "x.test", ".hidden", "a//b", "", "a|", "train|", "x.data/", "train/a/|", "c/" };
+    static uint8_t piece[FUZZ_ROOM];
+    static const fuzz_reader bytes = { "", 0, NULL, NULL, NULL, NULL };
+    size_t end[ENTRIES], k, from, line, size;
+    entries_of(p, n, end);
+    if (!entries) return n;
+    k = fuzz_draw(r) % (uint32_t)entries;
+    from = k ? end[k - 1] : 0;
+    for (line = from; p[line] != '\n'; ) line++;
+    size = end[k] - from;
+    memcpy(piece, p + from, size);
+    switch (fuzz_draw(r) % 5) {
+    case 0: return fuzz_replace(p, n, room, from, size, NULL, 0);
+    case 1: return fuzz_replace(p, n, room, end[fuzz_draw(r) % (uint32_t)entries], 0, piece, size);
+    case 2: {
+        const char *to = name[fuzz_draw(r) % (sizeof name / sizeof *name)];
+        return fuzz_replace(p, n, room, from, line - from, to, strlen(to)); }
+    default: {
+        size_t old, now;
+        if (entry[k].kind) return n;
+        old = now = entry[k].n;
+        memcpy(piece, entry[k].p, now);
+        now = fuzz_bytes(&bytes, piece, now, now + 64 < 65535 ? now + 64 : 65535, r);
+        if (fuzz_draw(r) % 2) now = png_mend(piece, now, sizeof piece);
+        if (n - old + now > room) return n;
+        p[line + 1] = (uint8_t)(now >> 8);
+        p[line + 2] = (uint8_t)(now & 255);
+        return fuzz_replace(p, n, room, end[k] - old, old, piece, now); }
     }
 }
 
@@ -337,8 +492,63 @@ static void sheet_seeds(void)
     fuzz_seed("sheet", "black", f.data, f.size);
     free(f.data);
 }
+static void put_entry(memory_file *f, const char *path, const void *p, size_t n)
+{
+    const unsigned char size[2] = { (unsigned char)(n >> 8), (unsigned char)(n & 255) };
+    picture_text(f, path, strlen(path));
+    picture_text(f, "\n", 1);
+    picture_text(f, (const char *)size, 2);
+    picture_text(f, (const char *)p, n);
+}
+static void folder_seeds(void)
+{
+    static const char rows[] = "1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n";
+    static const char *const half[2] = { "train/", "test/" }, *const idx_name[4] = { "train-images-idx3-ubyte.gz",
+        "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz" };
+    static uint8_t black[2 * (CIFAR_PIXELS + 1)];
+    unsigned char rgb[3 * WIDE * HIGH];
+    memory_file f = { NULL, 0, 0 };
+    char path[64];
+    for (int i = 0; i < 3 * WIDE * HIGH; i++) rgb[i] = (unsigned char)(i * 7);
+    for (int k = 0; k < 2; k++) for (int c = 0; c < 2; c++) for (int i = 0; i < 2; i++) {        /* train/ and test/ */
+        memory_file one = picture_make((4 * k + 2 * c + i) % FORMATS, rgb);
+        snprintf(path, sizeof path, "%s%c/%d", half[k], 'a' + c, i);
+        put_entry(&f, path, one.data, one.size);
+        free(one.data);
+    }
+    fuzz_seed("folder", "halves", f.data, f.size);
+    f.size = 0;
+    for (int c = 0; c < 2; c++) for (int i = 0; i < 5; i++) {                /* every fifth is for the test; a pipe, an empty folder */
+        memory_file one = picture_make(PICTURE_PGM, rgb);
+        snprintf(path, sizeof path, "%c/%d.pgm", 'a' + c, i);
+        put_entry(&f, path, one.data, one.size);
+        free(one.data);
+    }
+    picture_text(&f, "a/5|\n", 5);
+    picture_text(&f, "c/\n", 3);
+    fuzz_seed("folder", "fifths", f.data, f.size);
+    f.size = 0;
+    for (int i = 0; i < 4; i++)
+        put_entry(&f, idx_name[i], i % 2 ? packed_labels : packed_pictures, i % 2 ? sizeof packed_labels : sizeof packed_pictures);
+    fuzz_seed("folder", "idx", f.data, f.size);
+    f.size = 0;
+    put_entry(&f, "data_batch_1.bin", black, sizeof black);
+    put_entry(&f, "test_batch.bin", black, sizeof black);
+    put_entry(&f, "batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n", 20);
+    fuzz_seed("folder", "cifar", f.data, f.size);
+    f.size = 0;
+    put_entry(&f, "train.csv", rows, sizeof rows - 1);
+    put_entry(&f, "test.csv", rows, sizeof rows - 1);
+    fuzz_seed("folder", "csv", f.data, f.size);
+    f.size = 0;
+    put_entry(&f, "x.data", rows, sizeof rows - 1);
+    put_entry(&f, "x.test", rows, sizeof rows - 1);
+    fuzz_seed("folder", "uci", f.data, f.size);
+    free(f.data);
+}
 static void fuzz_seeds(void)
 {
+    if (fuzz_is("folder")) folder_seeds();
     if (fuzz_is("idx")) idx_seeds();
     if (fuzz_is("gzip")) gzip_seeds();
     if (fuzz_is("cifar")) cifar_seeds();
@@ -357,6 +567,7 @@ static const fuzz_reader *fuzz_readers(void)
         { "picture", 20000, one_picture, NULL, NULL, png_mend },
         { "table",   50000, table,       word, table_damage, NULL },
         { "tables",  20000, tables,      word, table_damage, NULL },
+        { "folder",  5000,  folder,      NULL, folder_damage, NULL },
         { "sheet",   100,   one_sheet,   NULL, NULL, png_mend },
         { NULL, 0, NULL, NULL, NULL, NULL } };
     return reader;

@@ -10,12 +10,13 @@ mkdir -p $out
 for source in fuzz_*.c; do
     grep -q 'tools/fuzz.h' $source || continue
     program=$out/$(basename $source .c)
-    $CC -std=c99 -O1 -g -I.. -fsanitize=address,undefined -fno-sanitize-recover=all $source $IMPLEMENTATION -o $program \
+    with=$(sh tools/fuzz.sh sources $source)
+    $CC -std=c99 -O1 -g -I.. -fsanitize=address,undefined -fno-sanitize-recover=all $source $with $IMPLEMENTATION -o $program \
         -lm 2> /dev/null ||
-        $CC -std=c99 -O1 -I.. $source $IMPLEMENTATION -o $program -lm || { echo "FAIL ${source%.c}: does not compile"; continue; }
+        $CC -std=c99 -O1 -I.. $source $with $IMPLEMENTATION -o $program -lm || { echo "FAIL ${source%.c}: does not compile"; continue; }
     if [ "$1" = record ]; then $program --seeds corpus; continue; fi
     for reader in $($program --list); do
-        case $reader in sheet) rounds=20 ;; onnx|text|pairs|picture) rounds=300 ;; *) rounds=1000 ;; esac
+        case $reader in sheet) rounds=20 ;; onnx|text|pairs|picture|checkpoint|folder) rounds=300 ;; *) rounds=1000 ;; esac
         READER=$reader $program $rounds || echo "FAIL $reader: ended with status $?"
     done
     $program --seeds $out/seeds || echo "FAIL ${source%.c}: writes no seeds"

@@ -117,6 +117,50 @@ static size_t fuzz_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
     return fuzz_now->mend && fuzz_draw(d) % 2 ? fuzz_now->mend(p, n, room) : n;
 }
 
+/* ---- safetensors, for those who have such files ---- */
+/* The header's length as its braces say, what follows as its offsets say */
+static inline size_t fuzz_header_mend(uint8_t *p, size_t n, size_t room)
+{
+    size_t at = 8, depth = 0, most = 0;
+    int text = 0;
+    for (; at < n; at++) {
+        if (p[at] == '"') text = !text;
+        else if (text && p[at] == '\\') at++;
+        else if (!text && p[at] == '{') depth++;
+        else if (!text && p[at] == '}' && depth && !--depth) break;
+        if (!text && p[at] == ',' && at + 1 < n && p[at + 1] >= '0' && p[at + 1] <= '9') {
+            size_t v = 0;
+            for (size_t i = at + 1; i < n && p[i] >= '0' && p[i] <= '9' && v < room; i++) v = 10 * v + (size_t)(p[i] - '0');
+            if (v > most && v < room) most = v;
+        }
+    }
+    if (at >= n) return n;
+    for (at++; at < n && p[at] == ' '; ) at++;
+    for (size_t i = 0; i < 8; i++) p[i] = (uint8_t)((uint64_t)(at - 8) >> 8 * i & 255);
+    if (at + most > room) return n;
+    if (at + most > n) memset(p + n, 0, at + most - n);
+    return at + most;
+}
+/* one entry of the header: doubled, gone, moved, or its value that of another */
+static inline size_t fuzz_header_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
+{
+    size_t from[2], to[2];
+    uint8_t piece[256];
+    for (int k = 0; k < 2; k++) {
+        const uint8_t mark = fuzz_draw(d) % 2 ? '"' : ',';
+        from[k] = n > 8 ? 8 + fuzz_draw(d) % (n - 8) : n;
+        while (from[k] < n && p[from[k]] != mark) from[k]++;
+        for (to[k] = from[k] + 1; to[k] < n && p[to[k]] != mark; ) to[k]++;
+        if (to[k] >= n || to[k] - from[k] > sizeof piece) return n;
+    }
+    memcpy(piece, p + from[1], to[1] - from[1]);
+    switch (fuzz_draw(d) % 3) {
+    case 0: return fuzz_replace(p, n, room, from[0], to[0] - from[0], NULL, 0);
+    case 1: return fuzz_replace(p, n, room, from[0], 0, piece, to[1] - from[1]);
+    default: return fuzz_replace(p, n, room, from[0], to[0] - from[0], piece, to[1] - from[1]);
+    }
+}
+
 /* ---- sound files ---- */
 static int fuzz_is(const char *reader) { return fuzz_folder || !strcmp(fuzz_now->name, reader); }
 static void fuzz_seed(const char *reader, const char *name, const void *p, size_t n)

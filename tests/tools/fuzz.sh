@@ -4,6 +4,14 @@
 # is set). READER=npy: that one alone. The implementation is compiled with the same sanitizers by then: build/fuzz_lgelu.*.o, for
 # the readers without vectors build/fuzz_scalar.*.o.
 # fuzz.sh table LOG...: of these logs, what each reader ran
+# fuzz.sh sources FILE: what is compiled beside a fuzzer: of a program of many files those that it doesn't include or stand in for
+if [ "$1" = sources ]; then
+    [ "$2" = fuzz_study.c ] || exit 0
+    for source in ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c; do
+        grep -q "#include \"$source\"" "$2" || [ $source = ../examples/study/output.c ] || echo $source
+    done
+    exit
+fi
 if [ "$1" = table ]; then
     shift
     awk '
@@ -31,11 +39,12 @@ program=$1
 seconds=$2
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all'
 flags="-std=c99 -O1 -g -I.. $sanitizers"
+sources=$(sh tools/fuzz.sh sources "$program.c")
 grep -q 'tools/fuzz.h' "$program.c" && readers=yes
 needs=$(grep -q '"lgelu.h"' "$program.c" && echo ${readers:+fuzz_scalar} | sed 's/^$/fuzz_lgelu/')
 library() { [ "$needs" ] && [ -e "build/$needs.$1.o" ] && echo "build/$needs.$1.o"; }
-if ! ${CC:-cc} $flags "$program.c" $(library cc) -o "build/$program.own" -lm 2> /dev/null; then
-    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$program.c" $([ "$needs" ] && echo tools/lgelu.c) -o "build/$program.own" -lm; then
+if ! ${CC:-cc} $flags "$program.c" $sources $(library cc) -o "build/$program.own" -lm 2> /dev/null; then
+    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$program.c" $sources $([ "$needs" ] && echo tools/lgelu.c) -o "build/$program.own" -lm; then
         echo "FAIL $program: does not compile"
         exit 1
     fi
@@ -46,7 +55,7 @@ if [ "$READER" ]; then
     [ "$names" ] || { echo "skip $program: has no reader $READER"; exit 0; }
 fi
 failed=0
-if clang $flags -fsanitize-ignorelist=tools/fuzz_ignored.txt -fsanitize=fuzzer -DFUZZ_LIBFUZZER "$program.c" $(library clang) \
+if clang $flags -fsanitize-ignorelist=tools/fuzz_ignored.txt -fsanitize=fuzzer -DFUZZ_LIBFUZZER "$program.c" $sources $(library clang) \
     -o "build/$program" -lm 2> /dev/null; then
     for name in $names; do
         new=build/fuzz.$name
