@@ -55,7 +55,8 @@ typedef struct {
     float eps, momentum;
     lgelu_gate_kind gate; double lambda; int vector, divides;            /* λ = lambda, times or over the constant */
     int weight, bias, mean, variance;                                    /* constants, -1: none */
-    double alpha, beta;                                                  /* before weight and bias */
+    double alpha, beta, shift;                                           /* before weight and bias; beside the bias */
+    int gain, gain_divides;                                              /* times or over a constant a channel; -1: none */
     /* weight is (inputs, outputs); the picture is flattened; the embedding tied to it */
     int turned, flat, table;
     /* LINEAR: of the input's features; POSITION: of the value */
@@ -587,7 +588,7 @@ static layer *new_layer(onnx_model *m, const node *n, lgelu_op op, int a, int b)
     l->op = op;
     l->inputs = b >= 0 ? 2 : a >= 0;
     l->input[0] = a; l->input[1] = b;
-    l->weight = l->bias = l->mean = l->variance = l->vector = l->table = -1;
+    l->weight = l->bias = l->mean = l->variance = l->vector = l->table = l->gain = -1;
     l->alpha = l->beta = 1;
     l->node = -1;
     if (m->own && n->outputs == 1) l->name = n->out[0];
@@ -619,16 +620,47 @@ static int linear_in_u(const value *v)                                     /* c�
 }
 static int is_one(double x) { return fabs(x - 1) < 1e-6; }
 static int is_plain(const value *v) { return linear_in_u(v) && is_one(v->p[1]); }
+/* a layer like that of x, for more factors or a bias to go into its weights; where it has none, or they can't, one after it
+   that keeps each channel as it is */
+static layer *with_weights(onnx_model *m, const node *n, const value *x, int biased)
+{
+    const layer *from = m->layer + x->layer;
+    const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV) && !from->parts;
+    const int has = weights && from->gain < 0 && !(from->shift < 0 || from->shift > 0) && !(biased && from->bias >= 0);
+    layer *l = new_layer(m, n, has ? from->op : LGELU_OP_CONV, has ? from->input[0] : x->layer, -1);
+    slice name;
+    if (!l) return NULL;
+    name = l->name;
+    if (has) *l = m->layer[x->layer];
+    else { l->window = l->stride = 1; l->groups = l->shape[2]; }
+    if (m->own) l->name = name;
+    return l;
+}
+/* u·s, u/v or u·v + s that no formula followed becomes a layer, and x its value */
+static int scale_layer(onnx_model *m, const node *n, value *x)
+{
+    const view v = x->v;
+    layer *l;
+    if (x->kind != DATA || is_plain(x)) return 1;
+    if (x->function) return refuse(m, n, "x(1 + erf) or x(1 + tanh) of another form than GELU's, or not halved");
+    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0) return refuse(m, n, "a power stands alone");
+    if (m->layer[x->layer].op == LGELU_OP_TOKENS) return refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (!(l = with_weights(m, n, x, 0))) return 0;
+    l->alpha *= x->p[1]; l->beta *= x->p[1]; l->shift = x->p[0];
+    l->gain = x->vector; l->gain_divides = x->divides;
+    set_data(x, number_of(m, l), &v);
+    return 1;
+}
 /* a convolution that cuts a picture into squares is patches and a linear layer: its pixels become tokens */
 static int to_tokens(onnx_model *m, const node *n, value *x)
 {
     const layer *c = m->layer + x->layer;
     const size_t *s = c->op == LGELU_OP_CONV ? m->layer[c->input[0]].shape : c->shape;
     layer *l;
-    int patches, from = c->input[0], weight = c->weight, bias = c->bias;
-    const size_t side = c->window, out = c->shape[2];
-    const slice name = c->name;
-    if (c->op != LGELU_OP_CONV || c->shape[0] == 1 || c->stride != side || c->padding || c->groups != 1
+    int patches, from = c->input[0];
+    const layer was = *c;
+    const size_t side = c->window;
+    if (c->op != LGELU_OP_CONV || c->weight < 0 || c->shape[0] == 1 || c->stride != side || c->padding || c->groups != 1
         || s[0] % side || s[1] % side) return 1;
     l = new_layer(m, n, LGELU_OP_PATCHES, from, -1);
     if (!l) return 0;
@@ -638,8 +670,9 @@ static int to_tokens(onnx_model *m, const node *n, value *x)
     patches = number_of(m, l);
     l = new_layer(m, n, LGELU_OP_LINEAR, patches, -1);
     if (!l) return 0;
-    l->name = name;
-    l->weight = weight; l->bias = bias; l->shape[2] = out;
+    l->name = was.name;
+    l->weight = was.weight; l->bias = was.bias; l->shape[2] = was.shape[2];
+    l->alpha = was.alpha; l->beta = was.beta; l->shift = was.shift; l->gain = was.gain; l->gain_divides = was.gain_divides;
     l->window = side;                                                      /* the weights are a convolution's */
     x->layer = number_of(m, l);
     return 1;
@@ -675,6 +708,17 @@ static int to_patches(onnx_model *m, const node *n, value *x)
     }
     return 1;
 }
+/* a normalised row without a gain, or without a shift, to come: its layer, for all who read it */
+static int settle(onnx_model *m, const node *n, value *x)
+{
+    const view v = x->v;
+    layer *l;
+    if (x->kind != NORMED) return 1;
+    if (!(l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1))) return 0;
+    l->weight = x->gain; l->eps = (float)x->eps;
+    set_data(x, number_of(m, l), &v);
+    return 1;
+}
 /* input k as plain numbers of a layer, all of them; a copy in *x. Tokens picked out become a layer of their own */
 static int plain(onnx_model *m, const node *n, int k, value *x)
 {
@@ -684,22 +728,16 @@ static int plain(onnx_model *m, const node *n, int k, value *x)
             "a deviation stands alone", NULL,
         "attention scores stand alone: softmax and a product with values were expected",
             "softmax stands alone: export the logits, or attention as a whole" };
-    const value *v = in(m, n, k);
+    value *v = in(m, n, k);
     layer *l;
     if (!v || why[v->kind]) return refuse(m, n, why[v ? v->kind : ABSENT]);
+    if (!settle(m, n, v)) return 0;
     *x = *v;
-    if (x->kind == NORMED) {
-        if (!(l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1))) return 0;
-        l->weight = x->gain; l->eps = (float)x->eps;
-        set_data(x, number_of(m, l), &v->v);
-    }
     l = m->layer + x->layer;
     if (x->padding && (k || !(is(n->op, "Conv") || is(n->op, "AveragePool"))))
         return refuse(m, n, "a padding that no convolution or average follows");
     if (l->op == LGELU_OP_TOKENS) return refuse(m, n, "tokens can only go to an embedding (Gather)");
-    if (!is_plain(x))
-        return refuse(m, n, x->function ? "x(1 + erf) or x(1 + tanh) of another form than GELU's, or not halved"
-            : "a product with a constant or a power stands alone");
+    if (!scale_layer(m, n, x)) return 0;
     if (x->v.rank == 3 && !to_tokens(m, n, x)) return 0;
     l = m->layer + x->layer;
     if (!x->v.base && covers(&x->v, 0, x->v.rank, 1, whole(l))) {
@@ -1014,28 +1052,20 @@ static int finish_gate(onnx_model *m, const node *n, value *y)
     return 1;
 }
 static void scale_by(value *y, double c) { int i; for (i = 0; i < 4; i++) y->p[i] *= c; }
-/* a constant a channel, after a linear layer or a convolution */
-static int add_bias(onnx_model *m, const node *n, int data, int c)
+/* plus or minus a constant a channel */
+static int add_bias(onnx_model *m, const node *n, int data, int c, double sign)
 {
     value x = m->value[data];
-    const layer *l = m->layer + x.layer;
     layer *with;
     view v = x.v;
-    const value *b = m->value + c;
-    if ((l->op != LGELU_OP_LINEAR && l->op != LGELU_OP_CONV) || l->bias >= 0 || l->parts)
-        return refuse(m, n, "a constant a channel that follows no linear layer or convolution, or a second one");
-    if (!is_plain(&x) || b->v.rank > x.v.rank) return refuse(m, n, "a constant of other dimensions");
-    if (!(with = new_layer(m, n, l->op, l->input[0], -1))) return 0;
-    {
-        const slice name = with->name;
-        *with = m->layer[x.layer];
-        if (m->own) with->name = name;
-    }
+    if (m->value[c].v.rank > x.v.rank) return refuse(m, n, "a constant of other dimensions");
+    if (!scale_layer(m, n, &x) || !(with = with_weights(m, n, &x, 1))) return 0;
     with->bias = c;
-    with->beta = 1;
+    with->beta = sign;
     return result(m, n, with, &v);
 }
-static int add_position(onnx_model *m, const node *n, int k, int c)        /* a constant a pixel or token */
+/* plus or minus a constant a pixel or token */
+static int add_position(onnx_model *m, const node *n, int k, int c, double sign)
 {
     value x;
     const value *b = m->value + c;
@@ -1052,6 +1082,7 @@ static int add_position(onnx_model *m, const node *n, int k, int c)        /* a 
     if (skip < 0) return refuse(m, n, "a constant of more dimensions than the data");
     if (!(l = new_layer(m, n, LGELU_OP_POSITION, x.layer, -1))) return 0;
     l->weight = c;
+    l->alpha = sign;
     l->order = x.v;
     v = x.v;
     return result(m, n, l, &v);
@@ -1181,19 +1212,22 @@ static int with_constant(onnx_model *m, const node *n, int op, int data, int c, 
         return refuse(m, n, "arithmetic that belongs to no formula that is known here");
     if (p.one && (done = number_in_formula(m, n, x, &p)) >= 0) return done;
     if (!known(m, b)) return m->failed ? 0 : refuse(m, n, "arithmetic with a shape");
-    if ((op == MULTIPLY || op == DIVIDE) && linear_in_u(x) && by_channel(m, x, b)) {      /* λ of each channel, if erf follows */
-        if (!(y = pass_on(m, n, &p))) return 0;
+    /* λ of each channel, if erf follows, else a factor of each */
+    if ((op == MULTIPLY || op == DIVIDE) && !x->function && by_channel(m, x, b)) {
+        if (!(y = pass_on(m, n, &p)) || (!linear_in_u(y) && !scale_layer(m, n, y))) return 0;
         y->vector = c; y->divides = op == DIVIDE;
         return 1;
     }
-    if (op != ADD) return refuse(m, n, "arithmetic that belongs to no formula that is known here");
-    /* 1 + x may become part of a formula */
-    if (p.one && is_plain(x) && (m->layer[x->layer].op != LGELU_OP_LINEAR || m->layer[x->layer].bias >= 0)) {
+    /* 1 + x may become part of a formula, and x - 0 is x */
+    if (p.one && is_plain(x) && (op == SUBTRACT
+        || (op == ADD && (m->layer[x->layer].op != LGELU_OP_LINEAR || m->layer[x->layer].bias >= 0)))) {
         if (!(y = pass_on(m, n, &p))) return 0;
-        y->p[0] += p.s;
+        y->p[0] += op == ADD ? p.s : -p.s;
         return 1;
     }
-    return can_be_bias(m, x, b) ? add_bias(m, n, data, c) : add_position(m, n, swapped, c);
+    if (op != ADD && op != SUBTRACT) return refuse(m, n, "arithmetic that belongs to no formula that is known here");
+    return can_be_bias(m, x, b) ? add_bias(m, n, data, c, op == ADD ? 1 : -1)
+        : add_position(m, n, swapped, c, op == ADD ? 1 : -1);
 }
 static int two_polynomials(onnx_model *m, const node *n, int op, const value *a, const value *b)
 {
@@ -1357,6 +1391,11 @@ static int root(onnx_model *m, const node *n)                              /* Sq
     double s;
     value *y;
     if (x && x->kind == VARIANCE && is(n->op, "Sqrt")) { if (!(y = pass(m, n, 0))) return 0; y->kind = DEVIATION; return 1; }
+    if (x && x->kind == DATA && !x->function && is(n->op, "Neg") && m->layer[x->layer].op != LGELU_OP_TOKENS) {
+        if (!(y = pass(m, n, 0))) return 0;
+        scale_by(y, -1);
+        return 1;
+    }
     if (x && !x->v.atoms && single(m, x, &s))
         return make_uniform(m, n, is(n->op, "Sqrt") ? sqrt(s) : is(n->op, "Neg") ? -s : 1 / s, x->v.rank) != NULL;
     return m->failed ? 0 : refuse(m, n, "it is read inside a layer normalisation, or of one constant number, only");
@@ -1953,7 +1992,7 @@ static int concat(onnx_model *m, const node *n)
     new_dim(&v); push(&v, step(l->shape[2], 1));
     return result(m, n, l, &v);
 }
-static int expand(onnx_model *m, const node *n)
+static int expand(onnx_model *m, const node *n)                            /* and Tile of dimensions of 1 */
 {
     const value *x = in(m, n, 0);
     number shape[FEW];
@@ -1961,6 +2000,11 @@ static int expand(onnx_model *m, const node *n)
     view v;
     if (m->failed) return 0;
     if (!x || x->kind != TENSOR || rank < 0) return refuse(m, n, "it is read of constants only");
+    for (d = 0; is(n->op, "Tile") && d < rank; d++) {
+        if (rank != x->v.rank) return refuse(m, n, "repeats of another length than the input's shape");
+        if (equal(shape[d], just(1))) shape[d] = size(&x->v, d);
+        else if (!equal(size(&x->v, d), just(1))) return refuse(m, n, "it repeats dimensions of 1 only");
+    }
     if (rank < x->v.rank) {
         for (d = rank - 1; d >= 0; d--) shape[d + x->v.rank - rank] = shape[d];
         for (d = 0; d < x->v.rank - rank; d++) shape[d] = just(1);
@@ -2069,10 +2113,11 @@ static int range(onnx_model *m, const node *n)
     push(&y->v, step((size_t)(to[0] - from[0]), 1));
     return 1;
 }
-static int cast(onnx_model *m, const node *n)
+static int cast(onnx_model *m, const node *n)                              /* and CastLike */
 {
-    const value *x = in(m, n, 0);
-    const int64_t to = attribute_int(n, "to", 0);
+    const value *x = in(m, n, 0), *like = in(m, n, 1);
+    const int64_t to = !like ? attribute_int(n, "to", 0) : like->integer || (like->layer >= 0
+        && m->layer[like->layer].op == LGELU_OP_TOKENS) ? INT64 : FLOAT;
     const int whole_numbers = is_integer((int)(to > 0 && to < 64 ? to : 0));
     double s;
     value *y;
@@ -2176,9 +2221,26 @@ static const struct { const char *op; int (*read)(onnx_model *m, const node *n);
         { "Transpose", transpose_op },
     { "Squeeze", squeeze }, { "Unsqueeze", squeeze }, { "Slice", slice_op }, { "Split", split_op }, { "Pad", pad_op },
         { "Gather", gather }, { "Concat", concat }, { "Expand", expand },
+        { "Tile", expand },
     { "Shape", shape_op }, { "Constant", constant }, { "ConstantOfShape", constant_of_shape }, { "Range", range },
-        { "Cast", cast }, { "Equal", compare },
+        { "Cast", cast }, { "CastLike", cast }, { "Equal", compare },
     { "Not", compare }, { "Where", where }, { "Identity", identity }, { "Dropout", identity } };
+
+/* normalised rows that go anywhere but to their gain or shift are layers by now */
+static int settle_norms(onnx_model *m, const node *n)
+{
+    const int affine = is(n->op, "Mul") || is(n->op, "Add");
+    int k;
+    if (is(n->op, "Identity") || is(n->op, "Dropout") || is(n->op, "Cast")) return 1;
+    for (k = 0; k < n->inputs; k++) {
+        value *x = in(m, n, k);
+        const value *c = affine && k < 2 ? in(m, n, 1 - k) : NULL;
+        if (x && is(n->op, "ReduceMean") && !scale_layer(m, n, x)) return 0;
+        if (!x || x->kind != NORMED || (c && c->kind == TENSOR && along(x, c) >= 0)) continue;
+        if (!settle(m, n, x)) return 0;
+    }
+    return 1;
+}
 
 /* ---- the file ---- */
 /* NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7 */
@@ -2215,7 +2277,7 @@ static int read_node(onnx_model *m, slice s)
     if (n.domain.n && !is(n.domain, "ai.onnx"))
         return say(m, "node '%t' (%t): domain '%t' is not read", n.name.n ? &n.name : n.out, &n.op, &n.domain);
     for (k = 0; k < sizeof operators / sizeof *operators; k++)
-        if (is(n.op, operators[k].op)) return operators[k].read(m, &n) && !m->failed;
+        if (is(n.op, operators[k].op)) return settle_norms(m, &n) && operators[k].read(m, &n) && !m->failed;
     return refuse(m, &n, "this operator is not read");
 }
 /* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension:
@@ -2250,13 +2312,13 @@ static int read_input(onnx_model *m, slice s)
     for (d = 0; d < rank; d++)
         if (dim[d] < (d ? 1 : 0) || dim[d] > INT32_MAX)
             return say(m, "input '%t': dimension %d must be fixed", &name, (int64_t)d);
-    if (m->layers && m->batch != dim[0]) return say(m, "input '%t': the inputs have different batches", &name);
+    if (m->layers && m->batch != dim[0]) return say(m, "input '%t': its first dimension is not the other inputs' batch (weights must lie in the file)", &name);
     m->batch = dim[0];
     if (!(x = add_value(m, name))) return 0;
     if (m->layers >= m->most_layers) return say(m, "there are more inputs than were counted");
     l = m->layer + m->layers++;
     memset(l, 0, sizeof *l);
-    l->name = name; l->node = -1; l->weight = l->bias = l->mean = l->variance = l->vector = l->table = -1;
+    l->name = name; l->node = -1; l->weight = l->bias = l->mean = l->variance = l->vector = l->table = l->gain = -1;
     l->op = type == INT64 || type == INT32 ? LGELU_OP_TOKENS : LGELU_OP_INPUT;
     if (type != FLOAT && type != DOUBLE && type != FLOAT16 && type != BFLOAT16 && l->op == LGELU_OP_INPUT)
         return say(m, "input '%t': data type %d is not read", &name, (int64_t)type);
@@ -2343,7 +2405,7 @@ static int count_graph(onnx_model *m, counts *c)
     c->tensors += c->nodes;
     return c->nodes ? 1 : say(m, "the graph has no nodes");
 }
-enum { LAYERS_A_NODE = 4 };
+enum { LAYERS_A_NODE = 6 };
 /* and where values, tensors, layers and chains begin */
 static size_t room(const counts *c, size_t at[4])
 {
@@ -2390,12 +2452,25 @@ static int put_vector(onnx_model *m, int c, int64_t count, double factor, float 
     for (i = 0; i < count; i++) if (!put(m, m->value + c, along_one(&m->value[c].v, i), factor, to ? to + i : NULL)) return 0;
     return 1;
 }
+static double gain_of(onnx_model *m, const layer *l, int64_t row)
+{
+    const value *g = l->gain < 0 ? NULL : m->value + l->gain;
+    const double x = g ? fetch(m, g, along_one(&g->v, row)) : 1;
+    return l->gain_divides ? 1 / x : x;
+}
 /* one output of a matrix, (rows, columns, channels) of a window */
 static int put_row(onnx_model *m, const layer *l, int64_t row, double factor, float *to)
 {
-    const value *w = m->value + l->weight;
-    const int two = w->v.rank - 2;
+    const value *w = l->weight < 0 ? NULL : m->value + l->weight;
+    const int two = w ? w->v.rank - 2 : 0;
     int64_t i, k, c, j = 0;
+    factor *= l->alpha * gain_of(m, l, row);
+    if (!w) {                                                              /* it keeps its channels, or scales them */
+        if (!(fabs(factor) <= (double)FLT_MAX)) return say(m, "a factor of a layer is not a finite number");
+        if (!m->budget || !--m->budget) return say(m, "a factor for more channels than the file can hold");
+        if (to) *to = (float)factor;
+        return 1;
+    }
     if (l->op == LGELU_OP_CONV || l->window) {
         const int64_t side = size(&w->v, 2).c, in_c = size(&w->v, 1).c;
         for (i = 0; i < side; i++) for (k = 0; k < side; k++) for (c = 0; c < in_c; c++, j++)
@@ -2405,21 +2480,22 @@ static int put_row(onnx_model *m, const layer *l, int64_t row, double factor, fl
     }
     c = size(&l->order, 0).c;
     for (i = 0; i < c; i++)
-        if (!put(m, w, at(&w->v, two + !l->turned, i) + at(&w->v, two + l->turned, row), factor * l->alpha, to
+        if (!put(m, w, at(&w->v, two + !l->turned, i) + at(&w->v, two + l->turned, row), factor, to
             ? to + at(&l->order, 0, i) : NULL)) return 0;
     return 1;
 }
 static int put_bias(onnx_model *m, const layer *l, int64_t row, double factor, float *to)
 {
-    const value *b = m->value + l->bias;
-    if (l->bias < 0) { if (to) *to = 0; return 1; }
-    return put(m, b, along_one(&b->v, row), factor * l->beta, to);
+    const value *b = l->bias < 0 ? NULL : m->value + l->bias;
+    if (b && !put(m, b, along_one(&b->v, row), factor * l->beta * gain_of(m, l, row), to)) return 0;
+    if (to) *to = (b ? *to : 0) + (float)(factor * l->shift);
+    return 1;
 }
 static int put_linear(onnx_model *m, const layer *l, float *w, float *b)   /* of picked rows: q, k and v, by heads */
 {
     const int64_t out = channels(l), C = l->parts ? out / 3 : out;
-    const size_t in_ = l->parts || (l->op == LGELU_OP_LINEAR && !l->window) ? (size_t)size(&l->order, 0).c
-                     : (size_t)(size(&m->value[l->weight].v, 1).c * size(&m->value[l->weight].v,
+    const size_t in_ = l->weight < 0 && !l->parts ? 1 : l->parts || (l->op == LGELU_OP_LINEAR && !l->window)
+                     ? (size_t)size(&l->order, 0).c : (size_t)(size(&m->value[l->weight].v, 1).c * size(&m->value[l->weight].v,
                          2).c * size(&m->value[l->weight].v, 3).c);
     int64_t r;
     for (r = 0; r < out; r++) {
@@ -2443,7 +2519,7 @@ static int put_position(onnx_model *m, const layer *l, float *w)
         int64_t to = 0, from = 0;
         int d;
         for (d = 0; d < v->rank; d++) { to += at(v, d, index[d]); if (d >= skip) from += at(&c->v, d - skip, index[d]); }
-        if (!put(m, c, from, 1, w ? w + to : NULL)) return 0;
+        if (!put(m, c, from, l->alpha, w ? w + to : NULL)) return 0;
         for (d = v->rank - 1; d >= 0; d--) {
             if (!has_batch(v, d, d + 1) && ++index[d] < size(v, d).c) break;
             index[d] = 0;
@@ -2507,8 +2583,8 @@ static void tie(onnx_model *m)
     for (i = 0; i < m->layers; i++) {
         layer *l = m->layer + i;
         const value *w;
-        if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts || l->window || l->flat || !is_one(l->alpha))
-            continue;
+        if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts || l->window || l->flat || !is_one(l->alpha)
+            || l->gain >= 0 || l->shift < 0 || l->shift > 0) continue;
         w = m->value + l->weight;
         if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->tensor < 0 || w->v.rank != 2
             || !is_one(w->a) || w->b < 0 || w->b > 0 || w->test) continue;
@@ -2700,7 +2776,7 @@ static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
         return y;
     case LGELU_OP_ADD:        return lgelu_add(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_CONV:       return lgelu_conv(net, name, x, l->shape[2], l->window, l->stride, l->padding, l->groups,
-        l->bias >= 0);
+        l->bias >= 0 || l->shift < 0 || l->shift > 0);
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(net, name, x, l->momentum, l->eps);
     case LGELU_OP_MAX_POOL:   return lgelu_max_pool(net, name, x, l->window, l->stride, l->padding);
     case LGELU_OP_AVERAGE_POOL: return l->window ? lgelu_average_pool(net, name, x, l->window, l->stride, l->padding)

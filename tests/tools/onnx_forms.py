@@ -93,6 +93,15 @@ attention("attention_scaled", [*split, n("Shape", "q", "sh"), n("Slice", "sh i3 
     n("Sqrt", "df", "r0"), n("Div", "one r0", "r1"),
      n("Sqrt", "r1", "r2"), n("Mul", "q r2", "qs"), n("Mul", "k r2", "ks"), n("MatMul", "qs ks", "s"), n("Softmax", "s", "p",
          axis=-1)], **hd, one=np.float32([1]), i3=ints(3), i4=ints(4))
+# the same as PyTorch 2's other exporter has it: batch and heads made one to turn k, constants cast like their partners
+attention("attention_squeezed", [n("Split", "qkv", "q1 k1 v1", axis=-1, num_outputs=3), *[n("Reshape", f"{c}1 hd", f"{c}2") for c in "qkv"],
+    *[n("Transpose", f"{c}2", f"{c}{'' if c == 'v' else 3}", perm=[0, 2, 1, 3]) for c in "qkv"],
+    n("Shape", "k3", "last", start=-1), n("Shape", "k3", "second", start=-2, end=-1), n("Shape", "k3", "first", end=-2),
+    n("Concat", "open second last", "s3", axis=0), n("Reshape", "k3 s3", "k4", allowzero=0), n("Transpose", "k4", "k5", perm=[0, 2, 1]),
+    n("Concat", "first last second", "s4", axis=0), n("Reshape", "k5 s4", "k6"), n("Shape", "q3", "sh"), n("Gather", "sh minus", "d"),
+    n("CastLike", "d q3", "df"), n("Sqrt", "df", "r0"), n("Constant", "", "one", value_float=1.0), n("Div", "one r0", "r1"),
+    n("Sqrt", "r1", "r2"), n("CastLike", "r2 q3", "r3"), n("Mul", "q3 r3", "q"), n("Mul", "k6 r3", "k"), n("MatMul", "q k", "s"),
+    n("Softmax", "s", "p", axis=-1)], **hd, open=ints(-1), minus=np.int64(-1))
 causal = np.tril(np.ones((5, 5), bool))
 attention("attention_mask", [*split, n("MatMul", "q k", "s0"), n("Div", "s0 sc", "s1"), n("Add", "s1 mask", "s"),
     n("Softmax", "s", "p")], **hd, sc=np.float32(2),
@@ -107,6 +116,28 @@ var = [n("ReduceMean", "x ax", "m"), n("Sub", "x m", "c"), n("Mul", "c c", "q"),
     n("Add", "v eps", "ve"), n("Pow", "ve half", "sd"),
        n("Div", "c sd", "z"), n("Mul", "z g", "zg"), n("Add", "zg b", "i"), n("MatMul", "i f", "y")]
 case("norm", var, (5, 8), (5, 3), 18, ax=ints(-1), eps=np.float32(1e-3), half=np.float32(0.5), g=w(8), b=w(8), f=w(8, 3))
+
+# what stands before and beside layers: pixels made mean 0 and deviation 1, bytes, a factor a channel (LayerScale), x - 0 in Φ
+tiny = dict(k=w(4, 3, 3, 3), f=w(5, 4), d=w(5))
+pooled = [n("Conv", "z k", "h", pads=[1] * 4), n("Gelu", "h", "g"), n("GlobalAveragePool", "g", "m"), n("Flatten", "m", "v"),
+          n("Gemm", "v f d", "y", transB=1)]
+case("standard", [n("Sub", "x mean", "c"), n("Div", "c dev", "z"), *pooled], (3, 6, 5), (5,), mean=w(1, 3, 1, 1),
+    dev=1 + np.abs(w(3, 1, 1)), **tiny)
+case("bytes", [n("Div", "x big", "c"), n("Sub", "c half", "d0"), n("Mul", "d0 two", "z"), *pooled], (3, 6, 5), (5,),
+    big=np.float32(255), half=np.float32(0.5), two=np.float32(2), **tiny)
+case("layer_scale", [n("Gemm", "x a b", "h", transB=1), n("Mul", "scale h", "i"), n("Add", "x i", "j"), n("Gelu", "j", "g"),
+    n("Mul", "g two", "k"), n("Gemm", "k c d", "y", transB=1)], (4,), (3,), a=w(4, 4), b=w(4), c=w(3, 4), d=w(3), scale=w(4),
+    two=np.float32(2))
+case("cdf", mlp([n("Sub", "h zero", "h0"), n("Mul", "h0 inv", "e0"), n("Erf", "e0", "e1"), n("Add", "e1 one", "e2"),
+    n("Mul", "half e2", "e3"), n("Mul", "h e3", "g")]), (4,), (3,), zero=np.float32(0), inv=np.float32(0.5 ** 0.5),
+    one=np.float32(1), half=np.float32(0.5), **p)
+case("tile", [n("Shape", "x", "sh"), n("Gather", "sh i0", "N"), n("Unsqueeze", "N ax", "N1"), n("Concat", "N1 o o", "r", axis=0),
+    n("Tile", "cls r", "c"), n("Concat", "c x", "t", axis=1), n("MatMul", "t f", "u"), n("ReduceMean", "u ax1", "y", keepdims=0)],
+    (5, 8), (3,), i0=np.int64(0), ax=ints(0), ax1=ints(1), o=ints(1), cls=w(1, 1, 8), f=w(8, 3))
+# a normalisation without gain and shift in front of GELU's formula
+case("norm_bare", [*var[:7], n("Div", "z r", "e0"), n("Erf", "e0", "e1"), n("Add", "e1 one", "e2"), n("Mul", "z e2", "e3"),
+    n("Mul", "e3 half", "i"), n("MatMul", "i f", "y")], (5, 8), (5, 3), 18, ax=ints(-1), eps=np.float32(1e-3), half=np.float32(0.5),
+    r=np.float32(2 ** 0.5), one=np.float32(1), f=w(8, 3))
 
 # ---- refused ----
 lin = [n("Gemm", "x a b", "h", transB=1)]
@@ -173,6 +204,10 @@ refuse("batch", "the new shape does not fit", [n("Reshape", "x s", "h"), n("Gemm
     **q)
 refuse("order", "lie neither as pictures nor as tokens", [n("Conv", "x k", "h"), n("Flatten", "h", "y")], shape=(2, 6, 6),
     result=(64,), **c)
+refuse("power", "a power stands alone", [n("Pow", "x two", "h"), n("Gemm", "h a b", "y", transB=1)], two=np.float32(2), **q)
+refuse("tile", "it repeats dimensions of 1 only", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
+refuse("weights", "weights must lie in the file", gemm, b=w(3),
+    change=lambda m: m.graph.input.append(h.make_tensor_value_info("a", T.FLOAT, [3, 4])))
 refuse("lone_mean", "the mean of a row stands alone", [n("ReduceMean", "x", "m", axes=[1]), n("Gemm", "m a b", "y", transB=1)],
     a=w(3, 1), b=w(3))
 refuse("index", "an index out of bounds", [n("Gather", "x i", "h", axis=1), n("Gemm", "h a b", "y", transB=1)], shape=(3, 4),

@@ -18,6 +18,10 @@ class HalfFirst(nn.Module):                  # another order of the products
     def forward(self, x):
         return (x * 0.5) * (1.0 + torch.erf(x / math.sqrt(2.0)))
 
+class Phi(nn.Module):                        # as it is defined
+    def forward(self, x):
+        return x * torch.distributions.Normal(0.0, 1.0).cdf(x)
+
 class Lambda(nn.Module):                     # λ-GELU as somebody may have trained it
     def __init__(self, channels=None):
         super().__init__()
@@ -87,7 +91,7 @@ class ViT(nn.Module):
         super().__init__()
         self.head_kind, self.patch_kind = head, patch
         self.patch = nn.Conv2d(3, 24, 4, 4) if patch == "conv" else nn.Linear(48, 24)
-        tokens = 12 + (head == "class")
+        tokens = 12 + (head != "mean")
         self.cls = nn.Parameter(torch.randn(1, 1, 24))
         self.pos = nn.Parameter(torch.randn(1, tokens, 24) * 0.3)
         self.blocks = nn.Sequential(*[Encoder(24, 3, kind, eps) for _ in range(2)])
@@ -98,9 +102,11 @@ class ViT(nn.Module):
             b, c, h, w = x.shape
             x = x.reshape(b, c, h // 4, 4, w // 4, 4).permute(0, 2, 4, 1, 3, 5)
             x = self.patch(x.reshape(b, (h // 4) * (w // 4), c * 16))
-        if self.head_kind == "class": x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), dim=1)
+        if self.head_kind != "mean":
+            many = x.shape[0]
+            x = torch.cat((self.cls.repeat(many, 1, 1) if self.head_kind == "repeat" else self.cls.expand(many, -1, -1), x), dim=1)
         x = self.norm(self.blocks(x + self.pos))
-        return self.fc(x[:, 0] if self.head_kind == "class" else x.mean(1))
+        return self.fc(x.mean(1) if self.head_kind == "mean" else x[:, 0])
 
 class GPT(nn.Module):                        # as small GPTs are written: a buffer for the mask, tied head
     def __init__(self, context=8, words=30, width=24, heads=3, mask="fill"):
@@ -153,11 +159,16 @@ case("mlp_fixed_3", mlp(nn.GELU), (3, 4), 13, 3, False)
 case("mlp_tanh", mlp(lambda: nn.GELU(approximate="tanh")), (12,))
 case("mlp_new_gelu", mlp(NewGELU), (12,), 12)
 case("mlp_half_first", mlp(HalfFirst), (12,), 15)
+case("mlp_phi", mlp(Phi), (12,), 15)
+case("mlp_phi_unfolded", mlp(Phi), (12,), 12, fold=False)
 case("mlp_lambda", mlp(Lambda), (12,), 15)
 case("mlp_lambda_channels", mlp(lambda: Lambda(20)), (12,), 15)
 case("mlp_relu", mlp(nn.ReLU), (12,), 15)
 norms = nn.Sequential(nn.Linear(12, 20), nn.BatchNorm1d(20), nn.GELU(), nn.LayerNorm(20), nn.Linear(20, 4))
 case("mlp_norm", norms, (12,), 16, keep=True)
+for opset in 12, 16:
+    case(f"mlp_bare_norm_{opset}", nn.Sequential(nn.Linear(12, 20), nn.LayerNorm(20, elementwise_affine=False), nn.GELU(),
+                                                 nn.Linear(20, 4)), (12,), opset)
 lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
                               nn.AvgPool2d(2), nn.Flatten(), nn.Linear(400, 32), nn.GELU(), nn.Linear(32, 10))
 case("lenet", lenet(), (1, 28, 28))
@@ -179,21 +190,33 @@ for mean in range(3):
     case(f"resnet_folded_{mean}", resnet(mean), (3, 8, 8), 17 - 2 * mean)
     case(f"resnet_kept_{mean}", resnet(mean), (3, 8, 8), 17 - 2 * mean, keep=True)
 case("resnet_fixed", resnet(0), (3, 8, 8), 13, 1, False)
-class ConvNeXt(nn.Module):
+class Standard(nn.Module):                   # pixels made mean 0 and deviation 1 inside the network
     def __init__(self):
         super().__init__()
+        self.register_buffer("mean", torch.tensor([0.49, 0.48, 0.45])[:, None, None])
+        self.register_buffer("std", torch.tensor([0.25, 0.24, 0.26])[:, None, None])
+    def forward(self, x): return (x - self.mean) / self.std
+case("standard", nn.Sequential(Standard(), resnet(0)), (3, 8, 8))
+case("standard_unfolded", nn.Sequential(Standard(), resnet(0)), (3, 8, 8), 13, fold=False)
+class ConvNeXt(nn.Module):
+    def __init__(self, scale=False):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(8, 1, 1)) if scale else 1
         self.stem, self.dw, self.norm = nn.Conv2d(3, 8, 2, 2), nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.LayerNorm(8)
         self.a, self.b, self.head = nn.Linear(8, 16), nn.Linear(16, 8), nn.Linear(8, 5)
     def forward(self, x):
         x = self.stem(x)
-        x = x + self.b(F.gelu(self.a(self.norm(self.dw(x).permute(0, 2, 3, 1))))).permute(0, 3, 1, 2)
+        x = x + self.scale * self.b(F.gelu(self.a(self.norm(self.dw(x).permute(0, 2, 3, 1))))).permute(0, 3, 1, 2)
         return self.head(x.mean([-2, -1]))
 case("convnext", ConvNeXt(), (3, 8, 8))
+case("convnext_scale", ConvNeXt(True), (3, 8, 8))
+case("convnext_scale_13", ConvNeXt(True), (3, 8, 8), 13)
 for kind in "timm", "torch", "split", "chunk", "interleaved":
     for opset in 17, 14, 11:
         case(f"vit_{kind}_{opset}", ViT(kind), (3, 12, 16), opset)
     case(f"vit_{kind}_fixed", ViT(kind), (3, 12, 16), 13, 1, False)
     case(f"vit_{kind}_unfolded", ViT(kind), (3, 12, 16), 13, fold=False)
+for opset in 17, 12: case(f"vit_repeat_{opset}", ViT(head="repeat"), (3, 12, 16), opset)
 case("vit_mean", ViT(head="mean"), (3, 12, 16))
 case("vit_rearranged", ViT(patch="linear"), (3, 12, 16))
 case("vit_eps", ViT(eps=1e-3), (3, 12, 16))
