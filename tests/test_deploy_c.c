@@ -62,9 +62,8 @@ static size_t compare(const char *name, const float *y, size_t n)
 static void one(int which, int fold, const data_set *pictures)
 {
     static const char *const compiler[] = { "gcc -O0", "gcc -O2", "gcc -O3 -march=native -ffp-contract=fast", "clang -O0",
-        "clang -O2",
-                                            "clang -O3 -march=native -ffp-contract=fast", "tcc",
-                                                "gcc -O1 -fsanitize=address,undefined" };
+        "clang -O2", "clang -O3 -march=native -ffp-contract=fast", "tcc", "gcc -O1 -fsanitize=address,undefined",
+        "gcc -m32 -O2 -mfpmath=387", "gcc -m32 -O0 -mfpmath=387", "clang -m32 -O2 -mno-sse" };
     static const char flags[] = "-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion "
                                 "-Wundef -Wcast-qual -Werror";
     char name[40];
@@ -100,7 +99,8 @@ static void one(int which, int fold, const data_set *pictures)
         char what[120];
         size_t wrong;
         snprintf(what, sizeof what, "%s: the bits of the network, by %s", name, compiler[k]);
-        if (!strstr(tools, compiler[k][0] == 'g' ? "gcc" : compiler[k][0] == 'c' ? "clang" : "tcc")) {
+        if (!strstr(tools, strstr(compiler[k], "m32") ? compiler[k][0] == 'g' ? "gcc32" : "clang32"
+                           : compiler[k][0] == 'g' ? "gcc" : compiler[k][0] == 'c' ? "clang" : "tcc")) {
             check_skip(what, "not installed"); continue; }
         if (run("%s %s build/%s_main.c -o build/%s -lm && build/%s < build/%s.x > build/%s.y", compiler[k],
                 compiler[k][0] == 't' ? "" : flags, name, name, name, name, name)) {
@@ -154,6 +154,9 @@ int main(void)
     if (system("mkdir -p build")) return 1;
     for (int k = 0; k < 4; k++) if (!run("command -v %s > /dev/null 2>&1", tool[k])) {
         strcat(tools, tool[k]); strcat(tools, " "); }
+    for (int k = 0; k < 2; k++)                                          /* programs of 32 bits (Debian: libc6-dev-i386) */
+        if (!run("printf '\\043include <math.h>\\nint main(void) { return 0; }' | %s -m32 -x c - -o build/c_32 2> /dev/null "
+                 "&& build/c_32", tool[k])) { strcat(tools, tool[k]); strcat(tools, "32 "); }
     if (data_read(&pictures, "../examples/pictures", "test_deploy_c")) { check(0, "pictures", "%s", pictures.error); return 1; }
     one(NET_MLP, 0, &pictures);
     one(NET_LENET, 0, &pictures);

@@ -601,7 +601,8 @@ static lgelu_status look(bounds *b, const lgelu_node *node)
     if (deploy_winograd(net, node))
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
                              "bounds: layer '%s' goes by Winograd's algorithm, make the network with net.direct", node->name);
-    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_OUTER))
+    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
+        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_OUTER))
         return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: gate '%s' is %s, of which nothing is known", node->name,
                              node->gate == LGELU_GATE_TANH ? "the tanh approximation" : "one of the caller's own");
     if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > 131072)

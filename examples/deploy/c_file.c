@@ -10,7 +10,7 @@ static const char *const c_functions[] = {
     "   last rounding to float is the only one that counts (Boldo & Melquiond 2008). */\n"
     "static float fma_(float a, float b, float c)\n"
     "{\n"
-    "#if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || (FLT_EVAL_METHOD > 0 && FLT_EVAL_METHOD < 16)\n"
+    "#if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(WIDER_)\n"
     "    return fmaf(a, b, c);                            /* -lm */\n"
     "#else\n"
     "    double p = (double)a * (double)b, d = (double)c, s = p + d, t = s - p, e = (p - (s - t)) + (d - t);\n"
@@ -19,6 +19,15 @@ static const char *const c_functions[] = {
     "    if (!(i & 1) && (e < 0 || e > 0)) i += (e > 0) == (s > 0) ? 1 : -1;\n"
     "    memcpy(&s, &i, 8);\n"
     "    return (float)s;\n"
+    "#endif\n"
+    "}\n",
+    "static float sum_(float a, float b)\n"
+    "{\n"
+    "#ifdef WIDER_\n"
+    "    volatile float s = a + b;                        /* rounded twice, which no sum of two floats shows */\n"
+    "    return s;\n"
+    "#else\n"
+    "    return a + b;\n"
     "#endif\n"
     "}\n",
     "/* y[o] = b[o] + sum over k of x[k]*w[k][o] */\n"
@@ -63,7 +72,7 @@ static const char *const c_functions[] = {
     "static void add_(float *y, const float *a, const float *b, size_t n)\n"
     "{\n"
     "    size_t i;\n"
-    "    for (i = 0; i < n; i++) y[i] = a[i] + b[i];\n"
+    "    for (i = 0; i < n; i++) y[i] = sum_(a[i], b[i]);\n"
     "}\n",
     "/* s: rows and columns of x, channels, rows and columns of y, those of the window, stride, padding; the largest, or the\n"
     "   mean with zeros around */\n"
@@ -78,14 +87,14 @@ static const char *const c_functions[] = {
     "            const size_t u = r * s[7] + i - s[8], v = c * s[7] + j - s[8];\n"
     "            const float z = u < s[0] && v < s[1] ? x[(u * s[1] + v) * s[2] + k] : 0;\n"
     "            if (u >= s[0] || v >= s[1]) continue;\n"
-    "            if (mean) best += z;\n"
+    "            if (mean) best = sum_(best, z);\n"
     "            else if (!any || (best >= best && !(z <= best))) { best = z; any = 1; }\n"
     "        }\n"
     "        y[k] = mean ? fma_(best, share, -0.0f) : best;            /* a product that no compiler joins to a sum */\n"
     "    }\n"
     "}\n"
 };
-enum { FMA, LINEAR, CONV, RELU, NORM, ADD, POOL, FUNCTIONS };
+enum { FMA, SUM, LINEAR, CONV, RELU, NORM, ADD, POOL, FUNCTIONS };
 
 static int c_function(const lgelu_node *node)
 {
@@ -194,7 +203,7 @@ static void c_value(deploy_out *o, const lgelu_net *net, const c_place *p, int i
 }
 static void c_call(deploy_out *o, const lgelu_net *net, const c_place *p, int i, int output)
 {
-    static const char *const call[FUNCTIONS] = { "copy", "linear_", "conv_", "relu_", "norm_", "add_", "pool_" };
+    static const char *const call[FUNCTIONS] = { "copy", "sum_", "linear_", "conv_", "relu_", "norm_", "add_", "pool_" };
     const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
     const int f = c_function(node);
     const size_t n = (size_t)i;
@@ -248,8 +257,11 @@ static lgelu_status c_file(deploy_out *o, lgelu_net *net, int input, int output,
                "enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n", name, deploy_size(in), name, deploy_size(out), name,
                    work ? work : 1);
     deploy_put(o, "void %s(float *y, const float *x, float *work);\n\n", name);
+    deploy_put(o, "/* where floats are computed in wider registers (x87) */\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 "
+               "&& FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32\n#define WIDER_\n#endif\n");
     if (used & (1u << LINEAR | 1u << CONV | 1u << NORM | 1u << POOL)) deploy_bytes(o, c_functions[FMA], strlen(c_functions[FMA]));
-    for (i = LINEAR; i < FUNCTIONS; i++) if (used >> i & 1) deploy_bytes(o, c_functions[i], strlen(c_functions[i]));
+    if (used & (1u << ADD | 1u << POOL)) used |= 1u << SUM;
+    for (i = SUM; i < FUNCTIONS; i++) if (used >> i & 1) deploy_bytes(o, c_functions[i], strlen(c_functions[i]));
     deploy_put(o, "\n");
     for (i = 0; i <= output; i++) if (needed[i] && (net->nodes[i].weights || net->nodes[i].shares || net->nodes[i].biases)
                                       && (status = c_weights(o, net, i)) != LGELU_OK) return status;

@@ -2312,7 +2312,8 @@ static int read_input(onnx_model *m, slice s)
     for (d = 0; d < rank; d++)
         if (dim[d] < (d ? 1 : 0) || dim[d] > INT32_MAX)
             return say(m, "input '%t': dimension %d must be fixed", &name, (int64_t)d);
-    if (m->layers && m->batch != dim[0]) return say(m, "input '%t': its first dimension is not the other inputs' batch (weights must lie in the file)", &name);
+    if (m->layers && m->batch != dim[0])
+        return say(m, "input '%t': its first dimension is not the other inputs' batch (weights must lie in the file)", &name);
     m->batch = dim[0];
     if (!(x = add_value(m, name))) return 0;
     if (m->layers >= m->most_layers) return say(m, "there are more inputs than were counted");

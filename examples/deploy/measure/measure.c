@@ -21,7 +21,7 @@
 
 static const char *const arm_name[ARMS] = { "gelu", "cold", "hardened", "relu", "switched" };
 static const char *const arm_file[ARMS] = { "gelu", "gelu", "hardened", "relu", "switched" };
-wishes wish = { "build/networks", NULL, NULL, "mlp", 1, 5, 0, 10, 100000, 1000 };
+wishes wish = { "build/networks", NULL, NULL, "mlp", "0.5,1,2", 1, 5, 0, 10, 100000, 1000 };
 data_set data;
 static output csv;
 
@@ -217,6 +217,7 @@ static const struct { const char *name, *help; const char **word; long *number, 
     { "seeds", "N  how many [5]", NULL, &wish.seeds, 1, MOST_SEEDS },
     { "pictures", "N  test pictures; 0: 100 for verification, else all [0]", NULL, &wish.pictures, 0, 10000000 },
     { "seconds", "N  the solver's limit for each other class; 0: no solver [10]", NULL, &wish.seconds, 0, 86400 },
+    { "eps", "A,B,C  verification: three box sizes, in steps of a byte [0.5,1,2]", &wish.eps, NULL, 0, 0 },
     { "random", "N  random inputs of a certificate [100000]", NULL, &wish.random_inputs, 0, 100000000 },
     { "attacked", "N  attacked inputs of a certificate [1000]", NULL, &wish.attacked, 0, 100000000 },
     { "csv", "FILE  every number, one a line", &wish.csv, NULL, 0, 0 } };

@@ -17,7 +17,7 @@ enum { MOST_SEEDS = 32, MOST_ROWS = 16, MOST_QUANTITIES = 12, NODES = 200, BATCH
 
 /* what was asked for */
 typedef struct {
-    const char *folder, *data_folder, *csv, *kind;
+    const char *folder, *data_folder, *csv, *kind, *eps;
     long first_seed, seeds, pictures, seconds, random_inputs, attacked;
 } wishes;
 extern wishes wish;

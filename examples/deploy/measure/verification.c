@@ -11,19 +11,20 @@ static const char *const quantity[V_COUNT] = {
     "decided, with the solver, %", "proven, with the solver, %", "attacks found, %", "pictures the solver was asked, %",
     "seconds a picture asked" };
 enum { BOXES = 3 };
-static const double eps[BOXES] = { 0.5, 1, 2 };
-static const char *const row[BOXES] = { "0.5/255", "1/255", "2/255" };
+static double eps[BOXES];                                   /* in bytes of 255, rising: --eps */
+static char row[BOXES][24];                                 /* "1/255" */
 
-/* RULES: ε = 1/255 is row 1 */
+/* RULES: the second ε is row 1, the third row 2 */
 static const rule rules[] = {
-    { "hardened proves more by lines than relu (1/255)", V_LINES, 1, HARDENED, 1, RELU, 2 },
-    { "hardened proves more by lines than cold (1/255)", V_LINES, 1, HARDENED, 1, COLD, 2 },
-    { "hardened proves more by lines than switched (1/255)", V_LINES, 1, HARDENED, 1, SWITCHED, 2 },
-    { "cold proves more by lines than the GELU network itself (1/255)", V_LINES, 1, COLD, 1, GELU, 2 },
-    { "hardened has more unstable gates than relu (1/255, lines)", V_UNSTABLE_L, 1, HARDENED, 1, RELU, 1 },
-    { "hardened is proven more with the solver than relu (1/255)", V_ROBUST, 1, HARDENED, 1, RELU, 2 },
-    { "hardened is proven more with the solver than relu (2/255)", V_ROBUST, 2, HARDENED, 2, RELU, 2 },
-    { "hardened takes the solver longer than relu (2/255, seconds)", V_SECONDS, 2, HARDENED, 2, RELU, 0.5 } };
+    { "hardened proves more by lines than relu", V_LINES, 1, HARDENED, 1, RELU, 2 },
+    { "hardened proves more by lines than cold", V_LINES, 1, HARDENED, 1, COLD, 2 },
+    { "hardened proves more by lines than switched", V_LINES, 1, HARDENED, 1, SWITCHED, 2 },
+    { "cold proves more by lines than the GELU network itself", V_LINES, 1, COLD, 1, GELU, 2 },
+    { "hardened has more unstable gates than relu, by lines", V_UNSTABLE_L, 1, HARDENED, 1, RELU, 1 },
+    { "hardened is proven more with the solver than relu", V_ROBUST, 1, HARDENED, 1, RELU, 2 },
+    { "hardened is proven more with the solver than relu", V_ROBUST, 2, HARDENED, 2, RELU, 2 },
+    { "hardened takes the solver longer than relu, seconds", V_SECONDS, 2, HARDENED, 2, RELU, 0.5 } };
+enum { RULES = sizeof rules / sizeof *rules };
 
 /* whether the bounds show that the winner's logit is above each other */
 static int proven(bounds *b, int winner, double *c)
@@ -101,14 +102,34 @@ static void all_boxes(network *w, int arm, long seed)
 {
     for (int box = 0; box < BOXES; box++) verify(w, arm, seed, box);
 }
+static void read_boxes(const char *text)
+{
+    for (int i = 0; i < BOXES; i++) {
+        char *end;
+        eps[i] = strtod(text, &end);
+        if (end == text || !(eps[i] > (i ? eps[i - 1] : 0) && eps[i] <= 255) || *end != (i + 1 < BOXES ? ',' : 0))
+            fail("--eps %s: expected three rising numbers up to 255, such as 0.5,1,2", wish.eps);
+        snprintf(row[i], sizeof row[i], "%.6g/255", eps[i]);
+        text = end + 1;
+    }
+}
 void verification(void)
 {
-    char title[400];
+    const char *name[BOXES];
+    char title[400], question[RULES][100];
+    rule here[RULES];
+    read_boxes(wish.eps);
+    for (int i = 0; i < BOXES; i++) name[i] = row[i];
+    for (int i = 0; i < RULES; i++) {
+        here[i] = rules[i];
+        here[i].question = question[i];
+        snprintf(question[i], sizeof question[i], "%s (%s)", rules[i].question, row[rules[i].row]);
+    }
     if (output_folder("build")) fail("%s: no place for the solver's files", "build");
-    table_begin(quantity, V_COUNT, row, BOXES);
+    table_begin(quantity, V_COUNT, name, BOXES);
     each_network(all_boxes, 0);
     snprintf(title, sizeof title, "%s: %ld test pictures, the first ones; a solver has %ld s for each other class", data.name,
              wish.pictures, wish.seconds);
     show(title, "ε =");
-    decide(rules, (int)(sizeof rules / sizeof *rules));
+    decide(here, RULES);
 }
