@@ -257,7 +257,8 @@ static lgelu_status c_file(deploy_out *o, lgelu_net *net, int input, int output,
                "enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n", name, deploy_size(in), name, deploy_size(out), name,
                    work ? work : 1);
     deploy_put(o, "void %s(float *y, const float *x, float *work);\n\n", name);
-    deploy_put(o, "/* where floats are computed in wider registers (x87) */\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 "
+    deploy_put(o, "/* where floats are computed in wider registers (x87) */\n"
+               "#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 "
                "&& FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32\n#define WIDER_\n#endif\n");
     if (used & (1u << LINEAR | 1u << CONV | 1u << NORM | 1u << POOL)) deploy_bytes(o, c_functions[FMA], strlen(c_functions[FMA]));
     if (used & (1u << ADD | 1u << POOL)) used |= 1u << SUM;
