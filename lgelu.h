@@ -976,14 +976,12 @@ enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,
        LGELU__ACROSS = 384, LGELU__GROUP = 8,
        LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
 enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };       /* Winograd's transforms */
-typedef struct { size_t front; int back, taken; } lgelu__ends;        /* of tasks in a row, taken from both ends */
 typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
     size_t rows, cols, depth, room;          /* the last: bytes for a strand */
-    /* whether A is read along its columns; whether A and B are copied, B comes in panels */
-    int across, pack_a, pack_b, panels;
-    lgelu__ends tasks;
+    /* whether A is read along its columns; whether A and B are copied, B comes in panels; the next task to be taken */
+    int across, pack_a, pack_b, panels, next;
     unsigned char *work;
 } lgelu__block;
 typedef struct {                             /* slivers of A past `run` panels of B, k rows each */
@@ -1674,30 +1672,21 @@ static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void
    first call. */
 enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
 typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count;
-                 lgelu__ends tasks; int state, came, over; } lgelu__crew;
+                 int next, state, came, over; } lgelu__crew;
 
 static void lgelu__wait(unsigned *turns) { if (++*turns % 256) LGELU__REST(); else LGELU__YIELD(); }
-/* The leader takes tasks from the front, the others from the back, so that each core finds in its own cache what it had in the
-   loop, the layer, the call before: on two threads training steps take 3 to 10 % less than with tasks in order. */
-static int lgelu__from_ends(lgelu__ends *tasks, size_t count, int leads, size_t *i)
-{
-    if ((size_t)LGELU__ADD(&tasks->taken, 1) >= count) return 0;
-    *i = leads ? tasks->front++ : count - 1 - (size_t)LGELU__ADD(&tasks->back, 1);
-    return 1;
-}
-static void lgelu__crew_loop(lgelu__crew *crew, int leads)
+static void lgelu__crew_loop(lgelu__crew *crew)
 {
     size_t i;
-    while (lgelu__from_ends(&crew->tasks, crew->count, leads, &i)) crew->task(crew->job, i);
+    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count) crew->task(crew->job, i);
 }
 static void lgelu__crew_run(void *user, lgelu_task *task, void *job, size_t count)   /* called by the leader */
 {
     lgelu__crew *crew = (lgelu__crew *)user;
     unsigned turns = 0;
-    crew->task = task; crew->job = job; crew->count = count;
-    memset(&crew->tasks, 0, sizeof crew->tasks);
+    crew->task = task; crew->job = job; crew->count = count; crew->next = 0;
     LGELU__ADD(&crew->state, LGELU__OPEN);
-    lgelu__crew_loop(crew, 1);
+    lgelu__crew_loop(crew);
     LGELU__ADD(&crew->state, -LGELU__OPEN);
     while (LGELU__ADD(&crew->state, 0)) lgelu__wait(&turns);
 }
@@ -1712,7 +1701,7 @@ static void lgelu__crew_join(void *user, size_t index)
         LGELU__SET(&crew->over, 1);
     } else while (!LGELU__GET(&crew->over)) {
         if (LGELU__GET(&crew->state) < LGELU__OPEN) { lgelu__wait(&turns); continue; }
-        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew, 0);
+        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew);
         LGELU__ADD(&crew->state, -1);
         turns = 0;
     }
@@ -1779,19 +1768,14 @@ LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k) { return lge
 static void lgelu__multiply_strand(void *user, size_t strand)
 {
     lgelu__block *p = (lgelu__block *)user;
-    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, across = (n + p->cols - 1) / p->cols, i, j;
-    while (lgelu__from_ends(&p->tasks, down * across, !strand, &j)) {
+    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
+    for (;;) {
+        j = (size_t)LGELU__ADD(&p->next, 1);
         i = j % down * p->rows; j = j / down * p->cols;
+        if (j >= n) return;
         p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols),
                       (float *)(void *)(p->work + strand * p->room));
     }
-}
-/* columns of B that come in panels: nothing is copied, no room is needed */
-static void lgelu__few_panels(void *user, size_t task)
-{
-    const lgelu__block *p = (const lgelu__block *)user;
-    const size_t j = task * p->cols;
-    p->isa->block(p, 0, p->job->m, j, lgelu__least(p->job->n - j, p->cols), (float *)(void *)p->work);
 }
 static void lgelu__few_rows(void *user, size_t task)
 {
@@ -1811,8 +1795,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     lgelu__block p;
     size_t strands;
     if (size < (threads && threads->run == lgelu__crew_run ? 1e5 : 2e6)) threads = NULL;     /* sharing would cost more */
-    memset(&p, 0, sizeof p);
-    p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.work = (unsigned char *)work;
+    p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.next = 0; p.work = (unsigned char *)work;
     if (threads && threads->run != lgelu__crew_run) { lgelu__with_crew(threads, lgelu__multiply_crew, &p); return; }
     /* a few rows times Wᵀ: nothing is copied */
     if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
@@ -1826,9 +1809,8 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     p.across = a->row == 1 && a->col != 1 && !a->read;
     strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
     if (threads && p.panels && job->m <= 8 && !a->read && a->col == 1) {
-        p.cols = 128;                                                 /* four of the widest panels */
-        lgelu__parallel(threads, lgelu__few_panels, &p, (job->n + p.cols - 1) / p.cols);
-        return;
+        p.cols = 128; p.room = 0;                                     /* four of the widest panels; nothing is copied */
+        strands = lgelu__least((job->n + p.cols - 1) / p.cols, LGELU__STRANDS);
     }
     p.pack_b = !p.panels && (b->read || b->col != 1 || (b->row * job->k > 16384
                                                         && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows));
@@ -2259,7 +2241,7 @@ typedef struct {
     const size_t *from, *to;                 /* shapes of x and y */
     size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
     size_t most, own, multiply;              /* tiles in a round; of a strand of dW; bytes of the room for a product */
-    float *u, *m, *kernel; unsigned char *work; int big, flip, add; lgelu__ends *tasks;
+    float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
     const lgelu_net *panels;                 /* whose kernels stand in panels, or NULL */
 } lgelu__winograd;
 
@@ -2327,7 +2309,7 @@ static void lgelu__winograd_products(void *user, size_t strand)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t k;
-    while (lgelu__from_ends(p->tasks, 16, !strand, &k)) {
+    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
         float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out;
         float *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
         lgelu_product job = p->dw
@@ -2341,25 +2323,25 @@ static void lgelu__winograd_products(void *user, size_t strand)
 static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)    /* NULL: this thread alone */
 {
     size_t eights = (p->count + 7) / 8;
-    lgelu__ends tasks = { 0, 0, 0 };
-    p->tasks = &tasks;
+    int next = 0;
+    p->next = &next;
     lgelu__parallel(threads, lgelu__winograd_in, p, eights);
     lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
     if (!p->dw) lgelu__parallel(threads, lgelu__winograd_out, p, eights);
 }
-/* rounds of few channels; dW: a strand's own, in order */
+/* rounds of few channels; dW: a strand's own */
 static void lgelu__winograd_rounds(void *user, size_t strand)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
-    const size_t from = p.dw ? strand * p.own : 0, end = p.dw ? lgelu__least(p.tiles, from + p.own) : p.tiles;
-    lgelu__ends own = { 0, 0, 0 }, *tasks = p.dw ? &own : p.tasks;
-    size_t i;
+    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.own) : p.tiles;
+    int *next = p.next;
     p.u += strand * 16 * p.most * (p.in + p.out);
     p.m = p.u + 16 * p.most * p.in;
     p.work += strand * p.multiply;
     if (p.dw) p.kernel += strand * 16 * p.in * p.out;
-    while (end > from && lgelu__from_ends(tasks, (end - from - 1) / p.most + 1, p.dw || !strand, &i)) {
-        p.first = from + i * p.most;
+    for (p.first = strand * p.own; ; p.first += p.most) {
+        if (!p.dw) p.first = (size_t)LGELU__ADD(next, 1) * p.most;
+        if (p.first >= end) return;
         p.count = lgelu__least(end - p.first, p.most);
         lgelu__winograd_round(&p, NULL);
     }
@@ -2379,8 +2361,8 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     const lgelu_threads *threads = &net->threads;
-    lgelu__ends tasks = { 0, 0, 0 };
     size_t strands;
+    int next = 0;
     lgelu__winograd p;
     p.from = dx ? node->shape : job->from->shape; p.to = dx ? job->from->shape : node->shape;
     lgelu__winograd_size(&p, p.from[2], p.to[2]);
@@ -2392,7 +2374,7 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     strands = p.big || !dw ? 1 : LGELU__WSTRANDS;
     p.own = ((p.tiles - 1) / strands / p.most + 1) * p.most;
     p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
-    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.tasks = &tasks;
+    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.next = &next;
     p.kernel = net->pack;                                             /* before it stands elsewhere, see below */
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WSTRANDS);
     p.m = p.u + 16 * p.most * p.in;
