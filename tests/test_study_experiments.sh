@@ -56,7 +56,7 @@ if command -v python3 > /dev/null; then
     done
 else echo "skip what the siblings say follows from their CSV: no python3 here"; fi
 stop=3000                                   # of 640 steps a run
-try control mlp 2 --seeds 2 --steps 20480
+try control mlp 4 --seeds 2 --steps 20480 --arms relu,gelu
 stop=
 if command -v python3 > /dev/null; then
     python3 tools/control_check.py $all/control_mlp.csv $all/control_mlp.json 2> $out/check.err
@@ -94,4 +94,16 @@ refused --arms $out/study control --arms silu
 refused --activations $out/study control --activations bf16
 refused --activations $out/study swap --data $out/tiny --activations f16
 refused --keep $out/study control --keep $out/keep
+# what a report cannot do without is asked for before any training
+fed="--data $out/tiny --hidden 12,8"
+refused rising $out/study gates $fed --holdout 30 --lr 1e-2,1e-3
+refused --b1 $out/study gates $fed --holdout 30 --b1 0.9,0.99
+refused --lr $out/study oui $fed --lr 1e-3
+refused --b1 $out/study betas $fed --b2 0.9
+refused --lr $out/study stability --text ../examples/text.h --lr 1e-3
+refused --arms $out/study stability --text ../examples/text.h --arms relu,lgelu
+refused --t $out/study grid $fed --t 0.1
+refused --c $out/study sweep --net mlp $fed --c 1
+refused --init $out/study profiles --net mlp $fed --init soft
+refused --target $out/study ablation $fed --target 10
 exit 0

@@ -16,17 +16,22 @@ void ablation_end(seat *w)
 }
 
 /* ==== means over the axes that are not fixed ======================================================================= */
-/* of one seed over all points of the axes with at[k] = fixed[k], where fixed[k] >= 0; of_log: the mean of the logarithm */
+/* is it a point of the axes with at[k] = fixed[k], where fixed[k] >= 0? */
+static int lies_at(const study *s, long variant, const int fixed[MOST_AXES])
+{
+    int at[MOST_AXES], k = 0;
+    plan_place(s, variant, at);
+    while (k < s->axes && (fixed[k] < 0 || fixed[k] == at[k])) k++;
+    return k == s->axes;
+}
+/* of one seed over those; of_log: the mean of the logarithm */
 static double mean_at(const study *s, const int fixed[MOST_AXES], long seed, const char *quantity, int of_log)
 {
     double sum = 0;
     long n = 0;
     for (long v = 0; v < s->variants; v++) {
-        int at[MOST_AXES], k = 0;
         double x;
-        plan_place(s, v, at);
-        while (k < s->axes && (fixed[k] < 0 || fixed[k] == at[k])) k++;
-        if (k < s->axes) continue;
+        if (!lies_at(s, v, fixed)) continue;
         x = record_get(s, plan_run(s, v, plan_arm("hardened"), seed), quantity, -1, -1);
         sum += of_log ? log10(fmax(x, 1e-12)) : x;
         n++;
@@ -37,11 +42,8 @@ static double most_at(const study *s, const int fixed[MOST_AXES], long seed, dou
 {
     double most = -HUGE_VAL;
     for (long v = 0; v < s->variants; v++) {
-        int at[MOST_AXES], k = 0;
         double x;
-        plan_place(s, v, at);
-        while (k < s->axes && (fixed[k] < 0 || fixed[k] == at[k])) k++;
-        if (k < s->axes) continue;
+        if (!lies_at(s, v, fixed)) continue;
         x = value(s, plan_run(s, v, plan_arm("hardened"), seed));
         if (x > most) most = x;
     }
@@ -101,6 +103,10 @@ static int find_pair(study *s, const char *axis_name, int a, int b, double *v)
     return stat_find(s, text, NULL, v, s->config.seeds, -s->task.margin, s->task.margin);
 }
 
+int ablation_check(study *s)
+{
+    return plan_axis(s, "target") < 0 ? study_fail(s, "--target: an ablation needs several values") : 0;
+}
 int ablation_report(study *s)
 {
     static const char *const levels[3] = { "harden-from", "shape", "target" };
@@ -109,7 +115,6 @@ int ablation_report(study *s)
     double *v = (double *)malloc((size_t)seeds * sizeof *v), x[MOST_VALUES], y[MOST_VALUES];
     int fixed[MOST_AXES], bad = 0;
     if (!v) return study_fail(s, "out of memory");
-    if (target < 0) { free(v); return study_fail(s, "--target: an ablation needs several values"); }
     show_head(s);
     if (s->task.percent) say_cells(s, "after", "test score after the swap (%)", "%.2f", v);
     else say_cells(s, "after", "test loss after the swap", "%.4f", v);

@@ -184,14 +184,17 @@ static void say_wins(study *s, const char *quantity)
     say(s, "%s is least at β1 = β2 in %d of %d rows (chance: %.1f)\n", quantity, wins, rows, chance);
 }
 
+int betas_check(study *s)
+{
+    if (plan_axis(s, "b1") >= 0 && plan_axis(s, "b2") >= 0 && s->axes == 2 && s->arm_total == 1) return 0;
+    return study_fail(s, "--b1: this experiment needs several values of it and of --b2, one arm and nothing else");
+}
 int betas_report(study *s)
 {
     const long seeds = s->config.seeds;
     double *v;
     char text[200];
     int bad = 0;
-    if (plan_axis(s, "b1") < 0 || plan_axis(s, "b2") < 0 || s->axes > 2 || s->arm_total > 1)
-        return study_fail(s, "--b1: this experiment needs several values of it and of --b2, one arm and nothing else");
     if (!(v = (double *)malloc((size_t)seeds * sizeof *v))) return study_fail(s, "out of memory");
     show_head(s);
     say_grid(s, "bend", "Replay: how far the norm of the updates follows the gradients' scale, which changes by a half", "%.4f",

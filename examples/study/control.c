@@ -6,7 +6,10 @@
    mean return at the task's best rate. A rule keeps a run whose signals, as ranks among the runs of its task at that moment, lie
    each in an interval between two deciles. Intervals are fitted to runs of other seeds, and of other tasks or of the same: of
    those that keep a given share of the good runs (recall) the ones that keep the fewest others (precision). All rules have this
-   form; what they are told is the only difference. */
+   form; what they are told is the only difference.
+
+   With several gates each is screened by itself, and then set beside ReLU: the return at the rate that is best on the other
+   seeds, as a share of the way from a random policy to ReLU's best mean, over all tasks; and how precise OUI is. */
 #include "figures.h"
 #include "ppo.h"
 #include <errno.h>
@@ -18,7 +21,7 @@
 
 enum { TASKS = 3, MOST_SEEDS = 50, MOST_RUNS = MOST_VALUES * MOST_SEEDS, WORDS = TASKS * MOST_RUNS / 64 + 1, TENTH = 10,
        STRIPS = TENTH * (TENTH + 1) / 2 };
-static const double SHARE_OF_BEST = 0.9, SAVE_SECONDS = 5, recall_table[] = { 0.6, 0.8, 0.95 };
+static const double SHARE_OF_BEST = 0.9, LEVEL = 0.05, SAVE_SECONDS = 5, recall_table[] = { 0.6, 0.8, 0.95 };
 enum { RECALLS = 3, MATCHED = 1 };
 
 /* what is known at a tenth of the run */
@@ -530,6 +533,60 @@ static int find(screening *c)
     return stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL);
 }
 
+/* ---- several gates ---- */
+/* what there is to compare; best: by row of environment_table */
+typedef struct { double share[MOST_SEEDS], precision[MOST_SEEDS], end[TASKS][MOST_VALUES][MOST_SEEDS], best[TASKS]; } gate_known;
+
+static void know(const screening *c, gate_known *g)
+{
+    for (int i = 0; i < c->n; i++) g->end[c->all[i].task][c->all[i].rate][c->all[i].seed] = c->all[i].last;
+    for (int t = 0; t < c->tasks; t++) g->best[t] = c->best[t];
+    for (long i = 0; i < c->seeds; i++)
+        g->precision[i] = quality_of(c, c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS, BY_OUI, MATCHED, -1, i).precision;
+}
+/* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best without this seed */
+static double share_of_way(const screening *c, const gate_known *g, const double *best, long seed)
+{
+    double sum = 0;
+    for (int t = 0; t < c->tasks; t++) {
+        const double low = c->at_random[c->task[t]];
+        double most = -HUGE_VAL, end = 0;
+        for (int k = 0; k < c->rates; k++) {
+            double others = 0;
+            for (long i = 0; i < c->seeds; i++) if (i != seed || c->seeds == 1) others += g->end[t][k][i];
+            if (others > most) { most = others; end = g->end[t][k][seed]; }
+        }
+        sum += (end - low) / (best[t] - low) / c->tasks;
+    }
+    return sum;
+}
+static int find_gates(const screening *c, gate_known *known)
+{
+    study *s = c->study;
+    const gate_known *relu = known;
+    double v[MOST_SEEDS];
+    char text[200];
+    for (int a = 0; a < s->arm_total; a++) if (s->arms[a] == plan_arm("relu")) relu = known + a;
+    if (s->arm_total < 2 || s->arms[relu - known] != plan_arm("relu")) return 0;
+    say(s, "\nEach gate at the rate that is best on the other seeds: share of the way from a random policy to ReLU's best mean; "
+           "precision of OUI\n");
+    for (int a = 0; a < s->arm_total; a++) {
+        gate_known *g = known + a;
+        for (long i = 0; i < c->seeds; i++) g->share[i] = share_of_way(c, g, relu->best, i);
+        say_left(s, 10, arm_table[s->arms[a]].name);
+        say_cell(s, 18, "%.3f", g->share, c->seeds);
+        say_cell(s, 18, "%.3f", g->precision, c->seeds);
+        say(s, "\n");
+    }
+    for (const gate_known *g = known; g < known + s->arm_total; g++) for (int k = 0; k < 2 && g != relu; k++) {
+        for (long i = 0; i < c->seeds; i++) v[i] = k ? g->precision[i] - relu->precision[i] : g->share[i] - relu->share[i];
+        snprintf(text, sizeof text, "%s: %s less ReLU's", arm_table[s->arms[g - known]].name,
+                 k ? "OUI's precision" : "return, share of the way,");
+        if (stat_find(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL)) return -1;
+    }
+    return 0;
+}
+
 /* ==== figures ====================================================================================================== */
 static int draw_rates(screening *c, const char *stem)
 {
@@ -649,8 +706,9 @@ static int check(study *s)
 static int report(study *s, const double at_random[TASKS])
 {
     screening *c = (screening *)calloc(1, sizeof *c);
+    gate_known *known = (gate_known *)calloc((size_t)s->arm_total, sizeof *known);
     int bad = 0;
-    if (!c) return study_fail(s, "out of memory");
+    if (!c || !known) { free(c); free(known); return study_fail(s, "out of memory"); }
     c->study = s;
     memcpy(c->at_random, at_random, sizeof c->at_random);
     c->all = (sample *)calloc((size_t)(s->variants * s->config.seeds), sizeof *c->all);
@@ -671,11 +729,14 @@ static int report(study *s, const double at_random[TASKS])
         for (int kind = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS; kind < KINDS; kind++) say_rules(c, kind);
         say_equal_rate(c);
         bad = find(c) || (s->config.svg && (draw_rates(c, stem) || draw_rules(c, stem))) ? -1 : 0;
+        know(c, known + a);
     }
+    if (!bad) bad = find_gates(c, known);
     free(c->all);
     free(c->strip);
     free(c->counts);
     free(c);
+    free(known);
     return bad;
 }
 

@@ -177,16 +177,23 @@ static int find_all(study *s, double *v)
     }
     return bad;
 }
-int gates_report(study *s)
+int gates_check(study *s)
 {
-    double *v;
-    int bad;
-    if (plan_axis(s, "lr") < 0) return study_fail(s, "--lr: several values are needed");
+    const int lr = plan_axis(s, "lr");
+    if (lr < 0) return study_fail(s, "--lr: several values are needed");
+    for (int i = 1; i < rates(s); i++) if (!(rate_at(s, i) > rate_at(s, i - 1)))
+        return study_fail(s, "--lr: %s after %s, expected rising rates", s->axis[lr].value[i], s->axis[lr].value[i - 1]);
     for (int k = 0; k < s->axes; k++) {
         const char *name = s->axis[k].option->name;
         if (strcmp(name, "lr") && strcmp(name, "warmup") && strcmp(name, "start") && strcmp(name, "activations"))
             return study_fail(s, "--%s: several values; only --lr, --warmup, --start and --activations may have them", name);
     }
+    return 0;
+}
+int gates_report(study *s)
+{
+    double *v;
+    int bad;
     if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
     show_head(s);
     say(s, "%s on the hold-out at the end for each rate; usable: within %g %s of the best\n",

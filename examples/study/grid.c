@@ -140,11 +140,15 @@ static int grid_panel(study *s, int at[MOST_AXES], const char *name)
     say_grid(s, at, t, c);
     return find_slope(s, at, name, c, t, 0) || find_slope(s, at, name, t, c, 1) || find_bvs(s, at, name, t, c) ? -1 : 0;
 }
-int grid_report(study *s)
+int grid_check(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     if (t < 0 || c < 0) return study_fail(s, "--%s: a grid needs several values", t < 0 ? "t" : "c");
-    if (s->config.seeds > MOST_SEEDS) return study_fail(s, "--seeds: more than %d", MOST_SEEDS);
+    return s->config.seeds > MOST_SEEDS ? study_fail(s, "--seeds: more than %d", MOST_SEEDS) : 0;
+}
+int grid_report(study *s)
+{
+    const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     show_head(s);
     say(s, "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
         "in brackets Δλ, the mean change of λ from one epoch to the next\n");
@@ -233,11 +237,14 @@ static int sweep_panel(study *s, int at[MOST_AXES], const char *name)
     at[c] = 0;
     return find_rise(s, at, name, c) || find_bvs(s, at, name, c, -1) ? -1 : 0;
 }
+int sweep_check(study *s)
+{
+    if (plan_axis(s, "c") < 0) return study_fail(s, "--c: a sweep needs several values");
+    return s->config.seeds > MOST_SEEDS ? study_fail(s, "--seeds: more than %d", MOST_SEEDS) : 0;
+}
 int sweep_report(study *s)
 {
     const int c = plan_axis(s, "c");
-    if (c < 0) return study_fail(s, "--c: a sweep needs several values");
-    if (s->config.seeds > MOST_SEEDS) return study_fail(s, "--seeds: more than %d", MOST_SEEDS);
     show_head(s);
     say(s, "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
         "in brackets Δλ, the mean change of λ from one epoch to the next\n\n");

@@ -262,11 +262,11 @@ static int report_arm(study *s, int arm, double *v)
     free(k.x);
     return bad ? -1 : 0;
 }
+int oui_check(study *s) { return plan_axis(s, "lr") < 0 ? study_fail(s, "--lr: several values are needed") : 0; }
 int oui_report(study *s)
 {
     double *v;
     int bad = 0;
-    if (plan_axis(s, "lr") < 0) return study_fail(s, "--lr: several values are needed");
     if (!(v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
     show_head(s);
     say(s, "Spearman's rank correlation of what is known early and the hold-out score at the end, over %ld runs a seed, fitted "

@@ -86,6 +86,11 @@ static void say_profiles(study *s, double *v)
     }
 }
 
+int profiles_check(study *s)
+{
+    if (axis_of(s) >= 0 && inits(s) <= MOST_INITS && s->axes == 1) return 0;
+    return study_fail(s, "--init: profiles need two to %d values, and no other option several", MOST_INITS);
+}
 int profiles_report(study *s)
 {
     const long seeds = s->config.seeds;
@@ -94,10 +99,6 @@ int profiles_report(study *s)
     char text[200];
     int bad = 0;
     if (!v) return study_fail(s, "out of memory");
-    if (k < 0 || inits(s) > MOST_INITS || s->axes > 1) {
-        free(v);
-        return study_fail(s, "--init: profiles need two to %d values, and no other option several", MOST_INITS);
-    }
     show_head(s);
     if (s->gates < 6) say(s, "Of %d gates ranks say little: take a network of six or more\n", s->gates);
     say_profiles(s, v);

@@ -186,18 +186,15 @@ int reparam_report(study *s)
 }
 
 /* ==== the figure: steps against the formula, and the drift of each combination ===================================== */
-int reparam_figures(study *s)
+static const char *const map_colour[3] = { "#0072B2", "#D55E00", "#117733" };
+
+/* each combination of the other axes is a group: how many there are, and how wide the drifts lie; the mean of what steps miss
+   the formula by, NaN where there is none */
+static double measure(const study *s, svg_panel *q, double *v)
 {
-    static const char *const colour[3] = { "#0072B2", "#D55E00", "#117733" };
     const int map = plan_axis(s, "map"), arm = plan_arm("lgelu");
-    figure f;
-    svg_panel p = { 66, 104, 270, 270, 1e-6, 1, 1e-6, 1, 1, 1 }, q = { 452, 104, 340, 230, 0.001, 1, 1e9, 0, 0, 1 };
-    char title[160];
     double sum = 0, cells = 0;
-    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     int groups = 0;
-    if (!v) return study_fail(s, "out of memory");
-    if (map < 0) { free(v); return figure_findings(s); }
     for (long first = 0; first < s->variants; first++) {
         int at[MOST_AXES];
         double d;
@@ -207,21 +204,19 @@ int reparam_figures(study *s)
         d = stat_mean(v, by_formula(s, common_rate(s, first), arm, v));
         if (d >= 0) { sum += d; cells++; }
         d = stat_mean(v, show_values(s, common_rate(s, first), arm, "drift", v));
-        if (d > 0) figure_range(&q.y0, &q.y1, d);
+        if (d > 0) figure_range(&q->y0, &q->y1, d);
     }
-    q.x1 = groups;
-    if (!(q.y1 > 0)) { q.y0 = 0.1; q.y1 = 1; }
-    q.y0 *= 0.6; q.y1 *= 1.6;
-    snprintf(title, sizeof title, "A step moves λ as the formulas say, to within %.1f %% on average",
-             cells > 0 ? 100 * sum / cells : (double)NAN);
-    if (figure_open(s, &f, "steps", 830, 440, title, "each optimiser at its best rate; right: means over the seeds")) {
-        free(v);
-        return -1;
-    }
-    svg_axes(&f.s, &p, "|Δλ| of a step by the formula (log scale)", "|Δλ| of that step (log scale)", 5, 5);
-    svg_axes(&f.s, &q, NULL, "drift of λ an epoch (log scale)", 1, 5);
-    svg_clip(&f.s, &p);
-    { const double ends[2] = { p.x0, p.x1 }; svg_line(&f.s, &p, ends, ends, 2, SVG_GREY, 1, "3 3"); }
+    q->x1 = groups;
+    if (!(q->y1 > 0)) { q->y0 = 0.1; q->y1 = 1; }
+    q->y0 *= 0.6; q->y1 *= 1.6;
+    return cells > 0 ? sum / cells : (double)NAN;
+}
+static void draw_steps(const study *s, svg *g, svg_panel *p)
+{
+    const int map = plan_axis(s, "map"), arm = plan_arm("lgelu");
+    const double ends[2] = { p->x0, p->x1 };
+    svg_clip(g, p);
+    svg_line(g, p, ends, ends, 2, SVG_GREY, 1, "3 3");
     for (int m = 0; m < s->axis[map].values; m++) {                    /* a few hundred points are enough */
         int shown = 0;
         for (long first = 0; first < s->variants; first++) {
@@ -230,33 +225,54 @@ int reparam_figures(study *s)
             plan_place(s, first, at);
             if (at[map] != m || !plan_first_rate(s, first)) continue;
             r = plan_run(s, common_rate(s, first), arm, 0);
-            for (int e = 1; e <= (int)r->config.epochs && shown < 300; e++) for (int g = 0; g < s->gates; g++, shown++) {
-                const double a = fabs(record_get(s, r, "dlambda", e, g)), b = fabs(record_get(s, r, "dlambda_formula", e, g));
-                if (a > p.y0 && b > p.x0 && a < p.y1 && b < p.x1)
-                    svg_dot(&f.s, svg_x(&p, b), svg_y(&p, a), 2, colour[m % 3], colour[m % 3]);
+            for (int e = 1; e <= (int)r->config.epochs && shown < 300; e++) for (int i = 0; i < s->gates; i++, shown++) {
+                const double a = fabs(record_get(s, r, "dlambda", e, i)), b = fabs(record_get(s, r, "dlambda_formula", e, i));
+                if (a > p->y0 && b > p->x0 && a < p->y1 && b < p->x1)
+                    svg_dot(g, svg_x(p, b), svg_y(p, a), 2, map_colour[m % 3], map_colour[m % 3]);
             }
         }
     }
-    svg_unclip(&f.s);
+    svg_unclip(g);
     for (int m = 0; m < s->axis[map].values && m < 3; m++)
-        svg_text(&f.s, p.left + 12, p.top + 18 + 16 * m, 's', 12, colour[m], "%s", s->axis[map].value[m]);
-    groups = 0;
+        svg_text(g, p->left + 12, p->top + 18 + 16 * m, 's', 12, map_colour[m], "%s", s->axis[map].value[m]);
+}
+static void draw_drifts(const study *s, svg *g, svg_panel *q, double *v)
+{
+    const int map = plan_axis(s, "map"), arm = plan_arm("lgelu");
+    int group = 0;
     for (long first = 0; first < s->variants; first++) {
         int at[MOST_AXES];
         double x;
         plan_place(s, first, at);
         if (at[map] || !plan_first_rate(s, first)) continue;
-        x = svg_x(&q, groups + 0.5);
+        x = svg_x(q, group++ + 0.5);
         for (at[map] = 0; at[map] < s->axis[map].values; at[map]++) {
             const double d = stat_mean(v, show_values(s, common_rate(s, plan_variant(s, at)), arm, "drift", v));
-            if (d > 0) svg_dot(&f.s, x + 7 * (at[map] - 1), svg_y(&q, d), 4, colour[at[map] % 3], "#FFFFFF");
+            if (d > 0) svg_dot(g, x + 7 * (at[map] - 1), svg_y(q, d), 4, map_colour[at[map] % 3], "#FFFFFF");
         }
         for (int k = 0, line = 0; k < s->axes; k++) if (k != map && strcmp(s->axis[k].option->name, "lr"))
-            svg_text(&f.s, x, q.top + q.height + 18 + 15 * line++, 'm', 11, SVG_GREY, "%s", s->axis[k].value[at[k]]);
-        groups++;
+            svg_text(g, x, q->top + q->height + 18 + 15 * line++, 'm', 11, SVG_GREY, "%s", s->axis[k].value[at[k]]);
     }
     for (int k = 0, line = 0; k < s->axes; k++) if (k != map && strcmp(s->axis[k].option->name, "lr"))
-        svg_text(&f.s, q.left - 8, q.top + q.height + 18 + 15 * line++, 'e', 11, SVG_INK, "%s", s->axis[k].option->name);
+        svg_text(g, q->left - 8, q->top + q->height + 18 + 15 * line++, 'e', 11, SVG_INK, "%s", s->axis[k].option->name);
+}
+int reparam_figures(study *s)
+{
+    figure f;
+    svg_panel p = { 66, 104, 270, 270, 1e-6, 1, 1e-6, 1, 1, 1 }, q = { 452, 104, 340, 230, 0.001, 1, 1e9, 0, 0, 1 };
+    char title[160];
+    double *v;
+    if (plan_axis(s, "map") < 0) return figure_findings(s);
+    if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
+    snprintf(title, sizeof title, "A step moves λ as the formulas say, to within %.1f %% on average", 100 * measure(s, &q, v));
+    if (figure_open(s, &f, "steps", 830, 440, title, "each optimiser at its best rate; right: means over the seeds")) {
+        free(v);
+        return -1;
+    }
+    svg_axes(&f.s, &p, "|Δλ| of a step by the formula (log scale)", "|Δλ| of that step (log scale)", 5, 5);
+    svg_axes(&f.s, &q, NULL, "drift of λ an epoch (log scale)", 1, 5);
+    draw_steps(s, &f.s, &p);
+    draw_drifts(s, &f.s, &q, v);
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }

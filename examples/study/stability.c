@@ -107,15 +107,19 @@ static void say_rows(study *s, double *v)
         say(s, "\n");
     }
 }
+int stability_check(study *s)
+{
+    if (plan_axis(s, "lr") < 0 || s->axes > 1) return study_fail(s, "--lr: several values are needed, and of no other option");
+    if (!plan_run(s, 0, plan_arm("gelu"), 0) || !plan_run(s, 0, plan_arm("relu"), 0))
+        return study_fail(s, "--arms: gelu and relu are needed");
+    return 0;
+}
 int stability_report(study *s)
 {
     const double m = s->task.margin;
     double *v;
     char text[200];
     int bad = 0;
-    if (plan_axis(s, "lr") < 0 || s->axes > 1) return study_fail(s, "--lr: several values are needed, and of no other option");
-    if (!plan_run(s, 0, plan_arm("gelu"), 0) || !plan_run(s, 0, plan_arm("relu"), 0))
-        return study_fail(s, "--arms: gelu and relu are needed");
     if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
     show_head(s);
     say(s, "published: 6 x 384, 5,000 steps, one seed\n\n");

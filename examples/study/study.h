@@ -171,6 +171,7 @@ typedef struct {
     const char *options, *quick, *full;      /* defaults beside those of the network */
     const claim *claims;                     /* to the first without a text */
     const char *rule;                        /* how the rest is decided, in words */
+    int  (*check)(study *s);                 /* of axes and arms, before any run: what the report cannot do without */
     void (*before)(seat *w);                 /* between the gradients and the step they make; record() keeps numbers */
     void (*step)(seat *w);                   /* after each step */
     void (*epoch)(seat *w);                  /* after each look at the hold-out */
@@ -325,21 +326,22 @@ double clock_now(void);
 extern const claim swap_claims[], path_claims[];
 int    swap_figures(study *s);
 int    path_report(study *s), path_figures(study *s);
-int    profiles_report(study *s), profiles_figures(study *s);
+int    profiles_check(study *s), profiles_report(study *s), profiles_figures(study *s);
 void   ablation_end(seat *w);
 double logit_certificate(const lgelu_net *net, int logits, double *room);
-int    ablation_report(study *s), ablation_figures(study *s);
+int    ablation_check(study *s), ablation_report(study *s), ablation_figures(study *s);
 void   reparam_before(seat *w), reparam_step(seat *w), reparam_end(seat *w);
 int    reparam_report(study *s), reparam_figures(study *s);
 void   regimes_before(seat *w), regimes_step(seat *w), regimes_end(seat *w);
 int    regimes_report(study *s), regimes_figures(study *s);
 void   betas_before(seat *w), betas_step(seat *w), betas_end(seat *w);
-int    betas_report(study *s), betas_figures(study *s);
+int    betas_check(study *s), betas_report(study *s), betas_figures(study *s);
 void   oui_epoch(seat *w);
-int    oui_report(study *s), oui_figures(study *s);
+int    oui_check(study *s), oui_report(study *s), oui_figures(study *s);
 void   stability_end(seat *w);
-int    stability_report(study *s), stability_figures(study *s);
-int    gates_report(study *s), gates_figures(study *s);
+int    stability_check(study *s), stability_report(study *s), stability_figures(study *s);
+int    gates_check(study *s), gates_report(study *s), gates_figures(study *s);
 int    report_main(study *s), control_main(study *s);
-int    grid_report(study *s), grid_figures(study *s), sweep_report(study *s), sweep_figures(study *s);
+int    grid_check(study *s), grid_report(study *s), grid_figures(study *s);
+int    sweep_check(study *s), sweep_report(study *s), sweep_figures(study *s);
 #endif
