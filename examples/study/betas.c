@@ -11,6 +11,7 @@
    larger β2, the usual choice, apart from smaller ones, with which single steps can be very large.
    The loss stands beside it. The paper shows the principle; the one value 0.944 is that of arXiv 2605.10119. */
 #include "figures.h"
+#include "elementary.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,9 @@ enum { REPLAY = 601 };
 static const double KEEP = 0.9;
 
 /* ==== the replay =================================================================================================== */
-static double logistic(double x) { return 1 / (1 + exp(-x)); }
+static double logistic(double x) { return 1 / (1 + same_exp(-x)); }
 
+/* c = 1, or with `scaled` the c(k) above */
 static void replay(double norm[REPLAY], const config *c, uint64_t seed, int scaled)
 {
     float w[3] = { 0, 0, 0 }, m[3] = { 0, 0, 0 }, v[3] = { 0, 0, 0 };
@@ -30,10 +32,14 @@ static void replay(double norm[REPLAY], const config *c, uint64_t seed, int scal
     opt.beta2 = (float)c->b2;
     opt.weight_decay = 0;
     for (int k = 0; k < REPLAY; k++) {
-        const double d[3] = { 10, -8 + sin(k / 10.0 + phase), 9 + cos(k / 10.0 + other) };
-        const double scale = scaled ? 1 + 0.5 * (logistic((k - 200) / 20.0) - logistic((k - 400) / 20.0)) : 1;
-        const double by = scale / sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+        double d[3] = { 10, 0, 0 }, unused, by;
         float g[3], before[3];
+        same_sincos(k / 10.0 + phase, d + 1, &unused);
+        same_sincos(k / 10.0 + other, &unused, d + 2);
+        d[1] -= 8;
+        d[2] += 9;
+        by = 1 / sqrt(fma(d[0], d[0], fma(d[1], d[1], d[2] * d[2])));
+        if (scaled) by *= fma(0.5, logistic((k - 200) / 20.0) - logistic((k - 400) / 20.0), 1);
         for (int i = 0; i < 3; i++) { g[i] = (float)(by * d[i]); w[i] = 0; before[i] = 0; }
         lgelu_adamw_step(w, m, v, g, &opt, k + 1, 3);
         norm[k] = lgelu_weight_change(w, before, 3);

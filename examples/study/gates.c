@@ -64,15 +64,15 @@ static double share_above(double a, double b)
     return a >= 0 ? a / (a - b) : b / (b - a);
 }
 /* in decades; from, to: its outermost ends, where they are asked for */
-static double width_of(const study *s, int warmup, int arm, long seed, double *from, double *to)
+static double width_of(const study *s, int setting, int arm, long seed, double *from, double *to)
 {
     double best = -HUGE_VAL, sum = 0, floor_at, last = 0;
     if (from) *from = *to = (double)NAN;
-    for (int i = 0; i < rates(s); i++) best = fmax(best, score_at(s, warmup, i, arm, seed));
+    for (int i = 0; i < rates(s); i++) best = fmax(best, score_at(s, setting, i, arm, seed));
     if (!(best > -HUGE_VAL)) return 0;
     floor_at = best - tolerance(s);
     for (int i = 0; i < rates(s); i++) {
-        const double v = fmax(score_at(s, warmup, i, arm, seed) - floor_at, -20 * tolerance(s)), x = log10(rate_at(s, i));
+        const double v = fmax(score_at(s, setting, i, arm, seed) - floor_at, -20 * tolerance(s)), x = log10(rate_at(s, i));
         if (i) {
             const double before = log10(rate_at(s, i - 1)), share = share_above(last, v);
             sum += share * (x - before);

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STARTS = 1000, CHOICES = 1, ORDER = 2, PROBE_SEED = 271828, EARLY = 20, LATE = 100 };      /* streams of random numbers */
+enum { STARTS = 1000, CHOICES = 1, ORDER = 2, PROBE_SEED = 271828 };   /* streams of random numbers, and a seed */
+enum { EARLY = 20, LATE = 100 };             /* episodes of a mean return */
 
+/* 8 environments of 128 steps, 256 samples a step, λ = 0.95, a bonus of 0.01 and a rate that falls to 0 are those of the paper's
+   Atari runs; 4 passes, a bound of 0.2, gradients clipped at 0.5 and ε = 1e-5 those in common use for small tasks */
 ppo_plan ppo_defaults(float lr, long steps, uint64_t seed)
 {
     ppo_plan p;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CURVES = 3, QS = 3 };
+enum { PATTERNS = 0, WEIGHTS, RANDOM, CURVES, QS = 3 };
 static const char *const curve_name[CURVES] = { "step_patterns", "step_weights", "step_random" };
 static const char *const tau_name[CURVES] = { "tau_patterns", "tau_weights", "tau_random" };
 static const double q_of[QS] = { 0.5, 0.25, 0.1 };
@@ -64,7 +64,7 @@ void regimes_step(seat *w)
     room_of r;
     double change;
     if (own_room(w, &r) || w->own_step != net->step - 1) return;
-    record(w->study, w->run, curve_name[1], k, -1, lgelu_weight_change(net->w, r.w[0], net->parameters));
+    record(w->study, w->run, curve_name[WEIGHTS], k, -1, lgelu_weight_change(net->w, r.w[0], net->parameters));
     memcpy(r.w[1], net->w, net->parameters * sizeof *net->w);
     for (int i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
@@ -72,11 +72,11 @@ void regimes_step(seat *w)
         if (node->biases) random_step(net, &r, node->bias, node->biases, w->run->seed);
     }
     if (!probe_read(w, w->gate_node, w->gates, r.patterns[1]))
-        record(w->study, w->run, curve_name[2], k, -1, lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits));
+        record(w->study, w->run, curve_name[RANDOM], k, -1, lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits));
     memcpy(net->w, r.w[1], net->parameters * sizeof *net->w);
     if (probe_read(w, w->gate_node, w->gates, r.patterns[1])) return;
     change = lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits);
-    record(w->study, w->run, curve_name[0], k, -1, change);
+    record(w->study, w->run, curve_name[PATTERNS], k, -1, change);
     memcpy(r.patterns[0], r.patterns[1], r.bits * sizeof *r.patterns[0]);
     w->own_step = net->step;
 }
@@ -169,7 +169,7 @@ int regimes_report(study *s)
             name_place(text, sizeof text, s, variant, s->arms[a]);
             snprintf(text + strlen(text), sizeof text - strlen(text), control ? ": log10 of τ random over τ patterns"
                 : ": log10 of τ weights over τ patterns");
-            n = ratios(s, variant, s->arms[a], control ? 2 : 1, 0, MAIN_Q, v);
+            n = ratios(s, variant, s->arms[a], control ? RANDOM : WEIGHTS, PATTERNS, MAIN_Q, v);
             if (n) bad = stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL);
             else say(s, "%s%s: neither settles in any seed, nothing to compare\n", control || variant || a ? "" : "\n", text);
         }
@@ -209,7 +209,7 @@ static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, ba
     svg_clip(g, p);
     for (int k = CURVES - 1; k >= 0; k--) {
         mean_curve(s, variant, arm, k, b, x);
-        svg_line(g, p, b->x, b->mean, b->n, colour[k], k == 2 ? 1.4 : 2, k == 2 ? "5 3" : NULL);
+        svg_line(g, p, b->x, b->mean, b->n, colour[k], k == RANDOM ? 1.4 : 2, k == RANDOM ? "5 3" : NULL);
     }
     svg_unclip(g);
     for (int k = 0; k < CURVES; k++)
@@ -229,7 +229,7 @@ int regimes_figures(study *s)
     if (!x) return study_fail(s, "out of memory");
     for (long variant = 0; variant < s->variants; variant++) for (int a = 0; a < s->arm_total; a++) {
         for (int k = 0; k < 2; k++) {
-            const long n = ratios(s, variant, s->arms[a], k ? 2 : 1, 0, MAIN_Q, v);
+            const long n = ratios(s, variant, s->arms[a], k ? RANDOM : WEIGHTS, PATTERNS, MAIN_Q, v);
             if (n) sum[k] += stat_mean(v, n);
             if (n) many[k]++;
         }
