@@ -82,7 +82,8 @@ int figure_findings(study *s)
     p.x0 *= 1.06; p.x1 *= 1.06;
     for (int i = 0; i < s->finding_count; i++) p.left = fmax(p.left, 6.9 * show_columns(s->findings[i].text) + 30);
     p.height = row * s->finding_count;
-    if (figure_open(s, &f, "findings", (int)p.left + 500, (int)(p.top + p.height + 62), "What was claimed, and what the seeds say",
+    if (figure_open(s, &f, "findings", (int)p.left + 500, (int)(p.top + p.height + 62),
+                    "What was claimed, and what the seeds say",
                     "dots: mean difference, lines: 95 % interval, paired; grey: the range that was set"))
         return -1;
     n = svg_ticks(tick, 32, p.x0, p.x1, 0, 6);

@@ -47,13 +47,13 @@ INLINE double exp_parts(double *s, double x)
     return fma(r * r, p, r);
 }
 INLINE double within(double z, double most) { const double a = z > most ? most : z; return a < -most ? -most : a; }
-/* Beyond e^±200 nothing changes in a float, whose smallest number is e^-103.3 and whose largest e^88.7, nor beyond ±1e40: so infinity
-   has its limits without a case of its own. */
+/* Beyond e^±200 nothing changes in a float, whose smallest number is e^-103.3 and whose largest e^88.7, nor beyond ±1e40: so
+   infinity has its limits without a case of its own. */
 enum { FAR = 200 };
 static const double BEYOND = 1e40;
 
-/* ---- SiLU: with e = e^-βx, f = x/(1 + e), ∂f/∂x = (1 + e + βx·e)/(1 + e)², ∂f/∂β = x²·e/(1 + e)². Loops over doubles alone, since
-   gcc makes no vectors of mixed ones ---- */
+/* ---- SiLU: with e = e^-βx, f = x/(1 + e), ∂f/∂x = (1 + e + βx·e)/(1 + e)², ∂f/∂β = x²·e/(1 + e)². Loops over doubles alone,
+   since gcc makes no vectors of mixed ones ---- */
 INLINE void silu_16(double *y, const double *x, double beta)
 {
     VECTORS for (int i = 0; i < LANES; i++) {
@@ -219,7 +219,7 @@ static void other_backward(float *dx, double *dw, const float *dy, const float *
             lgelu_stochastic_backward(dx, dy, x, 1, n, net->seed, stream(net, node), first, LGELU_STRAIGHT_THROUGH);
         else if (dx) lgelu_backward(dx, dy, x, 1, n);
         break;
-    case OTHER_LAMBDA:                                                 /* s = c·p: a step of Adam for p is c times as long for s */
+    case OTHER_LAMBDA:                                       /* s = c·p: a step of Adam for p is c times as long for s */
         dlambda = lgelu_backward(dx, dy, x, other_hardness(net, node), n);
         slope = g->c * lgelu_lambda_slope(&net->hardness, g->c > 0 ? g->c * net->w[node->bias] : net->w[node->bias]);
         *dw = fma(dlambda, (double)slope, *dw);

@@ -30,8 +30,8 @@ static int compare(study *s, int along, int arm, int other, double *v)
         const double y = record_get(s, plan_run(s, best[1], arm, i), quantity, -1, -1);
         if (x - y >= -HUGE_VAL) v[n++] = s->task.sign * (x - y);
     }
-    snprintf(text, sizeof text, "%s is not below by %s %s what it is by %s %s", arm_table[arm].name, name, s->axis[along].value[0],
-        name, s->axis[along].value[other]);
+    snprintf(text, sizeof text, "%s is not below by %s %s what it is by %s %s", arm_table[arm].name, name,
+             s->axis[along].value[0], name, s->axis[along].value[other]);
     return n && stat_find(s, text, NULL, v, n, -s->task.margin, HUGE_VAL);
 }
 int path_report(study *s)

@@ -54,8 +54,8 @@ const experiment experiment_table[] = {
       "--lr 1e-3,1e-2,1e-1 --steps 30000 --epochs 20 --seeds 3", "--steps 1000000", NULL,
       "precision of what a rule keeps at a tenth of the run, recall 0.8, intervals from other tasks and other seeds, paired by "
           "seed: OUI less each rival above 0; the good runs' mean rank in the actor's OUI above 0.5, in the critic's between 1/3 "
-          "and 2/3; with the rate held, OUI and return correlate above 0; CartPole at its best rate above 475; of another gate the "
-          "return, as a share of the way from a random policy to ReLU's best, and OUI's precision less ReLU's: within 0.05",
+          "and 2/3; with the rate held, OUI and return correlate above 0; CartPole at its best rate above 475; of another gate "
+          "the return, as a share of the way from a random policy to ReLU's best, and OUI's precision less ReLU's: within 0.05",
       NULL, NULL, NULL, NULL, NULL, NULL, NULL, control_main },
     { "regimes", "do the patterns of active units settle before the weights do (arXiv 2602.08333)?",
       "mlp|lenet|gpt|vit", "gelu,relu,lgelu", 0,

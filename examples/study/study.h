@@ -42,8 +42,8 @@ typedef struct {
     long   seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads, save_every;
     long   width, layers, heads, context, warmup, harden_every;
     double lr, hold, weight_decay, b1, b2, clip, dropout, embed_deviation, c, t, tau, target, harden_from, harden_until, teach;
-    int    net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks, augment, quick, full, start,
-           activations;
+    int    net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks, augment, quick, full,
+           start, activations;
 } config;
 
 enum {                                       /* what hangs on an option */

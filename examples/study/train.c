@@ -491,8 +491,8 @@ static void decay_s(lgelu_net *net, const lgelu_training *plan)
     }
 }
 
-/* The teacher is the trunk, which stands at the switch point while its branches are trained. With p its probabilities and q those of
-   the network in training, the loss is (1 - share)·CE(label, q) + share·CE(p, q): beside the labels' gradient (q - label)/rows
+/* The teacher is the trunk, which stands at the switch point while its branches are trained. With p its probabilities and q those
+   of the network in training, the loss is (1 - share)·CE(label, q) + share·CE(p, q): beside the labels' gradient (q - label)/rows
    goes share·(label - p)/rows; of a regression, share·2(target - its number)/rows. */
 static int teach(seat *w, int taught)
 {
