@@ -46,30 +46,31 @@ judge()
 }
 folders='-I.. -I../examples -I. -Itools'
 wanted() { case "$1" in "$only"*) return 0 ;; esac; return 1; }
-# a source without the implementation, which is looked at once, elsewhere
 plain() { sed 's/^#define LGELU_IMPLEMENTATION$//' $1; }
 
+# begin TOOL NAME SOURCE: is it wanted? Then $out/plain.c is the source without the implementation, which is looked at once,
+# elsewhere; but the header is a source of its own, else clang passes its functions over
+begin()
+{
+    wanted "$1 $2" || return
+    name=$2
+    source=$3
+    if [ "$1" != gcc ] && [ $source = ../lgelu.h ]; then cp $source $out/plain.c; else plain $source > $out/plain.c; fi
+}
 with_gcc()                       # NAME SOURCE FLAGS
 {
-    name=$1
-    source=$2
+    begin gcc "$1" $2 || return
     shift 2
-    wanted "gcc $name" || return
-    plain $source > $out/plain.c
     gcc -std=c99 -O0 -fanalyzer -fdiagnostics-plain-output $folders -I"$(dirname $source)" "$@" -c $out/plain.c -o $out/plain.o \
         2> $out/gcc.err || { echo "FAIL gcc $name: $(grep -m1 error $out/gcc.err)"; return; }
     sed -n 's|^\([^ ]*\):\([0-9]*\):[0-9]*: warning: \(.*\) \[\(CWE.*\] \[\)*-Wanalyzer-\(.*\)\]$|\1:\2: \5: \3|p' $out/gcc.err |
         sed "s|^$out/plain.c|$source|" > $out/found
     judge gcc "$name"
 }
-with_tidy()                      # NAME SOURCE FLAGS: the header as a source of its own, else clang passes its functions over
+with_tidy()
 {
-    name=$1
-    source=$2
+    begin tidy "$1" $2 || return
     shift 2
-    wanted "tidy $name" || return
-    plain $source > $out/plain.c
-    [ $source = ../lgelu.h ] && cp $source $out/plain.c
     $tidy --quiet --checks="$checks" $out/plain.c -- -x c -std=c99 $folders -I"$(dirname $source)" "$@" \
         > $out/tidy.out 2> $out/tidy.err || grep -q 'warning:' $out/tidy.out ||
         { echo "FAIL tidy $name: $(grep -m1 error $out/tidy.out $out/tidy.err)"; return; }
@@ -77,14 +78,10 @@ with_tidy()                      # NAME SOURCE FLAGS: the header as a source of 
         sed "s|^$PWD/||; s|^$out/plain.c|$source|" > $out/found
     judge tidy "$name"
 }
-with_cppcheck()                  # NAME SOURCE FLAGS
+with_cppcheck()
 {
-    name=$1
-    source=$2
+    begin cppcheck "$1" $2 || return
     shift 2
-    wanted "cppcheck $name" || return
-    plain $source > $out/plain.c
-    [ $source = ../lgelu.h ] && cp $source $out/plain.c
     cppcheck -q --std=c99 --language=c --enable=warning,portability --max-configs=1 -U_WIN32 -U__cplusplus $folders \
         -I"$(dirname $source)" --template='{file}:{line}: {id}: {message}' --suppress=toomanyconfigs "$@" $out/plain.c 2>&1 |
         sed "s|^$out/plain.c|$source|" > $out/found

@@ -3,8 +3,9 @@
    fuzz_data: damaged files into the readers of examples/data.c, from memory; how to run it: tools/fuzz.h.
 
    An input is a file, but for those of several: the size of the first in two bytes, then one after the other: idx pictures and
-   labels, packed or not; cifar a batch for training and one for testing; tables a table for each half. folder is whatever data_read
-   takes: entries of a path on a line, behind it a folder's "/", a pipe's "|", or of a file the size in two bytes and its bytes. */
+   labels, packed or not; cifar a batch for training and one for testing; tables a table for each half. folder is whatever
+   data_read takes: entries of a path on a line, behind it a folder's "/", a pipe's "|", or a file's size in two bytes and its
+   bytes. */
 #include "tools/fuzz.h"
 
 /* ---- a folder that is not there ---- */
@@ -342,9 +343,10 @@ static size_t table_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
 /* an entry of a folder: gone, twice, under another name, or its file damaged */
 static size_t folder_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
 {
-    static const char *const name[] = { "train/", "test/", "train/a/0.png", "a/9", "b/9", "train_0.png", "train-images-idx3-ubyte",
-        "t10k-labels-idx1-ubyte.gz", "data_batch_1.bin", "test_batch.bin", "batches.meta.txt", "fine_label_names.txt", "train.csv",
-        "test.csv", "x.data", "x.test", ".hidden", "a//b", "", "a|", "train|", "x.data/", "train/a/|", "c/" };
+    static const char *const name[] = { "train/", "test/", "train/a/0.png", "a/9", "b/9", "train_0.png",
+        "train-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte.gz", "data_batch_1.bin", "test_batch.bin", "batches.meta.txt", "fine_label_names.txt",
+        "train.csv", "test.csv", "x.data", "x.test", ".hidden", "a//b", "", "a|", "train|", "x.data/", "train/a/|", "c/" };
     static uint8_t piece[FUZZ_ROOM];
     static const fuzz_reader bytes = { "", 0, NULL, NULL, NULL, NULL };
     size_t end[ENTRIES], k, from, line, size;
@@ -518,7 +520,8 @@ static void folder_seeds(void)
     }
     fuzz_seed("folder", "halves", f.data, f.size);
     f.size = 0;
-    for (int c = 0; c < 2; c++) for (int i = 0; i < 5; i++) {                /* every fifth is for the test; a pipe, an empty folder */
+    /* every fifth is for the test; a pipe, an empty folder */
+    for (int c = 0; c < 2; c++) for (int i = 0; i < 5; i++) {
         memory_file one = picture_make(PICTURE_PGM, rgb);
         snprintf(path, sizeof path, "%c/%d.pgm", 'a' + c, i);
         put_entry(&f, path, one.data, one.size);
@@ -529,7 +532,8 @@ static void folder_seeds(void)
     fuzz_seed("folder", "fifths", f.data, f.size);
     f.size = 0;
     for (int i = 0; i < 4; i++)
-        put_entry(&f, idx_name[i], i % 2 ? packed_labels : packed_pictures, i % 2 ? sizeof packed_labels : sizeof packed_pictures);
+        put_entry(&f, idx_name[i], i % 2 ? packed_labels : packed_pictures,
+                  i % 2 ? sizeof packed_labels : sizeof packed_pictures);
     fuzz_seed("folder", "idx", f.data, f.size);
     f.size = 0;
     put_entry(&f, "data_batch_1.bin", black, sizeof black);
