@@ -100,20 +100,6 @@ static int read_solution(const uint8_t *p, size_t n)
     return mip_read(x, 3, p, n) == MIP_FOUND;
 }
 
-/* ---- with no spare byte behind the file ---- */
-static int exactly(int (*reader)(const uint8_t *, size_t), const uint8_t *p, size_t n)
-{
-    uint8_t *copy = fuzz_exactly(p, n);
-    const int accepted = reader(copy, n);
-    free(copy);
-    return accepted;
-}
-static int one_npy(const uint8_t *p, size_t n)      { return exactly(read_npy, p, n); }
-static int one_nnet(const uint8_t *p, size_t n)     { return exactly(read_nnet, p, n); }
-static int one_vnnlib(const uint8_t *p, size_t n)   { return exactly(read_vnnlib, p, n); }
-static int one_torch(const uint8_t *p, size_t n)    { return exactly(read_torch, p, n); }
-static int one_solution(const uint8_t *p, size_t n) { return exactly(read_solution, p, n); }
-
 /* ---- damage that knows the format, and sound files ---- */
 /* the header ends behind its brace, the data where they end */
 static size_t npy_mend(uint8_t *p, size_t n, size_t room)
@@ -209,11 +195,11 @@ static const fuzz_reader *fuzz_readers(void)
     static const char *const answer[] = { "Optimal", "Infeasible", "Stopped", "no integer", "s mip ", "j ", "x1", "** ", "\n",
         NULL };
     static const fuzz_reader reader[] = {
-        { "npy",      50000, one_npy,      numpy, text_damage, npy_mend },
-        { "nnet",     50000, one_nnet,     NULL, text_damage, NULL },
-        { "vnnlib",   50000, one_vnnlib,   lisp, text_damage, NULL },
-        { "torch",    50000, one_torch,    json, text_damage, torch_mend },
-        { "solution", 50000, one_solution, answer, text_damage, NULL },
+        { "npy",      50000, read_npy,      numpy, text_damage, npy_mend },
+        { "nnet",     50000, read_nnet,     NULL, text_damage, NULL },
+        { "vnnlib",   50000, read_vnnlib,   lisp, text_damage, NULL },
+        { "torch",    50000, read_torch,    json, text_damage, torch_mend },
+        { "solution", 50000, read_solution, answer, text_damage, NULL },
         { NULL, 0, NULL, NULL, NULL, NULL } };
     return reader;
 }

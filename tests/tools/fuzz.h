@@ -29,7 +29,7 @@ typedef struct { uint64_t round; uint32_t k; } fuzz_dice;
 typedef struct {
     const char *name;
     long rounds;                             /* of its own, when nobody says how many */
-    int    (*one)(const uint8_t *p, size_t n);                           /* 1: accepted */
+    int    (*one)(const uint8_t *p, size_t n);                           /* 1: accepted. No spare byte behind p */
     const char *const *word;                 /* what the format is made of, ended by NULL; or NULL */
     /* of its structure: half of all damage; NULL: bytes alone */
     size_t (*damage)(uint8_t *p, size_t n, size_t room, fuzz_dice *d);
@@ -60,6 +60,14 @@ static uint8_t *fuzz_exactly(const uint8_t *p, size_t n)                 /* no s
     uint8_t *copy = (uint8_t *)fuzz_room(n);
     if (n) memcpy(copy, p, n);
     return copy;
+}
+
+static int fuzz_run(const fuzz_reader *r, const uint8_t *p, size_t n)
+{
+    uint8_t *copy = fuzz_exactly(p, n);
+    const int accepted = r->one(copy, n);
+    free(copy);
+    return accepted;
 }
 
 /* ---- damage ---- */
@@ -232,7 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     return 0;
 }
 #else
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) { return fuzz_now->one(p, n); }
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) { return fuzz_run(fuzz_now, p, n); }
 
 static void fuzz_read(const char *path)
 {
@@ -267,17 +275,17 @@ static int fuzz_rounds(const fuzz_reader *r, long rounds)
     long accepted = 0;
     int good;
     fuzz_choose(r);
-    for (int k = 0; k < fuzz_sound; k++) if (!r->one(fuzz_file[k], fuzz_size[k])) {
+    for (int k = 0; k < fuzz_sound; k++) if (!fuzz_run(r, fuzz_file[k], fuzz_size[k])) {
         printf("FAIL fuzz %s: its sound file %d is refused\n", r->name, k);
         return 1;
     }
     fuzz_corpus(r->name);
-    for (int k = fuzz_sound; k < fuzz_files; k++) r->one(fuzz_file[k], fuzz_size[k]);
+    for (int k = fuzz_sound; k < fuzz_files; k++) fuzz_run(r, fuzz_file[k], fuzz_size[k]);
     for (long round = 0; round < rounds; round++) {
         fuzz_dice d = { (uint64_t)round, 0 };
         const size_t k = fuzz_draw(&d) % (uint32_t)fuzz_files, n = fuzz_size[k];
         memcpy(p, fuzz_file[k], n);
-        accepted += r->one(p, fuzz_damage(p, n, sizeof p, &d));
+        accepted += fuzz_run(r, p, fuzz_damage(p, n, sizeof p, &d));
     }
     /* of text all is good */
     good = accepted > rounds / 200 && (accepted < rounds || rounds < 100 || !strcmp(r->name, "text"));
@@ -299,8 +307,8 @@ int main(int argc, char **argv)
         for (int i = 1; i < argc; i++) {
             const int before = fuzz_files;
             fuzz_read(argv[i]);
-            if (fuzz_files > before) printf("%s: %s\n", argv[i], fuzz_now->one(fuzz_file[before], fuzz_size[before]) ? "accepted"
-                : "refused");
+            if (fuzz_files > before) printf("%s: %s\n", argv[i], fuzz_run(fuzz_now, fuzz_file[before],
+                fuzz_size[before]) ? "accepted" : "refused");
         }
         return 0;
     }
