@@ -323,7 +323,7 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const known *k, int f, con
     if (!(most > least)) { least = 0; most = 1; }
     p->x0 -= 0.02; p->x1 += 0.02;
     p->y0 = least - 0.04 * (most - least); p->y1 = most + 0.04 * (most - least);
-    svg_axes(g, p, name, s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 4, 5);
+    svg_axes(g, p, name, s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 3, 5);
     x = feature(k, early_epoch(s), f, 0);
     for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants; v++) {
         int at[MOST_AXES];
