@@ -264,7 +264,8 @@ static int idx_read(data_set *d, const char *folder)
         for (int i = 0; i < 2 && status == 0; i++) {
             const char *what = test ? i ? "t10k-labels" : "t10k-images" : i ? "train-labels" : "train-images";
             if (idx_find(file[i].path, folder, what, i ? 1 : 3))
-                status = fail(d, folder, "no file %s-idx%d-ubyte, with or without .gz", what, i ? 1 : 3);
+                status = fail(d, folder, "no file %s-idx%d-ubyte, with or without .gz%s", what, i ? 1 : 3, test || i ? ""
+                    : ", nor folders of pictures, one for each class, nor batches *.bin");
             else if ((status = slurp(d, &file[i], MAX_FILE)) == 0 && strcmp(file[i].path + strlen(file[i].path) - 3, ".gz") == 0)
                 status = gunzip(d, &file[i], MAX_FILE);
         }
@@ -474,23 +475,23 @@ static int cifar_read(data_set *d, const char *folder, const listing *l)
 }
 
 /* ---- a folder per class ---- */
-/* rows x columns of three bytes to planes of DATA_SIDE x DATA_SIDE: each byte the mean over its share of the picture, in whole
-   numbers */
-static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns)
+/* rows x columns of one or three bytes to the planes of the set's pictures: each byte the mean over its share of the picture, in
+   whole numbers */
+static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns, const data_set *d)
 {
-    const size_t side = DATA_SIDE;
-    for (size_t c = 0; c < 3; c++) for (size_t r = 0; r < side; r++) for (size_t k = 0; k < side; k++) {
+    const size_t high = d->height, wide = d->width;
+    for (size_t c = 0; c < d->channels; c++) for (size_t r = 0; r < high; r++) for (size_t k = 0; k < wide; k++) {
         uint64_t sum = 0, all = (uint64_t)rows * columns;
-        for (size_t i = r * rows / side; i * side < (r + 1) * rows; i++) {
-            size_t top = i * side > r * rows ? i * side : r * rows;
-            size_t end = (i + 1) * side < (r + 1) * rows ? (i + 1) * side : (r + 1) * rows;
-            for (size_t j = k * columns / side; j * side < (k + 1) * columns; j++) {
-                size_t left = j * side > k * columns ? j * side : k * columns;
-                size_t right = (j + 1) * side < (k + 1) * columns ? (j + 1) * side : (k + 1) * columns;
-                sum += (uint64_t)(end - top) * (right - left) * from[(i * columns + j) * 3 + c];
+        for (size_t i = r * rows / high; i * high < (r + 1) * rows; i++) {
+            size_t top = i * high > r * rows ? i * high : r * rows;
+            size_t end = (i + 1) * high < (r + 1) * rows ? (i + 1) * high : (r + 1) * rows;
+            for (size_t j = k * columns / wide; j * wide < (k + 1) * columns; j++) {
+                size_t left = j * wide > k * columns ? j * wide : k * columns;
+                size_t right = (j + 1) * wide < (k + 1) * columns ? (j + 1) * wide : (k + 1) * columns;
+                sum += (uint64_t)(end - top) * (right - left) * from[(i * columns + j) * d->channels + c];
             }
         }
-        to[(c * side + r) * side + k] = (unsigned char)((sum + all / 2) / all);
+        to[(c * high + r) * wide + k] = (unsigned char)((sum + all / 2) / all);
     }
 }
 /* stb_image takes a file that ends too soon for one whose rest is black: so each format is walked to its end first. NULL, or what
@@ -594,12 +595,12 @@ static int picture_cut(data_set *d, const data_file *f, int status, unsigned cha
     const char *why = status ? NULL : picture_whole(f->bytes, f->size);
     if (status == 0 && !why) {
         most_alloc = MAX_PICTURE;
-        pixels = stbi_load_from_memory(f->bytes, (int)f->size, &width, &height, &channels, 3);
+        pixels = stbi_load_from_memory(f->bytes, (int)f->size, &width, &height, &channels, (int)d->channels);
         most_alloc = MAX_SHEET;
         if (!pixels) why = stbi_failure_reason() ? stbi_failure_reason() : "no picture";
         else if (width < 1 || height < 1) why = "no pixels";    /* stb_image lets some pass */
     }
-    if (status == 0 && !why) resize(x, pixels, (size_t)height, (size_t)width);
+    if (status == 0 && !why) resize(x, pixels, (size_t)height, (size_t)width, d);
     else if (!d->skipped++) {
         if (status) snprintf(d->note, sizeof d->note, "%s", d->error + strlen("data: "));
         else snprintf(d->note, sizeof d->note, "%s: %s", f->path, why);
@@ -664,8 +665,6 @@ static int folder_read(data_set *d, const char *folder)
 {
     char path[MAX_PATH];
     listing l;
-    d->channels = 3;
-    d->height = d->width = DATA_SIDE;
     d->classes = 0;
     if (join(path, folder, strlen(folder), "train") == 0 && list(&l, path) == 0) {
         list_free(l.name, l.count);
@@ -1109,6 +1108,10 @@ static int tables_find(data_set *d, const char *where, const listing *l)
 
 int data_read(data_set *d, const char *where, const char *program)
 {
+    return data_read_as(d, where, program, 3, DATA_SIDE, DATA_SIDE);
+}
+int data_read_as(data_set *d, const char *where, const char *program, size_t channels, size_t height, size_t width)
+{
     char found[MAX_PATH], file[MAX_PATH];
     const char *real = getenv("LGELU_DATA");
     int sheets = 0, status = 1, bin = 0;
@@ -1137,6 +1140,7 @@ int data_read(data_set *d, const char *where, const char *program)
         int fashion = strstr(d->name, "fashion") != NULL;
         if (fashion) strcpy(d->name, "Fashion-MNIST");
         d->classes = 10;
+        d->channels = channels; d->height = height; d->width = width;              /* of pictures; other data have their own */
         d->class_name = sheets ? data_sheet_class : fashion ? fashion_class : digit_class;
         status = sheets ? sheets_read(d, where) : bin ? cifar_read(d, where, &l)
                : folders ? folder_read(d, where) : idx_read(d, where);

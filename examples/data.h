@@ -54,6 +54,8 @@ enum { DATA_TRAIN, DATA_TEST };
 typedef enum { DATA_GUESS, DATA_CLASS, DATA_NUMBER } data_kind;       /* what a table's column is: see above */
 
 int  data_read(data_set *d, const char *where, const char *program);           /* program: argv[0]. 0, or -1 and d->error */
+/* the same; pictures of a folder per class become this large, 1 to 4096 pixels each way, in colour (3) or grey (1) */
+int  data_read_as(data_set *d, const char *where, const char *program, size_t channels, size_t height, size_t width);
 /* test NULL: every fifth row; column NULL: the last, else its name or number from 1 */
 int  data_read_table(data_set *d, const char *train, const char *test, const char *column, data_kind kind);
 void data_free(data_set *d);

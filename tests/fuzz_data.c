@@ -127,6 +127,8 @@ static int one_picture(const uint8_t *p, size_t n)
     plain_part(&f, "picture", p, n);
     for (int i = 0; i < 2; i++) {
         memset(d, 0, sizeof *d);
+        d->channels = 3;
+        d->height = d->width = DATA_SIDE;
         status = picture_cut(d, &f, 0, x[i]);
         if (status && (d->skipped != 1 || strncmp(d->note, "picture: ", 9) || strchr(d->note, '\n'))) abort();
     }

@@ -182,10 +182,11 @@ static void test_idx(void)
     broken("idx more labels", 3, labels(8), why);
     broken("idx other size", 2, pictures(7, 3, 3), "byte 8: pictures of 3 x 3, but the training pictures are 2 x 3");
 
+    static const char nor[] = ", nor folders of pictures, one for each class, nor batches *.bin";
     for (int i = 0; i < 4; i++) {
         set_up(i, NULL, none);
         snprintf(name, sizeof name, "idx without %s", file_name[i]);
-        snprintf(why, sizeof why, "no file %s, with or without .gz", file_name[i]);
+        snprintf(why, sizeof why, "no file %s, with or without .gz%s", file_name[i], i ? "" : nor);
         data_read(&d, folder, NULL);
         snprintf(text, sizeof text, "data: %s: %s", folder, why);
         check(!strcmp(d.error, text), name, "found \"%s\"", d.error);
@@ -196,7 +197,7 @@ static void test_idx(void)
     expect("idx a folder as a file", file_name[0], "not a regular file");
     rmdir(at(file_name[0]));
     check(data_read(&d, "/no/such/folder", NULL) == -1 &&
-          !strcmp(d.error, "data: /no/such/folder: no file train-images-idx3-ubyte, with or without .gz"),
+          !strncmp(d.error, "data: /no/such/folder: no file train-images-idx3-ubyte, with or without .gz, nor", 80),
           "idx no folder", "%s", d.error);
     memset(text, 'p', 1500);
     text[1500] = 0;
@@ -593,6 +594,10 @@ static void test_folders(void)
                  halves ? "the first " : "", folder, halves ? "train/red/3.png" : "red/3.png");
         check(!strcmp(d.note, broken_one), "broken pictures are counted, the first is named", "%s", d.note);
         data_free(&d);
+        status = data_read_as(&d, folder, NULL, 1, 20, 16);              /* grey, and each pixel the mean of 2 x 4 */
+        check(status == 0 && d.channels == 1 && d.height == 20 && d.width == 16 && data_size(&d) == 320
+              && d.train == (halves ? 11u : 9u) && d.train_x[0] < d.train_x[15], "pictures in grey, of another size", "%s", d.error);
+        data_free(&d);
         if (halves) {
             tree(0, 1);
             tree(1, 0);
@@ -616,6 +621,8 @@ static int picture_from(const unsigned char *p, size_t n, unsigned char *x)     
 {
     data_file f;
     memset(&d, 0, sizeof d);
+    d.channels = 3;
+    d.height = d.width = DATA_SIDE;
     strcpy(f.path, "picture");
     f.bytes = (unsigned char *)malloc(n ? n : 1);
     f.size = n;

@@ -74,6 +74,20 @@ refused "data of another shape" 1 'the network takes 1 x 1 x 20' $model --data .
 refused "a network of tokens" 1 'it reads tokens' $out/nets/gpt_tanh.onnx --data $out/table.csv -o $out/no.onnx
 refused "a network without GELU" 1 'there is no GELU in it' $out/nets/mlp_relu.onnx --data $out/table.csv -o $out/no.onnx
 refused "nowhere to write" 1 'No such file' $model --data $out/table.csv -o $out/none/no.onnx
+# twenty pictures of 30 x 20, black but for a bright band, in two folders: of another size than the network's, in grey
+for c in 0 1; do
+    mkdir -p $out/bands/class$c
+    for i in 0 1 2 3 4 5 6 7 8 9; do
+        for band in 0 1; do
+            if [ $band = $c ]; then level="\\3$((i % 8))0"; else level='\0'; fi
+            head -c 300 /dev/zero | tr '\0' "$level"
+        done > $out/band
+        (printf 'P5 30 20 255\n'; cat $out/band) > $out/bands/class$c/$i.pgm
+    done
+done
+[ "$(outcome $r $out/nets/lenet.onnx --data $out/bands -o $out/bands.onnx --epochs 20 --rate 0.003 --batch 8 \
+    --report $out/bands.json)" = "0 20" ] && grep -q '"after": {"score": 100, "flips": 0' $out/bands.json
+verdict $? "reluize: a folder of pictures, resized to what the network takes" "$(tail -n 1 $out/stderr)"
 if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms; then
     count=0
     while IFS='	' read -r name words; do

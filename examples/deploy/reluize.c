@@ -37,8 +37,10 @@ static struct {
 
 static const char usage[] =
     "usage: reluize MODEL.onnx --data WHERE -o OUT.onnx [options]\n\n"
-    "  --data WHERE      a folder of pictures (one folder a class), of IDX files or of CIFAR batches; a table of numbers\n"
-    "                    FILE.csv, taken as they stand, the class (0, 1, ...) in the last column, every fifth row for the test\n"
+    "  --data WHERE      a folder of pictures (train/ and test/, in each a folder a class; or only the latter, then every fifth\n"
+    "                    picture is for the test), resized to what the network takes; of IDX files or of CIFAR batches; a table\n"
+    "                    of numbers FILE.csv, taken as they stand, the class (0, 1, ...) in the last column, every fifth row for\n"
+    "                    the test\n"
     "  -o OUT.onnx       the ReLU network\n"
     "  --int8 OUT8.onnx  and the same network in whole numbers of 8 bits, with QuantizeLinear and DequantizeLinear; ranges are\n"
     "                    taken from the first 1,000 training samples\n"
@@ -211,12 +213,12 @@ static int read_table(const char *path)
     free(x);
     return 0;
 }
-static int read_data(const char *program)
+static int read_data(const char *program, const size_t *shape)             /* rows, columns, channels that pictures are to have */
 {
     size_t i, k, b;
     int half;
     if (is_table(option.data) && !option.standard) return read_table(option.data);
-    if (data_read(&data.set, option.data, program)) return fail("%s", data.set.error);
+    if (data_read_as(&data.set, option.data, program, shape[2], shape[0], shape[1])) return fail("%s", data.set.error);
     if (*data.set.note) fprintf(stderr, "reluize: %s\n", data.set.note);
     if (!data.set.classes)
         return fail("%s: its last column has no classes, and reluize knows no other score than that of classes", option.data);
@@ -298,6 +300,23 @@ static int read_model(unsigned char **file)
     if (!(space = onnx_open_bytes(*file, bytes, message))) return fail("%s: %s", option.model, message);
     work = room(space, 1);
     if (!(model = onnx_open(*file, bytes, work, message))) { free(work); return fail("%s: %s", option.model, message); }
+    return 0;
+}
+/* the pictures that the network takes; where it does not say, those of the data's own size */
+static int input_shape(size_t shape[3])
+{
+    const int capacity = onnx_nodes(model);
+    lgelu_node *nodes = (lgelu_node *)room((size_t)capacity, sizeof *nodes);
+    lgelu_net net;
+    int in, bad;
+    lgelu_net_begin(&net, nodes, capacity);
+    bad = onnx_build(model, &net, 0, &in) < 0;
+    if (!bad) memcpy(shape, nodes[in].shape, 3 * sizeof *shape);
+    free(nodes);
+    if (bad) return fail("%s: %s", option.model, net.message);
+    if ((shape[2] != 1 && shape[2] != 3) || shape[0] * shape[1] == 1 || shape[0] > 4096 || shape[1] > 4096) {
+        shape[0] = shape[1] = DATA_SIDE; shape[2] = 3;
+    }
     return 0;
 }
 static int fits(const network *n)
@@ -683,13 +702,14 @@ int main(int argc, char **argv)
     report r;
     output out, whole, text;
     unsigned char *file = NULL;
+    size_t shape[3];
     int i, bad;
     for (i = 1; i < argc; i++) if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) { fputs(usage, stdout); return 0; }
     if (read_options(argc, argv)) return 2;
     memset(&r, 0, sizeof r);
     signal(SIGINT, stop);
     signal(SIGTERM, stop);
-    if (read_model(&file) || read_data(argv[0])) return 1;
+    if (read_model(&file) || input_shape(shape) || read_data(argv[0], shape)) return 1;
     if (output_try(&out, option.out)) return fail("%s: %s", option.out, strerror(errno));
     if (option.whole && output_try(&whole, option.whole)) return fail("%s: %s", option.whole, strerror(errno));
     if (option.report && output_try(&text, option.report)) return fail("%s: %s", option.report, strerror(errno));
