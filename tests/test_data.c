@@ -596,7 +596,8 @@ static void test_folders(void)
         data_free(&d);
         status = data_read_as(&d, folder, NULL, 1, 20, 16);              /* grey, and each pixel the mean of 2 x 4 */
         check(status == 0 && d.channels == 1 && d.height == 20 && d.width == 16 && data_size(&d) == 320
-              && d.train == (halves ? 11u : 9u) && d.train_x[0] < d.train_x[15], "pictures in grey, of another size", "%s", d.error);
+              && d.train == (halves ? 11u : 9u) && d.train_x[0] < d.train_x[15],
+              "pictures in grey, of another size", "%s", d.error);
         data_free(&d);
         if (halves) {
             tree(0, 1);

@@ -37,10 +37,10 @@ static struct {
 
 static const char usage[] =
     "usage: reluize MODEL.onnx --data WHERE -o OUT.onnx [options]\n\n"
-    "  --data WHERE      a folder of pictures (train/ and test/, in each a folder a class; or only the latter, then every fifth\n"
-    "                    picture is for the test), resized to what the network takes; of IDX files or of CIFAR batches; a table\n"
-    "                    of numbers FILE.csv, taken as they stand, the class (0, 1, ...) in the last column, every fifth row for\n"
-    "                    the test\n"
+    "  --data WHERE      a folder of pictures (train/ and test/, in each a folder a class; or only the latter, then every\n"
+    "                    fifth picture is for the test), resized to what the network takes; of IDX files or of CIFAR\n"
+    "                    batches; a table of numbers FILE.csv, taken as they stand, the class (0, 1, ...) in the last\n"
+    "                    column, every fifth row for the test\n"
     "  -o OUT.onnx       the ReLU network\n"
     "  --int8 OUT8.onnx  and the same network in whole numbers of 8 bits, with QuantizeLinear and DequantizeLinear; ranges are\n"
     "                    taken from the first 1,000 training samples\n"
