@@ -39,6 +39,19 @@ try regimes mlp 2 $few --hidden 12,8
 try regimes gpt 2 --text ../examples/text.h --seeds 1 --steps 40 --epochs 2 --arms lgelu
 try betas mlp 2 $few --hidden 12,8
 try stability gpt 2 --text ../examples/text.h
+published()                                  # OPTION VALUE ...: what --full sets it to
+{
+    while [ $# -gt 1 ]; do
+        grep -q -e "^  --$1 .*\\[$2\\]\$" $out/full || { echo "--$1: not $2"; return 1; }
+        shift 2
+    done
+}
+$out/study stability --full --help > $out/full
+wrong=$(published layers 6 heads 6 width 384 context 128 batch 32 steps 5000 dropout 0.2 clip 1 weight-decay 0.01 b1 0.9 b2 0.999 \
+    seed 1337 embed-deviation 1 lr 0.0001,0.001,0.003)
+verdict $? "stability --full is the published set-up" "$wrong"
+wrong=$(published layers 6 width 385)
+verdict $([ $? = 1 ]; echo $?) "another width is noticed" "it is not"
 stop=1500                                   # of 30 steps a run
 try gates mlp 2 $few --hidden 12,8 --warmup 0,3 --activations f32,f16 --lr 1e-3,1e-1
 stop=
