@@ -109,7 +109,7 @@ planted()                        # TOOL
     grep -q "^FAIL $1 planted: [1-9]" $out/planted.out && echo "ok $1 finds what was planted" ||
         echo "FAIL $1 finds nothing: $(cat $out/planted.out)"
 }
-own="$(grep -L '<mpi.h>' ../examples/*.c ../examples/study/*.c ../examples/deploy/*.c)
+own="$(grep -L '<mpi.h>\|"shards.h"' ../examples/*.c ../examples/study/*.c ../examples/deploy/*.c)
     tools/faults.c tools/stopped_job.c tools/small_stack.c tools/web_libc.c"
 scalar='-DLGELU_NO_SIMD -DLGELU_TRAINER'
 if command -v gcc > /dev/null && echo 'int main(void) { return 0; }' | gcc -fanalyzer -x c - -o $out/main 2> /dev/null; then

@@ -63,7 +63,7 @@ static void key_of(char key[KEY], const study *s, const run *r, int matters)
     int n = snprintf(key, KEY, "%lu", (unsigned long)r->seed);
     for (int k = 0; k < s->axes; k++)
         n += snprintf(key + n, n < KEY ? KEY - (size_t)n : 0, ",%s",
-                      s->axis[k].option->matters & matters ? s->axis[k].value[r->at[k]] : "");
+                      r->at[k] >= 0 && s->axis[k].option->matters & matters ? s->axis[k].value[r->at[k]] : "");
 }
 
 static int make_run(study *s, run *r, long variant, int arm, long seed)

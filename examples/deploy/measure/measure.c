@@ -156,7 +156,7 @@ static void build(network *w, const char *net, const char *shape)
 }
 void network_load(network *w, int arm, long seed, int keeps)
 {
-    char path[400], net[40], shape[80];
+    char path[400], net[40], shape[80], why[600];
     unsigned char *file;
     size_t bytes, need;
     snprintf(path, sizeof path, "%s/%s_%s_%ld.safetensors", wish.folder, wish.kind, arm_file[arm], seed + wish.first_seed);
@@ -164,12 +164,17 @@ void network_load(network *w, int arm, long seed, int keeps)
     if (!lgelu_metadata(file, bytes, "net", net, sizeof net)
         || !lgelu_metadata(file, bytes, "network", shape, sizeof shape)) fail("%s is no network of the study", path);
     build(w, net, shape);
+    if (w->output >= 0 && (deploy_size(w->nodes + w->input) != data_size(&data)
+        || deploy_size(w->nodes + w->output) != data.classes)) fail("%s is of other pictures than --data", path);
     for (int i = 0; i < w->net.count && keeps; i++)         /* a convolution that a batch norm follows is folded with it */
         if (w->nodes[i].op != LGELU_OP_CONV || w->nodes[i + 1].op != LGELU_OP_BATCH_NORM) lgelu_net_keep(&w->net, i);
     need = lgelu_net_bytes(&w->net, BATCH, LGELU_INFER);
     w->block = need ? malloc(need) : NULL;
     if (!w->block || lgelu_net_make(&w->net, w->block, need, BATCH, LGELU_INFER, 1)
-        || lgelu_net_load(&w->net, file, bytes)) fail("%s", w->net.message);
+        || lgelu_net_load(&w->net, file, bytes)) {
+        snprintf(why, sizeof why, "%s: %s", path, w->net.message[0] ? w->net.message : "no memory");
+        fail("%s", why);
+    }
     if (arm != GELU) lgelu_net_relu(&w->net);
     lgelu_net_fold(&w->net);
     free(file);

@@ -6,7 +6,7 @@
 enum { I_FLOAT, I_WHOLE, I_DROP, I_FLIPS, I_COUNT };
 static const char *const quantity[I_COUNT] = { "accuracy in f32, %", "accuracy in whole numbers, %", "drop, points",
     "classes that change, %" };
-enum { FORMS = 6, SEEN = 1000 };             /* ranges come from so many training pictures */
+enum { FORMS = 6, SEEN = 1000 };             /* ranges come from so many training pictures, if there are as many */
 static const char *const row[FORMS] = { "8 bits, per channel", "8 bits, per tensor", "weights 4 bits, per channel",
     "weights 4 bits, per tensor", "all 4 bits, per channel", "all 4 bits, per tensor" };
 static const int8_options form[FORMS] = { { 8, 8, 1, 0 }, { 8, 8, 0, 0 }, { 4, 8, 1, 0 }, { 4, 8, 0, 0 }, { 4, 4, 1, 0 },
@@ -22,6 +22,7 @@ static const rule rules[] = {
     { "all 4 bits per channel: hardened loses more than GELU by a table", I_DROP, 4, HARDENED, 4, GELU, 0.2 },
     { "all 4 bits per channel: hardened loses more than relu", I_DROP, 4, HARDENED, 4, RELU, 0.2 } };
 
+static size_t ranged(void) { return data.train < SEEN ? data.train : SEEN; }
 static void in_this_form(network *w, int arm, long seed, int i)
 {
     const size_t n = data_size(&data), pictures = (size_t)wish.pictures;
@@ -30,9 +31,10 @@ static void in_this_form(network *w, int arm, long seed, int i)
     double right[2] = { 0, 0 }, flips = 0;
     int8_net q;
     if (int8_make(&q, &w->net, w->output, &form[i])) fail("%s", q.message);
-    for (size_t first = 0; first < SEEN; first += BATCH) {
-        data_batch(x, truth, &data, DATA_TRAIN, NULL, first, BATCH);
-        if (int8_see(&q, &w->net, x, BATCH)) fail("%s", q.message);
+    for (size_t first = 0; first < ranged(); first += BATCH) {
+        const size_t count = ranged() - first < BATCH ? ranged() - first : BATCH;
+        data_batch(x, truth, &data, DATA_TRAIN, NULL, first, count);
+        if (int8_see(&q, &w->net, x, count)) fail("%s", q.message);
     }
     if (int8_finish(&q, &w->net)) fail("%s", q.message);
     for (size_t first = 0; first < pictures; first += BATCH) {
@@ -66,7 +68,7 @@ void whole_numbers(void)
     char title[400];
     table_begin(quantity, I_COUNT, row, FORMS);
     each_network(all_forms, 1);
-    snprintf(title, sizeof title, "%s: %ld test pictures, ranges from 1,000 training pictures", data.name, wish.pictures);
+    snprintf(title, sizeof title, "%s: %ld test pictures, ranges from %zu training pictures", data.name, wish.pictures, ranged());
     show(title, "");
     decide(rules, (int)(sizeof rules / sizeof *rules));
 }
