@@ -9,6 +9,7 @@
 #include "bounds.h"
 
 enum { ROWS = 16 };                          /* bounds carried back at a time */
+enum { MOST_SUMMED = 1 << 17 };              /* products, of which the error bound holds */
 /* 2^-24, 2^-52, 2^-149 */
 static const double half_ulp = 5.9604644775390625e-8, ulp = 2.220446049250313e-16, tiny = 1.401298464324817e-45;
 
@@ -596,7 +597,7 @@ static int known(const lgelu_node *node)
 static lgelu_status look(bounds *b, const lgelu_node *node)
 {
     const lgelu_net *net = b->net;
-    if (!known(node)) return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: layer '%s': nothing is known of a %s",
+    if (!known(node)) return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: layer '%s' (%s): there are none of this kind",
                                            node->name, lgelu_op_name((int)node->op));
     if (deploy_winograd(net, node))
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
@@ -605,9 +606,10 @@ static lgelu_status look(bounds *b, const lgelu_node *node)
         && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_OUTER))
         return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: gate '%s' is %s, of which nothing is known", node->name,
                              node->gate == LGELU_GATE_TANH ? "the tanh approximation" : "one of the caller's own");
-    if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > 131072)
-        || (node->op == LGELU_OP_CONV && node->weights / node->shape[2] > 131072))
-        return deploy_refuse(b->message, LGELU_E_SHAPE, "bounds: layer '%s' sums up more than 131072 products", node->name);
+    if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > MOST_SUMMED)
+        || (node->op == LGELU_OP_CONV && node->weights / node->shape[2] > MOST_SUMMED))
+        return deploy_refuse(b->message, LGELU_E_SHAPE, "bounds: layer '%s' sums up more than %z products", node->name,
+                             (size_t)MOST_SUMMED);
     if (!deploy_parameters_finite(net, node))
         return deploy_refuse(b->message, LGELU_E_NONFINITE, "bounds: layer '%s' has a weight that is no finite number",
                              node->name);

@@ -7,7 +7,14 @@
 #ifndef LGELU_TRAINER
 #define LGELU_TRAINER
 #endif
+#ifdef __has_include                         /* vendored beside lgelu.h, or where they are */
+#if __has_include("lgelu.h")
+#include "lgelu.h"
+#endif
+#endif
+#ifndef LGELU_VERSION
 #include "../../lgelu.h"
+#endif
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -16,13 +16,10 @@
    channels) where a Transpose turns them first; vectors (N, channels), tokens (N, count) as integers; the network's inputs are
    channels last, as ever. The first dimension is the batch, whatever the file says it is. Weights may be float, double, half or
    bfloat16. What is not understood is refused in one line that names node, operator and why; every number of the file is checked
-   before it is used, and nothing in here allocates, prints or opens files. */
+   before it is used, and nothing in here allocates, prints or opens files. Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h,
+   int8.h and deploy.h. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
-#ifndef LGELU_TRAINER
-#define LGELU_TRAINER
-#endif
-#include "../../lgelu.h"
 #include "onnx_out.h"                        /* for onnx_form */
 
 #ifdef __cplusplus

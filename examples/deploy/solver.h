@@ -12,7 +12,7 @@
 
    A counterexample counts when the network itself, in f32, gives outputs that meet the clause; what a solver found without that
    leaves the question open. "Holds" is proven by bounds, in f32; by a solver, within its tolerance (1e-6) for the real network.
-   */
+   Copy solver.[ch], attack.[ch], mip.[ch], bounds.[ch], vnnlib.[ch] and deploy.h beside lgelu.h. */
 #ifndef SOLVER_H
 #define SOLVER_H
 #include "attack.h"
