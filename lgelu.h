@@ -1617,7 +1617,8 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 #define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
 /* ---- small reads ---- */
-static size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }   /* sticks at the top */
+/* both stick at the top */
+LGELU__APART size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }
 static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 static size_t lgelu__most (size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
@@ -1652,7 +1653,7 @@ static void lgelu__alone(void *user, lgelu_task *task, void *job, size_t count)
     (void)user;
     for (i = 0; i < count; i++) task(job, i);
 }
-static void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
+LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
 {
     if (!threads || !LGELU__ATOMIC || count < 2) { lgelu__alone(NULL, task, job, count); return; }
     if (threads->run) { threads->run(threads->user, task, job, count); return; }
@@ -1850,7 +1851,8 @@ static lgelu_matrix lgelu__transpose(const float *x, size_t row)
     m.col = row;
     return m;
 }
-static lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, float *c, size_t c_row, lgelu_matrix a, lgelu_matrix b)
+LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, float *c, size_t c_row, lgelu_matrix a,
+                                               lgelu_matrix b)
 {
     lgelu_product p;
     memset(&p, 0, sizeof p);
@@ -2267,12 +2269,12 @@ static void lgelu__winograd_taps(void *user, size_t task)
     for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
                                                                 p->out, p->out, 1);
     for (j = 0; !p->flip && j < p->out; j += 16) {
-        size_t n = lgelu__least(p->out - j, 16);
+        const size_t o = lgelu__least(j, p->out - 16);                /* the last may be made twice */
         for (k = 0; k < 9; k++) {
             w.x = p->w + k * p->in;
-            isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, j, n);
+            isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, o, 16);
         }
-        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + j, step, taps + k * 9 * 16, 16, n, 0);
+        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + o, step, taps + k * 9 * 16, 16, 16, 0);
     }
 }
 /* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
@@ -3318,7 +3320,7 @@ static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
 /* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1:
    none); when it is read for the last time; whether a gradient has to be added to another by way of scratch */
 typedef struct { int inputs, layers, first, last, below, until, scratch; } lgelu__readers;
-static lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
+LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
     lgelu__readers r;
     int j, k;
@@ -3367,7 +3369,7 @@ static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lge
     while (other < net->nodes + net->count && (!node->shares || other->shares != node->shares)) other++;
     return other == net->nodes + net->count ? LGELU__LINEAR_LEFT : plain;
 }
-static void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
+LGELU__APART void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
     lgelu_node *node = net->nodes + i;
     lgelu_buffer *b = node->buffer;
@@ -5569,20 +5571,20 @@ LGELU__WORD s_t  v_to_f16 (v_t a)
 }
 #endif
 #if v_lanes == 4
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)
+LGELU__APART v_t LGELU__FN(load_tail)(const float *p, size_t n)
 {
     float t[4] = { 0, 0, 0, 0 };
-    if (n >= 4) return v_load(p);
     memcpy(t, p, n * sizeof *t);
     return v_load(t);
 }
-LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
+LGELU__APART void LGELU__FN(store_tail)(float *p, v_t a, size_t n)
 {
     float t[4];
-    if (n >= 4) { v_store(p, a); return; }
     v_store(t, a);
     memcpy(p, t, n * sizeof *t);
 }
+LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n < 4 ? LGELU__FN(load_tail)(p, n) : v_load(p); }
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)     { if (n < 4) LGELU__FN(store_tail)(p, a, n); else v_store(p, a); }
 #endif
 LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return v_bits(v_select(k, v_float(a), v_float(b))); }
 LGELU__WORD v_t  v_sign   (v_t a, v_t b)                  { return v_float(n_or(v_bits(a), n_and(v_bits(b), n_set(INT32_MIN)))); }
@@ -5684,15 +5686,13 @@ LGELU__WORD v_gate LGELU__FN(same)(const lgelu__constants *p)
 #undef v_field
     return g;
 }
-LGELU__WORD v_gate LGELU__FN(various)(const lgelu__constants *p)     /* a λ to each lane */
+LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g, const lgelu__constants *p)           /* a λ to each lane */
 {
-    v_gate g;
     float t[v_lanes];
     int j;
-#define v_field(f) for (j = 0; j < v_lanes; j++) t[j] = p[j].f; g.f = v_load(t);
+#define v_field(f) for (j = 0; j < v_lanes; j++) t[j] = p[j].f; g->f = v_load(t);
     v_fields(v_field)
 #undef v_field
-    return g;
 }
 /* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
    that waits for it finds the other's in the meantime. u is 0, then 1; in v_many 0 to w - 1. */
@@ -5929,7 +5929,7 @@ LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *ta
     if (!each || !(gate->c > 0)) {
         int k;
         for (k = 0; k < (each ? v_lanes : 1); k++) lgelu__prepare_forward_tail(gate + k);
-        *tail = each ? LGELU__FN(various)(gate) : LGELU__FN(same)(gate);
+        if (each) LGELU__FN(various)(tail, gate); else *tail = LGELU__FN(same)(gate);
     }
     v_many(if (m_any(between[u])) {
         if (each) z[u] = LGELU__FN(beyond_one)(z[u], tail); else LGELU__FN(beyond)(z + u, tail, 1);
@@ -6391,9 +6391,10 @@ static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float 
 /* v_lanes channels, a λ to each lane; packed lanes would have to take theirs along, so none are */
 static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__constants *gate, size_t rows, size_t row)
 {
-    const v_gate g = LGELU__FN(various)(gate);
-    v_gate tail = g;
+    v_gate g, tail;
     size_t i;
+    LGELU__FN(various)(&g, gate);
+    tail = g;
     for (i = 0; i < rows; i += 2) {
         const size_t at[2] = { i * row, (i + 1 < rows ? i + 1 : i) * row };
         v_t a[2];
@@ -7035,13 +7036,21 @@ LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__slive
 /* Each tile is a function, a tenth less to compile than all in one; flat ones are small, and inlined. lgelu__height says which
    heights occur. */
 #define LGELU__TILE(r) \
-    LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) { if (r <= v_rows) LGELU__FN(tile)(r, 1, p); } \
-    LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) { if (r <= v_rows) LGELU__FN(tile)(r, 2, p); }
+    LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 1, p); } \
+    LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 2, p); }
 #define LGELU__CASE(r) \
     case 4 * r:     tile = LGELU__FN(tile1_##r); break; \
     case 4 * r + 1: tile = LGELU__FN(tile2_##r); break; \
     case 4 * r + 3: if (v_flat > 1 && 4 <= r && r <= v_flat) LGELU__FN(walk)(r, 4, p, NULL); return;
+#if v_rows > 6
 #define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(12) X(14)
+#elif v_rows > 4
+#define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#elif v_rows > 2
+#define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4)
+#else
+#define LGELU__HEIGHTS(X) X(1) X(2)
+#endif
 LGELU__HEIGHTS(LGELU__TILE)
 static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
@@ -7244,48 +7253,59 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
 /* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
    memory sets the pace; each number is the same chain of fma as in a tile */
 enum { LGELU__FN(most_rows) = LGELU__PASS == 0 && LGELU__SSE2 ? 2 : 8 };
-LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums, size_t n)
+LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums)
 {
-    const size_t k = job->k, a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
+    const size_t a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
     v_t sum[8], t[4];
-    float column[4 * v_lanes];
-    size_t i, l, q, depth;
+    size_t i, l, q;
     LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_load(sums + i * v_lanes);
-    for (l = 0; l < k; l += 4, a += 4 * a_col) {
-        depth = k - l < 4 ? k - l : 4;
+    for (l = 0; l + 4 <= job->k; l += 4, a += 4 * a_col) {
         /* as much of the next columns */
         LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
-        if (depth == 4 && n == v_lanes) v_turn(t, b + l, b_col);
-        else {                                                        /* an edge: zeros, which fma leaves the sums as they are */
-            for (q = 0; q < 4 * v_lanes; q++) column[q] = q % v_lanes < n && q / v_lanes < depth
-                ? b[q % v_lanes * b_col + l + q / v_lanes] : 0;
-            LGELU__UNROLL for (q = 0; q < 4; q++) t[q] = v_load(column + q * v_lanes);
-        }
-        for (q = 0; q < depth; q++)
+        v_turn(t, b + l, b_col);
+        for (q = 0; q < 4; q++)
             LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_fma(v_set(a[i * a_row + q * a_col]), t[q], sum[i]);
     }
     LGELU__UNROLL for (i = 0; i < m; i++) v_store(sums + i * v_lanes, sum[i]);
 }
+/* k from l on, one by one, of n columns */
+static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums,
+                                              size_t l, size_t n)
+{
+    float column[v_lanes] = { 0 };
+    size_t i;
+    for (; l < job->k; l++) {
+        for (i = 0; i < n; i++) column[i] = b[i * job->b.col + l];
+        for (i = 0; i < m; i++) {
+            float *sum = sums + i * v_lanes;
+            v_store(sum, v_fma(v_set(a[i * job->a.row + l * job->a.col]), v_load(column), v_load(sum)));
+        }
+    }
+}
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t first, size_t end)
 {
     enum { most = LGELU__FN(most_rows) };
-    float sums[most * v_lanes];
-    size_t i, j, n, m, row;
+    float sums[(most + 1) * v_lanes];
+    size_t i, j, n, m, row, again;
     for (j = first; j < end; j += v_lanes) for (row = 0; row < job->m; row += m) {
-        const float *a = job->a.x + row * job->a.row, *b = job->b.x + j * job->b.col;
-        float *c = job->c + row * job->c_row + j;
-        n = lgelu__least(end - j, v_lanes);
+        const float *a = job->a.x + row * job->a.row, *b;
+        float *c;
+        n = lgelu__least(end - first, v_lanes);
+        again = j + n > end ? j + n - end : 0;                        /* the last columns, made twice, are written once */
+        b = job->b.x + (j - again) * job->b.col;
+        c = job->c + row * job->c_row + j - again;
         m = lgelu__least(job->m - row, most);
         for (i = 0; i < m; i++)
             v_store(sums + i * v_lanes, job->accumulate ? v_load_n(c + i * job->c_row, n) : job->bias
-                ? v_load_n(job->bias + j, n) : v_set(0));
-#define LGELU__CASE(r) case r: if (r <= most) LGELU__FN(few)(r, job, a, b, sums, n); break;
-        switch (m) {
+                ? v_load_n(job->bias + j - again, n) : v_set(0));
+#define LGELU__CASE(r) case r: if (r <= most) LGELU__FN(few)(r, job, a, b, sums); break;
+        if (n == v_lanes) switch (m) {
         LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(5) LGELU__CASE(6) LGELU__CASE(7) LGELU__CASE(8)
         default: break;
         }
 #undef LGELU__CASE
-        for (i = 0; i < m; i++) v_store_n(c + i * job->c_row, v_load(sums + i * v_lanes), n);
+        if (n < v_lanes || job->k % 4) LGELU__FN(few_rest)(m, job, a, b, sums, n < v_lanes ? 0 : job->k & ~(size_t)3, n);
+        for (i = 0; i < m; i++) v_store_n(c + i * job->c_row + again, v_load(sums + i * v_lanes + again), n - again);
     }
     for (i = 0; job->y && i < job->m; i++)
         LGELU__FN(forward)(job->y + i * job->y_row + first, job->c + i * job->c_row + first, job->lambda, end - first);
@@ -7293,17 +7313,6 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 }
 /* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's
    channels are a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
-LGELU__WORD void LGELU__FN(move)(float *out, const float *in, size_t n)       /* in NULL: zeros */
-{
-    size_t i = 0;
-    if (!in) {
-        for (; i + v_lanes <= n; i += v_lanes) v_store(out + i, v_set(0));
-        if (i < n) v_store_n(out + i, v_set(0), n - i);
-        return;
-    }
-    for (; i + v_lanes <= n; i += v_lanes) v_store(out + i, v_load(in + i));
-    if (i < n) v_store_n(out + i, v_load_n(in + i, n - i), n - i);
-}
 static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,
     size_t cols)
 {
@@ -7321,15 +7330,22 @@ static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t
             size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
             ptrdiff_t at = ((ptrdiff_t)(column * p->step + across_at) + p->origin[1]) * (ptrdiff_t)p->pixel + (ptrdiff_t)first;
             ptrdiff_t end = at + (ptrdiff_t)n;
-            if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) LGELU__FN(move)(o, NULL, n);
+            if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) before = n;
             else {
                 if (at < 0) before = (size_t)-at;
                 if (end > (ptrdiff_t)line) behind = (size_t)end - line;
-                if (before) LGELU__FN(move)(o, NULL, before);
-                LGELU__FN(move)(o + before, picture + y * line + (size_t)(at + (ptrdiff_t)before), n - before - behind);
-                if (behind) LGELU__FN(move)(o + n - behind, NULL, behind);
             }
-            o += n; left -= n; first = 0;
+            left -= n; first = 0;
+            if (before) memset(o, 0, before * sizeof *o);
+            if (before < n) {
+                const float *in = picture + y * line + (size_t)(at + (ptrdiff_t)before);
+                size_t rest = n - before - behind;
+                for (o += before; rest >= v_lanes; rest -= v_lanes, in += v_lanes, o += v_lanes) v_store(o, v_load(in));
+                if (rest) v_store_n(o, v_load_n(in, rest), rest);
+                o += rest;
+            } else o += n;
+            if (behind) memset(o, 0, behind * sizeof *o);
+            o += behind;
             if (++across_at == across) { across_at = 0; y++; }
         }
         if (++column == p->grid[1]) { column = 0; if (++row == p->grid[0]) { row = 0; sample++; } }
@@ -7376,24 +7392,26 @@ LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, siz
     LGELU__UNROLL for (k = 0; k < m; k++)
         LGELU__FN(winograd_line)(y + k, m, of, t[k], t[m + k], n > 2 ? t[2 * m + k] : none, n > 3 ? t[3 * m + k] : none);
 }
+/* there are at least v_lanes channels: the last vector may overlap the one before */
+#define v_step(j, n) ((n) - (j) < 2 * v_lanes && (n) - (j) > v_lanes ? (n) - (j) - v_lanes : v_lanes)
 static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x, const size_t *at, size_t n)
 {
     v_t t[16], y[16];
     size_t j, k;
-    for (j = 0; j < n; j += v_lanes) {
-        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = at[k] + 1 ? v_load_n(x + at[k] + j, n - j) : v_set(0);
+    for (j = 0; j < n; j += v_step(j, n)) {
+        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = at[k] + 1 ? v_load(x + at[k] + j) : v_set(0);
         LGELU__FN(winograd)(y, t, LGELU__OF_X, 4, 4);
-        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(u + k * step + j, y[k], n - j);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store(u + k * step + j, y[k]);
     }
 }
 static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t tap, size_t n, int flip)
 {
     v_t t[9], y[16];
     size_t j, k;
-    for (j = 0; j < n; j += v_lanes) {
-        LGELU__UNROLL for (k = 0; k < 9; k++) t[k] = v_load_n(w + (flip ? 8 - k : k) * tap + j, n - j);
+    for (j = 0; j < n; j += v_step(j, n)) {
+        LGELU__UNROLL for (k = 0; k < 9; k++) t[k] = v_load(w + (flip ? 8 - k : k) * tap + j);
         LGELU__FN(winograd)(y, t, LGELU__OF_W, 3, 4);
-        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(u + k * step + j, y[k], n - j);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store(u + k * step + j, y[k]);
     }
 }
 /* the next two by columns first, as their lines lie here */
@@ -7418,10 +7436,10 @@ static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const fl
 {
     v_t t[4], y[16];
     size_t j, k;
-    for (j = 0; j < n; j += v_lanes) {
-        LGELU__UNROLL for (k = 0; k < 4; k++) t[k % 2 * 2 + k / 2] = at[k] + 1 ? v_load_n(dy + at[k] + j, n - j) : v_set(0);
+    for (j = 0; j < n; j += v_step(j, n)) {
+        LGELU__UNROLL for (k = 0; k < 4; k++) t[k % 2 * 2 + k / 2] = at[k] + 1 ? v_load(dy + at[k] + j) : v_set(0);
         LGELU__FN(winograd)(y, t, LGELU__OF_DY, 2, 4);
-        LGELU__UNROLL for (k = 0; k < 16; k++) v_store_n(m + k * step + j, y[k % 4 * 4 + k / 4], n - j);
+        LGELU__UNROLL for (k = 0; k < 16; k++) v_store(m + k * step + j, y[k % 4 * 4 + k / 4]);
     }
 }
 static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n)
@@ -7571,6 +7589,7 @@ static const lgelu__kernels LGELU__FN(kernels) = {
 #undef v_rows
 #undef v_flat
 #undef v_part
+#undef v_step
 #undef LGELU__WORD
 #undef LGELU__FN
 #undef LGELU__TARGET
