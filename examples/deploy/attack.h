@@ -23,10 +23,11 @@ typedef struct {
 } attack;
 
 lgelu_status attack_make(attack *a, const lgelu_net *net, int output);      /* weights and gates as they are now */
-lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, const float *dy);     /* y may be NULL */
-/* signed steps that shrink from a quarter of the box; x: the start, then the best found; returns its value; HUGE_VAL: failed */
+/* dx[inputs], y[outputs] or NULL, x[inputs], dy[outputs], of one sample */
+lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, const float *dy);
+/* signed steps that shrink from a quarter of the box; sign[count], c[outputs], low[inputs], high[inputs]; x[inputs]: the start,
+   then the best found; returns its value; HUGE_VAL: failed */
 double attack_descend(attack *const *a, const double *sign, int count, const float *c, float *x, const double *low,
-                      const double *high,
-                      int steps);
+                      const double *high, int steps);
 void attack_free(attack *a);
 #endif

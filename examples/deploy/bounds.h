@@ -56,11 +56,13 @@ typedef struct bounds {
     double *work;
     char message[160];
 } bounds;
+/* change[outputs]: after certificate_run */
 typedef struct { bounds soft, hard, difference; double *change; char message[160]; } certificate;
 
 lgelu_status bounds_make (bounds *b, const lgelu_net *net, int output, bounds_gates gates);
+/* low[inputs], high[inputs]: the numbers of one sample, as the network takes them (rows, columns, channels); no NaN */
 lgelu_status bounds_run  (bounds *b, const double *low, const double *high, bounds_how how);
-/* after bounds_run, by its way: Σ c[k]·output k is at least this */
+/* after bounds_run, by its way: Σ c[k]·output k is at least this; c[outputs] */
 double       bounds_lower(bounds *b, const double *c);
 /* numbers before a gate that may be below and above 0; of how many */
 size_t       bounds_unstable(const bounds *b, size_t *gates);

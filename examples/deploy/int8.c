@@ -2,7 +2,8 @@
    int8.c: see int8.h. After int8_finish nothing but the step from floats to the first grid is done in floats. */
 #include "int8.h"
 
-enum { INT8_BINS = 2048 };
+enum { INT8_BINS = 2048, INT8_TERMS = 1 << 15, INT8_MOST = (1 << 30) - 1 };     /* 2^15·2^8·2^7 and a bias fit 31 bits */
+enum { INT8_FAR = 65535 };                   /* steps, beyond every grid */
 static const double int8_out_steps = 32767;  /* the logits' grid: half of their range in so many steps */
 
 static int int8_reader(const lgelu_net *net, const unsigned char *needed, int i, int output)      /* the only one, or -1 */
@@ -64,8 +65,8 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
         }
         if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_OUTER)
             return deploy_refuse(q->message, LGELU_E_ARGUMENT, "int8: gate '%s' is one of the caller's own", node->name);
-        if (terms > 32768) return deploy_refuse(q->message, LGELU_E_SHAPE, "int8: layer '%s' sums up more than 32768 products",
-                                                node->name);   /* 2^15·2^8·2^7 + bias fit 31 bits */
+        if (terms > INT8_TERMS) return deploy_refuse(q->message, LGELU_E_SHAPE,
+            "int8: layer '%s' sums up more than %z products", node->name, (size_t)INT8_TERMS);
         if (int8_sums(node) && !deploy_parameters_finite(net, node))
             return deploy_refuse(q->message, LGELU_E_NONFINITE, "int8: layer '%s' has a weight that is no finite number",
                                  node->name);
@@ -178,7 +179,7 @@ static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
             p->w[o * terms + k] = (int8_t)(v > most ? most : v < -most ? -most : v);
         }
         bias = floor(bias / (x->scale * p->scale[o]) + 0.5);
-        p->bias[o] = (int32_t)(bias > 1073741823 ? 1073741823 : bias < -1073741823 ? -1073741823 : bias);
+        p->bias[o] = (int32_t)(bias > INT8_MOST ? INT8_MOST : bias < -INT8_MOST ? -INT8_MOST : bias);
         int8_multiplier(x->scale * p->scale[o] / y, p->multiplier + o, p->shift + o);
     }
     return LGELU_OK;
@@ -272,7 +273,7 @@ static int32_t int8_shifted(int64_t x, int shift)                       /* x / 2
 {
     const uint64_t magnitude = (uint64_t)(x < 0 ? -x : x);
     const uint64_t n = shift > 62 ? 0 : (magnitude + ((uint64_t)1 << (shift - 1))) >> shift;
-    const int32_t most = n > 1073741823 ? 1073741823 : (int32_t)n;
+    const int32_t most = n > INT8_MOST ? INT8_MOST : (int32_t)n;
     return x < 0 ? -most : most;
 }
 static int32_t int8_scaled(int32_t sum, int32_t multiplier, int shift) { return int8_shifted((int64_t)sum * multiplier, shift); }
@@ -285,8 +286,8 @@ static uint8_t int8_onto(const int8_grid *g, int32_t steps)            /* from 0
 static uint8_t int8_enter(const int8_grid *g, float x)
 {
     const double t = (double)(float)((double)x / g->scale), down = floor(t), part = t - down;
-    if (!(t > -65535)) return int8_onto(g, -65535);
-    if (t > 65535) return int8_onto(g, 65535);
+    if (!(t > -INT8_FAR)) return int8_onto(g, -INT8_FAR);
+    if (t > INT8_FAR) return int8_onto(g, INT8_FAR);
     return int8_onto(g, (int32_t)down + (part > 0.5 || (!(part < 0.5) && (int32_t)down % 2)));
 }
 /* the sum of number o of a pixel: x NULL where a tap lies outside, which is 0 */

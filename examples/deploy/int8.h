@@ -50,11 +50,11 @@ typedef struct {
 } int8_net;
 
 lgelu_status int8_make  (int8_net *q, const lgelu_net *net, int output, const int8_options *o);
-/* at most the net's batch; it runs them */
+/* x[samples][inputs] as the network takes them, at most its batch; it runs them */
 lgelu_status int8_see   (int8_net *q, lgelu_net *net, const float *x, size_t samples);
 /* grids and weights; with outliers: the first call asks to see all again */
 lgelu_status int8_finish(int8_net *q, const lgelu_net *net);
-void         int8_run   (int8_net *q, int32_t *y, const float *x);
+void         int8_run   (int8_net *q, int32_t *y, const float *x);     /* y[outputs], x[inputs] */
 double       int8_scale (const int8_net *q);
 int          int8_again (const int8_net *q);                  /* 1: int8_finish wants the samples a second time, for histograms */
 void         int8_free  (int8_net *q);

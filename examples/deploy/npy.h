@@ -29,5 +29,5 @@ typedef struct {
 lgelu_status npy_write (npy_type type, const void *data, const size_t *shape, size_t dims, lgelu_write *write, void *user);
 lgelu_status npy_read  (npy *a, const void *file, size_t bytes);
 double       npy_at    (const npy *a, size_t i);               /* number i as it lies in the file */
-void         npy_floats(float *y, const npy *a);               /* all of them, in C's order */
+void         npy_floats(float *y, const npy *a);               /* y[count]: all of them, in C's order */
 #endif

@@ -24,7 +24,7 @@
 #include <omp.h>
 #endif
 
-enum { MOST_CHANNELS = 4096, CERTIFIED = 10, SEEN = 1000 };
+enum { MOST_SIDE = 4096, CERTIFIED = 10, SEEN = 1000 };                    /* of a picture; inputs certified; calibrated on */
 static volatile sig_atomic_t stopped;
 static void stop(int number) { (void)number; stopped = 1; }
 
@@ -314,7 +314,7 @@ static int input_shape(size_t shape[3])
     if (!bad) memcpy(shape, nodes[in].shape, 3 * sizeof *shape);
     free(nodes);
     if (bad) return fail("%s: %s", option.model, net.message);
-    if ((shape[2] != 1 && shape[2] != 3) || shape[0] * shape[1] == 1 || shape[0] > 4096 || shape[1] > 4096) {
+    if ((shape[2] != 1 && shape[2] != 3) || shape[0] * shape[1] == 1 || shape[0] > MOST_SIDE || shape[1] > MOST_SIDE) {
         shape[0] = shape[1] = DATA_SIDE; shape[2] = 3;
     }
     return 0;

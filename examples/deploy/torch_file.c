@@ -3,6 +3,7 @@
    tensor is. */
 #include "torch_file.h"
 
+enum { TORCH_HEADER = 100000000 };           /* bytes, as safetensors has it */
 enum { TORCH_PARTS = 5, TORCH_KEY = 160 };    /* weight, bias, running_mean, running_var, num_batches_tracked */
 typedef struct {
     char   name[TORCH_KEY];
@@ -285,7 +286,7 @@ static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
     *count = 0;
     if (bytes < 8) { deploy_wrong(in, "the file is shorter than 8 bytes"); return NULL; }
     for (k = 8; k--; ) { if (n > (size_t)-1 / 256) break; n = n * 256 + u[k]; }
-    if (k != (size_t)-1 || n > bytes - 8 || n > 100000000) {
+    if (k != (size_t)-1 || n > bytes - 8 || n > TORCH_HEADER) {
         deploy_wrong(in, "a header longer than the file, or than 100 MB"); return NULL; }
     in->at = 8; in->end = *data = 8 + n;
     e = (torch_entry *)deploy_room(room, sizeof *e);

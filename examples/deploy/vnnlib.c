@@ -2,10 +2,12 @@
    vnnlib.c: see vnnlib.h. */
 #include "vnnlib.h"
 
+enum { MOST_OUTPUTS = 1000000, MOST_TERMS = 10000000 };      /* more is a damaged file */
+
 lgelu_status vnnlib_box(vnnlib *p, size_t inputs, size_t outputs)
 {
     memset(p, 0, sizeof *p);
-    if (!inputs || !outputs || outputs > 1000000) return deploy_refuse(p->message, LGELU_E_SHAPE,
+    if (!inputs || !outputs || outputs > MOST_OUTPUTS) return deploy_refuse(p->message, LGELU_E_SHAPE,
             "VNN-LIB: %z inputs, %z outputs", inputs, outputs);
     p->inputs = inputs; p->outputs = outputs;
     p->low = (double *)deploy_room(deploy_times(2, inputs), sizeof *p->low);
@@ -241,7 +243,7 @@ static int vnnlib_text(deploy_in *in, vnnlib *p)
         return 0;
     }
     if (!own) return 0;
-    all = deploy_times(own, p->clauses) > 10000000 ? NULL : (vnnlib_term *)deploy_room(p->terms - own + own * p->clauses,
+    all = deploy_times(own, p->clauses) > MOST_TERMS ? NULL : (vnnlib_term *)deploy_room(p->terms - own + own * p->clauses,
             sizeof *all);
     if (!all) return deploy_wrong(in, "too many terms");
     for (at = 0, k = 0; k < p->clauses; k++) {

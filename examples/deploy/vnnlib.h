@@ -30,6 +30,6 @@ lgelu_status vnnlib_robust(vnnlib *p, size_t winner);
 /* shape: rows, columns, channels of the input, whose numbers are then named in ONNX's order, channels first; NULL: as they are */
 lgelu_status vnnlib_write (vnnlib *p, const size_t *shape, lgelu_write *write, void *user);
 lgelu_status vnnlib_read  (vnnlib *p, const void *file, size_t bytes);
-int          vnnlib_meets (const vnnlib *p, const double *y);        /* 1: these outputs are a counterexample's */
+int          vnnlib_meets (const vnnlib *p, const double *y);        /* 1: y[outputs] are a counterexample's */
 void         vnnlib_free  (vnnlib *p);
 #endif
