@@ -100,8 +100,12 @@ if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms
     [ $count = $(wc -l < $out/forms/bad) ]
     verdict $? "$count files are refused, each in the one line that says why"
     if [ -n "$runtime" ]; then
-        node tools/onnx_run.js $out/forms/list $out/forms write && $out/onnx_back $out/forms/list $out/forms 1e-5 > $out/log
+        mkdir -p $out/forms_again
+        node tools/onnx_run.js $out/forms/list $out/forms write &&
+            $out/onnx_back $out/forms/list $out/forms 1e-5 $out/forms_again > $out/log
         verdict $? "forms up to opset 20 are read, the outputs those of ONNX Runtime" "$(cat $out/log)"
+        node tools/onnx_run.js $out/forms/list $out/forms_again 1e-5 > $out/log
+        verdict $? "and written again" "$(cat $out/log)"
     else echo "skip forms up to opset 20: $no_runtime"; fi
 else echo "skip forms up to opset 20, files to refuse: $no_onnx"; fi
 [ ! -e $out/no.onnx ]
