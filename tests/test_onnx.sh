@@ -66,6 +66,7 @@ printf '1,2,0\n3,4,1\n5,6,1\n7,8,0\n9,x,1\n' > $out/odd.csv
 refused "no model" 2 'a model, --data and -o are needed' --data x
 refused "an unknown option" 2 'no such option' $model --data $out/table.csv -o $out/no.onnx --what
 refused "a rate that is no number" 2 'expected a number' $model --data $out/table.csv -o $out/no.onnx --rate fast
+refused "two files of one name" 2 'two options name this file' $model --data $out/table.csv -o $out/no.onnx --int8 $out/no.onnx
 refused "a model cut off" 1 'cut.onnx: byte [0-9]*: this is no ONNX file, or it is damaged' \
     $out/cut.onnx --data $out/table.csv -o $out/no.onnx
 refused "no such model" 1 'No such file' $out/none.onnx --data $out/table.csv -o $out/no.onnx

@@ -131,6 +131,11 @@ static int read_options(int argc, char **argv)
     }
     if (!option.model || !option.data || !option.out) return fail("a model, --data and -o are needed; --help tells more");
     if (!option.epochs) return fail("--epochs 0: at least one is needed");
+    for (i = 0; i < 3; i++) {
+        const char *const file[3] = { option.out, option.whole, option.report }, *const other = file[(i + 1) % 3];
+        if (file[i] && other && !strcmp(file[i], other) && strncmp(other, "/dev/", 5))
+            return fail("%s: two options name this file", other);
+    }
     return 0;
 }
 
