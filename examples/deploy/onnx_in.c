@@ -37,7 +37,7 @@ typedef struct {
     int chain, kind;
     view v;                                  /* of `tensor`, or of `layer` */
     int tensor, integer, test; double a, b;  /* TENSOR: a·x + b, then a test */
-    int count; number few[FEW];              /* NUMBERS; count -1: a scalar */
+    int count, columns; number few[FEW];     /* NUMBERS; count -1: a scalar; columns: of a table, else 0 */
     /* DATA and what follows: P(u)·(alpha + beta·function(arg(u))), u the layer's value */
     int layer;
     double p[4], arg[4], alpha, beta;
@@ -507,7 +507,7 @@ static int numbers(onnx_model *m, const value *v, number few[FEW])
 {
     int64_t n, i;
     if (!v) return -2;
-    if (v->kind == NUMBERS) { memcpy(few, v->few, sizeof v->few); return v->count; }
+    if (v->kind == NUMBERS) { memcpy(few, v->few, sizeof v->few); return v->columns ? -2 : v->count; }
     if (v->kind != TENSOR || !v->integer || v->v.rank > 1 || !known(m, v)) return -2;
     n = v->v.rank ? size(&v->v, 0).c : 1;
     if (n > FEW || (v->v.rank && has_batch(&v->v, 0, 1))) return -2;
@@ -645,6 +645,7 @@ static int scale_layer(onnx_model *m, const node *n, value *x)
     if (x->function) return refuse(m, n, "x(1 + erf) or x(1 + tanh) of another form than GELU's, or not halved");
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0) return refuse(m, n, "a power stands alone");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS) return refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (x->padding && (x->p[0] < 0 || x->p[0] > 0)) return refuse(m, n, "a sum with a padding around it");
     if (!(l = with_weights(m, n, x, 0))) return 0;
     l->alpha *= x->p[1]; l->beta *= x->p[1]; l->shift = x->p[0];
     l->gain = x->vector; l->gain_divides = x->divides;
@@ -1059,6 +1060,7 @@ static int add_bias(onnx_model *m, const node *n, int data, int c, double sign)
     layer *with;
     view v = x.v;
     if (m->value[c].v.rank > x.v.rank) return refuse(m, n, "a constant of other dimensions");
+    if (x.padding) return refuse(m, n, "a sum with a padding around it");
     if (!scale_layer(m, n, &x) || !(with = with_weights(m, n, &x, 1))) return 0;
     with->bias = c;
     with->beta = sign;
@@ -1602,6 +1604,7 @@ static int shape_op(onnx_model *m, const node *n)
     int64_t from = attribute_int(n, "start", 0), to = attribute_int(n, "end", RANK), i;
     if (!x || x->padding || x->kind == ABSENT || x->kind >= SCORES)
         return refuse(m, n, "the shape of something that has none here");
+    if (x->columns) return refuse(m, n, "the shape of a table of pads");
     if (x->kind == NUMBERS) {
         const int count = x->count;
         if (from || !(y = make(m, n, 0))) return from ? refuse(m, n, "a part of the shape of a shape") : 0;
@@ -1644,6 +1647,40 @@ static int reshape_to(onnx_model *m, const node *n, number *shape, int rank, int
     if (!reshape(&x->v, shape, rank, &v)) return refuse(m, n, "the new shape does not fit, or mixes the batch with the rest");
     return re_viewed(m, n, &v) != NULL;
 }
+/* The few numbers of a Pad's pads on their way from the last dimension first to all beginnings, then all ends: a table of two
+   columns, its rows turned round, and transposed */
+static int to_table(onnx_model *m, const node *n, const number *shape)
+{
+    value *y = pass(m, n, 0);
+    if (!y) return 0;
+    if (y->columns || y->count < 2 || y->count % 2 || shape[1].c != 2 || shape[1].n
+        || (shape[0].c != -1 && shape[0].c != y->count / 2)) return refuse(m, n, "a shape of two dimensions");
+    y->columns = 2;
+    return 1;
+}
+static int turn_rows(onnx_model *m, const node *n)
+{
+    const value *x = in(m, n, 0);
+    const int rows = x->count / x->columns;
+    value *y = pass(m, n, 0);
+    int i;
+    if (!y) return 0;
+    x = in(m, n, 0);
+    for (i = 0; i < x->count; i++) y->few[i] = x->few[(rows - 1 - i / x->columns) * x->columns + i % x->columns];
+    return 1;
+}
+static int transpose_table(onnx_model *m, const node *n)
+{
+    const value *x = in(m, n, 0);
+    const int rows = x->count / x->columns;
+    value *y = pass(m, n, 0);
+    int i;
+    if (!y) return 0;
+    x = in(m, n, 0);
+    for (i = 0; i < x->count; i++) y->few[i] = x->few[i % rows * x->columns + i / rows];
+    y->columns = rows;
+    return 1;
+}
 static int reshape_op(onnx_model *m, const node *n)
 {
     number shape[FEW];
@@ -1653,6 +1690,12 @@ static int reshape_op(onnx_model *m, const node *n)
     value *y;
     if (m->failed) return 0;
     if (rank < 0) return refuse(m, n, "the new shape is no constant");
+    if (x && x->kind == NUMBERS && rank == 2) return to_table(m, n, shape);
+    if (x && x->columns && rank == 1 && (shape[0].c == -1 || shape[0].c == x->count)) {
+        if (!(y = pass(m, n, 0))) return 0;
+        y->columns = 0;
+        return 1;
+    }
     if (x && x->kind == NUMBERS && count != -2 && rank < 2) {              /* a scalar as one number, or the other way round */
         if (!(y = pass(m, n, 0))) return 0;
         if (rank == 0 && count <= 1) y->count = -1;
@@ -1681,6 +1724,7 @@ static int transpose_op(onnx_model *m, const node *n)
     int64_t order[FEW];
     int count = attribute_ints(n, "perm", order), d, seen = 0;
     view v;
+    if (x && x->columns && (count == -1 || (count == 2 && order[0] == 1 && order[1] == 0))) return transpose_table(m, n);
     if (!viewed(x)) return refuse(m, n, "it is read of layers and constants only");
     if (count == -1) for (count = 0; count < x->v.rank; count++) order[count] = x->v.rank - 1 - count;
     if (count != x->v.rank) return refuse(m, n, "perm has another length than the input's shape");
@@ -1703,6 +1747,7 @@ static int squeeze(onnx_model *m, const node *n)                           /* an
     view v;
     value *y;
     if (m->failed) return 0;
+    if (x && x->columns) return refuse(m, n, "it is read of layers and constants only, along constant axes");
     if (x && x->kind == NUMBERS) {
         i = numbers(m, x, few);
         if (!(y = pass(m, n, 0))) return 0;
@@ -1773,6 +1818,8 @@ static int slice_op(onnx_model *m, const node *n)
     if (in(m, n, 3) && plain_numbers(m, in(m, n, 3), axes) != count) return refuse(m, n, "its axes are no constants");
     if (in(m, n, 4) && plain_numbers(m, in(m, n, 4), steps) != count) return refuse(m, n, "its steps are no constants");
     if (!viewed(x) && x->kind != NUMBERS) return refuse(m, n, "it is read of layers, constants and shapes only");
+    if (x->columns && count == 1 && !axes[0] && steps[0] == -1 && from[0] == -1 && to[0] < -x->count) return turn_rows(m, n);
+    if (x->columns) return refuse(m, n, "a part of a table of pads");
     v = x->v;
     memset(few, 0, sizeof few);
     for (i = 0; i < count; i++) {
@@ -1901,6 +1948,7 @@ static int gather(onnx_model *m, const node *n)
     int count, d, k;
     if (!x || !i) return refuse(m, n, "an input is missing");
     if (x->kind == TENSOR && i->kind == DATA) return embedding(m, n);
+    if (x->columns) return refuse(m, n, "a part of a table of pads");
     if (x->kind == NUMBERS) {
         count = plain_numbers(m, i, index);
         if (count < 0) return m->failed ? 0 : refuse(m, n, "its indices are no constants");

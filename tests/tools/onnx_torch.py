@@ -198,6 +198,10 @@ class Standard(nn.Module):                   # pixels made mean 0 and deviation 
     def forward(self, x): return (x - self.mean) / self.std
 case("standard", nn.Sequential(Standard(), resnet(0)), (3, 8, 8))
 case("standard_unfolded", nn.Sequential(Standard(), resnet(0)), (3, 8, 8), 13, fold=False)
+pads = nn.Sequential(nn.ZeroPad2d(1), nn.Conv2d(3, 4, 3), nn.GELU(), nn.ZeroPad2d((2, 2, 2, 2)), nn.Conv2d(4, 5, 5, 2), nn.GELU(),
+                     nn.Flatten(), nn.Linear(80, 3))
+for opset in 11, 14, 17: case(f"zero_pad_{opset}", pads, (3, 8, 8), opset)
+case("zero_pad_unfolded", pads, (3, 8, 8), 13, fold=False)
 class ConvNeXt(nn.Module):
     def __init__(self, scale=False):
         super().__init__()
