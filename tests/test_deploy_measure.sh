@@ -20,7 +20,7 @@ run() {
     task=$1 quantity=$2 says=$3
     shift 3
     if $bin/measure "$task" --data ../examples/pictures --networks $out/networks --seeds 2 --csv "$out/$task.csv" "$@" \
-        > "$out/$task.txt" 2> "$out/$task.log" && [ "$(grep -c ",$quantity,.*,[12],[-0-9.e+]*$" "$out/$task.csv")" -ge 8 ] \
+        > "$out/$task.txt" 2> "$out/$task.log" && [ "$(grep -c "^\"[^\"]*\",\"$quantity\",[a-z]*,[12],[-0-9.e+]*$" "$out/$task.csv")" -ge 8 ] \
         && grep -q "$says" "$out/$task.txt"; then
         echo "ok measure $task"
     else

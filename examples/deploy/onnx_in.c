@@ -1658,27 +1658,17 @@ static int to_table(onnx_model *m, const node *n, const number *shape)
     y->columns = 2;
     return 1;
 }
-static int turn_rows(onnx_model *m, const node *n)
+static int turn_table(onnx_model *m, const node *n, int transposed)        /* else its rows, the last first */
 {
-    const value *x = in(m, n, 0);
-    const int rows = x->count / x->columns;
     value *y = pass(m, n, 0);
-    int i;
-    if (!y) return 0;
-    x = in(m, n, 0);
-    for (i = 0; i < x->count; i++) y->few[i] = x->few[(rows - 1 - i / x->columns) * x->columns + i % x->columns];
-    return 1;
-}
-static int transpose_table(onnx_model *m, const node *n)
-{
     const value *x = in(m, n, 0);
-    const int rows = x->count / x->columns;
-    value *y = pass(m, n, 0);
-    int i;
+    int i, rows;
     if (!y) return 0;
-    x = in(m, n, 0);
-    for (i = 0; i < x->count; i++) y->few[i] = x->few[i % rows * x->columns + i / rows];
-    y->columns = rows;
+    rows = x->count / x->columns;
+    for (i = 0; i < x->count; i++)
+        y->few[i] = x->few[transposed ? i % rows * x->columns + i / rows
+                           : (rows - 1 - i / x->columns) * x->columns + i % x->columns];
+    if (transposed) y->columns = rows;
     return 1;
 }
 static int reshape_op(onnx_model *m, const node *n)
@@ -1724,7 +1714,7 @@ static int transpose_op(onnx_model *m, const node *n)
     int64_t order[FEW];
     int count = attribute_ints(n, "perm", order), d, seen = 0;
     view v;
-    if (x && x->columns && (count == -1 || (count == 2 && order[0] == 1 && order[1] == 0))) return transpose_table(m, n);
+    if (x && x->columns && (count == -1 || (count == 2 && order[0] == 1 && order[1] == 0))) return turn_table(m, n, 1);
     if (!viewed(x)) return refuse(m, n, "it is read of layers and constants only");
     if (count == -1) for (count = 0; count < x->v.rank; count++) order[count] = x->v.rank - 1 - count;
     if (count != x->v.rank) return refuse(m, n, "perm has another length than the input's shape");
@@ -1818,7 +1808,7 @@ static int slice_op(onnx_model *m, const node *n)
     if (in(m, n, 3) && plain_numbers(m, in(m, n, 3), axes) != count) return refuse(m, n, "its axes are no constants");
     if (in(m, n, 4) && plain_numbers(m, in(m, n, 4), steps) != count) return refuse(m, n, "its steps are no constants");
     if (!viewed(x) && x->kind != NUMBERS) return refuse(m, n, "it is read of layers, constants and shapes only");
-    if (x->columns && count == 1 && !axes[0] && steps[0] == -1 && from[0] == -1 && to[0] < -x->count) return turn_rows(m, n);
+    if (x->columns && count == 1 && !axes[0] && steps[0] == -1 && from[0] == -1 && to[0] < -x->count) return turn_table(m, n, 0);
     if (x->columns) return refuse(m, n, "a part of a table of pads");
     v = x->v;
     memset(few, 0, sizeof few);

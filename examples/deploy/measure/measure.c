@@ -60,7 +60,8 @@ void table_begin(const char *const *names, int quantity_count, const char *const
 void put(int q, int row, int arm, long seed, double v)
 {
     table[q].v[row][arm][seed] = v;
-    if (csv.f) fprintf(csv.f, "%s,%s,%s,%ld,%.9g\n", row_name[row], table[q].name, arm_name[arm], seed + wish.first_seed, v);
+    if (csv.f) fprintf(csv.f, "\"%s\",\"%s\",%s,%ld,%.9g\n", row_name[row], table[q].name, arm_name[arm],
+                       seed + wish.first_seed, v);
 }
 void told(long seed, int arm, double began)
 {
