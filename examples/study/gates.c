@@ -298,7 +298,7 @@ int gates_figures(study *s)
     snprintf(title, sizeof title, s->task.percent
              ? "The gates' best scores are %.1f to %.1f %%; %.1f to %.1f decades of rates are usable"
              : "The gates' best losses are %.3f to %.3f; %.1f to %.1f decades of rates are usable", least, most, narrow, wide);
-    const int height = (int)fmax(180 + 276.0 * settings(s), bands_height(s) + 200);
+    const int height = (int)fmax(90 + 276.0 * settings(s), bands_height(s) + 174);
     if (figure_open(s, &f, "gates", 850, height, title, "bands: standard deviation")) {
         free(v);
         return -1;
