@@ -89,6 +89,20 @@ done
 [ "$(outcome $r $out/nets/lenet.onnx --data $out/bands -o $out/bands.onnx --epochs 20 --rate 0.003 --batch 8 \
     --report $out/bands.json)" = "0 20" ] && grep -q '"after": {"score": 100, "flips": 0' $out/bands.json
 verdict $? "reluize: a folder of pictures, resized to what the network takes" "$(tail -n 1 $out/stderr)"
+# two batches as CIFAR-10's: forty pictures of 32 x 32 in three colours, of which the class is the bright one
+mkdir -p $out/cifar
+for batch in data_batch_1 test_batch; do
+    for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
+        printf "\\00$((i % 2))"
+        for colour in 0 1 2; do
+            if [ $colour = $((i % 2)) ]; then level="\\3$((i % 8))0"; else level='\0'; fi
+            head -c 1024 /dev/zero | tr '\0' "$level"
+        done
+    done > $out/cifar/$batch.bin
+done
+[ "$(outcome $r $out/nets/lenet_colour.onnx --data $out/cifar -o $out/cifar.onnx --epochs 20 --rate 0.003 --batch 10 \
+    --report $out/cifar.json)" = "0 20" ] && grep -q '"after": {"score": 100, "flips": 0' $out/cifar.json
+verdict $? "reluize: batches of CIFAR" "$(tail -n 1 $out/stderr)"
 if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms; then
     count=0
     while IFS='	' read -r name words; do

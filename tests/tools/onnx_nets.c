@@ -124,6 +124,7 @@ static void pictures(void)
     int a, b;
     start(28, 28, 1); keep("lenet", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1, "Conv MaxPool Gemm Erf");
     start(28, 28, 1); keep("lenet_swap", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1, "Conv MaxPool Gemm Relu");
+    start(32, 32, 3); keep("lenet_colour", lgelu_lenet(&net, in, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 0, "Conv MaxPool Gemm Erf");
     start(28, 28, 1); keep("resnet_kept", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 1,
         "Conv BatchNormalization GlobalAveragePool");
     start(28, 28, 1); keep("resnet_folded", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_TANH, 1), 1, 1, 0, 1,
