@@ -5551,7 +5551,7 @@ LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)
 }
 LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return v_fma(a, b, v_float(n_xor(v_bits(c), n_set(INT32_MIN)))); }
 LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return v_fma(v_float(n_xor(v_bits(a), n_set(INT32_MIN))), b, c); }
-LGELU__WORD v_t  v_from_f16(s_t a)
+LGELU__APART v_t v_from_f16(s_t a)
 {
     uint16_t t[4];
     float x[4];
@@ -5560,7 +5560,7 @@ LGELU__WORD v_t  v_from_f16(s_t a)
     for (j = 0; j < 4; j++) x[j] = lgelu__from_f16(t[j]);
     return v_load(x);
 }
-LGELU__WORD s_t  v_to_f16 (v_t a)
+LGELU__APART s_t v_to_f16 (v_t a)
 {
     uint16_t t[4];
     float x[4];
@@ -7233,7 +7233,8 @@ LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *
 {
     v_t s[4], t[4];
     size_t i, v, rest;
-    LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = accumulate ? v_load_n(sum + v * v_lanes, n - v * v_lanes) : v_set(0);
+    LGELU__UNROLL for (v = 0; v < vectors; v++)
+        t[v] = !accumulate ? v_set(0) : vectors > 1 ? v_load(sum + v * v_lanes) : v_load_n(sum, n);
     for (rest = m; rest; ) {
         LGELU__UNROLL for (v = 0; v < vectors; v++) s[v] = v_set(0);
         for (i = rest < 64 ? rest : 64, rest -= i; i; i--, x += x_row)
@@ -7241,7 +7242,8 @@ LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *
                 s[v] = v_add(s[v], vectors > 1 ? v_load(x + v * v_lanes) : v_load_n(x, n));
         LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_add(t[v], s[v]);
     }
-    LGELU__UNROLL for (v = 0; v < vectors; v++) v_store_n(sum + v * v_lanes, t[v], n - v * v_lanes);
+    if (vectors == 1) v_store_n(sum, t[0], n);
+    else LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(sum + v * v_lanes, t[v]);
 }
 static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)
 {
