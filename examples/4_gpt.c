@@ -25,11 +25,11 @@ static const char *size = usual, *path = "gpt.safetensors", *prompt = "\n", *bpe
 static char settings[256], found[256], *characters;
 static size_t layers, width, context, batch, steps, seed;
 static text t; static lgelu_net net; static lgelu_node nodes[NODES]; static int in, next, logits;
-static volatile sig_atomic_t stopped;
-static void stop(int number) { stopped = number; }
+static volatile sig_atomic_t stopped; static void stop(int number) { stopped = number; }
 static int fail(const char *what, const char *why) { fprintf(stderr, "4_gpt: %s: %s\n", what, why); return 1; }
 static int flush(void) { return fflush(stdout) ? fail("standard output", "cannot be written") : 0; }
-static int parse(const char *s) { return sscanf(s, form, &layers, &width, &context, &batch, &steps, &seed) != 6 || steps < 4; }
+static int parse(const char *s)         /* from 4 to 2^30 steps */
+{ return sscanf(s, form, &layers, &width, &context, &batch, &steps, &seed) != 6 || steps < 4 || steps >> 30; }
 
 static int make(size_t samples, lgelu_mode mode)
 {

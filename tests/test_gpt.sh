@@ -93,6 +93,9 @@ stops 1 "can't be opened" $out/gpt sample --file $out/nowhere
 stops 1 '--prompt: ' $out/gpt sample --file $out/whole.st --prompt '☃'
 stops 1 '--prompt: ' $out/gpt sample --file $out/whole.st --prompt ''
 for bad in '' '--bogus' 'write' 'train --size small' 'train --size' 'sample FILE' 'train FILE --tokens'; do stops 2 '^usage' $out/gpt $bad; done
+for steps in 3 1073741824 9223372036854775807 18446744073709551615; do
+    stops 2 '^usage' $out/gpt train ../examples/text.h --file $out/new.st --size "1 x 8, context 8, batch 4, steps $steps, seed 1"
+done
 $out/gpt --help > $out/help 2>&1
 verdict $([ $? = 0 ] && grep -q '^usage: 4_gpt train' $out/help; echo $?) "--help" "$(cat $out/help)"
 NAN_AT=7 train $out/nan.st > $out/nan.out 2> $out/nan.err
