@@ -17,7 +17,7 @@ whole()
             rm -rf $out/again
             mkdir -p $out/again
             cp $out/run/$f $out/again
-            (cd $out/again && if [ ${f##*.} = st ]; then ../study swap --resume a.st --csv a.csv; else ../4_gpt train ../text.txt --file a.gpt --size "$shape"; fi) > $out/again.out 2> $out/again.err
+            (cd $out/again && if [ ${f##*.} = st ]; then ../study --resume a.st --csv a.csv; else ../4_gpt train ../text.txt --file a.gpt --size "$shape"; fi) > $out/again.out 2> $out/again.err
             [ ${f##*.} = gpt ] || f=a.csv
             cmp $out/again/$f $out/good/$f > /dev/null 2>&1 || { echo "the checkpoint does not go on: $(cat $out/again.err)"; return 1; }
             continue ;;
@@ -102,4 +102,16 @@ faults reluize : ../reluize ../nets/mlp_lambda.onnx --data ../table.csv -o a.onn
 for tutorial in 1_gate 2_mlp; do breakable $tutorial $(declared ../examples/$tutorial.c) ../examples/data.c; done
 faults 1_gate : ../1_gate a.svg
 faults 2_mlp : ../2_mlp --data ../tiny --epochs 1 --save a.safetensors
+breakable 3_cnn $(declared ../examples/3_cnn.c) ../examples/data.c
+faults 3_cnn : ../3_cnn --data ../tiny --epochs 1 --pictures 64
+faults 'study control' : ../study control --env cartpole --lr 1e-3 --seeds 1 --steps 10240 --epochs 10 --hidden 4 --threads 1 \
+    --csv a.csv --json a.json --svg figures --save a.st
+deploy=../examples/deploy
+breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
+    $deploy/int8.c ../examples/study/interval.c ../examples/study/output.c ../examples/data.c
+(cd $out && ./study swap --data tiny --hidden 8 --seeds 1 --epochs 1 --batch 90 --arms gelu,hardened,relu,switched --threads 1 \
+    --keep kept > kept.out)
+faults 'measure int8' : ../measure int8 --data ../tiny --networks ../kept --seeds 1 --csv a.csv
+faults 'measure certificate' : ../measure certificate --data ../tiny --networks ../kept --seeds 1 --random 20 --attacked 2 \
+    --csv a.csv
 exit 0

@@ -81,12 +81,17 @@ static int solver_attack(solver *s, const vnnlib *p, size_t clause)
     float *c = (float *)deploy_room(outputs, sizeof *c);
     size_t k, t;
     int found = 0;
+    if (!c) deploy_refuse(s->message, LGELU_E_MEMORY, "solver: no memory");
     for (t = p->clause[clause]; c && t < p->clause[clause + 1] && !found; t++) {
         memset(c, 0, outputs * sizeof *c);
         if (p->term[t].a >= 0) c[p->term[t].a] += 1;
         if (p->term[t].b >= 0) c[p->term[t].b] -= 1;
         for (k = 0; k < p->inputs; k++) s->x[k] = (float)(0.5 * (p->low[k] + p->high[k]));
-        attack_descend(list, &sign, 1, c, s->x, p->low, p->high, 40);
+        if (attack_descend(list, &sign, 1, c, s->x, p->low, p->high, 40) >= HUGE_VAL) {
+            deploy_refuse(s->message, LGELU_E_MEMORY, "solver: %s",
+                          s->a.net.status ? s->a.net.message : "no memory for an attack");
+            break;
+        }
         for (k = 0; k < p->inputs; k++) s->xd[k] = (double)s->x[k];
         found = solver_check(s, p);
     }
@@ -105,7 +110,8 @@ static mip_answer solver_program(solver *s, const vnnlib *p, size_t clause, doub
     f = strlen(s->folder) < 380 ? fopen(name, "wb") : NULL;
     if (!f) { snprintf(s->message, sizeof s->message, "solver: %.100s can't be written", name); return MIP_OPEN; }
     if (mip_write(&s->b, p, clause, 1e-5, solver_put, f)) memcpy(s->message, s->b.message, sizeof s->message);
-    fclose(f);
+    /* of a question that was cut off the answer would be to another */
+    if (fclose(f) && !s->message[0]) snprintf(s->message, sizeof s->message, "solver: %.100s can't be written", name);
     if (s->message[0]) return MIP_OPEN;
     n = snprintf(command, sizeof command, "rm -f %s/answer.txt; timeout %.0f ", s->folder, seconds + 30);
     snprintf(command + n, sizeof command - (size_t)n, s->program[0] == 'c'
@@ -117,9 +123,10 @@ static mip_answer solver_program(solver *s, const vnnlib *p, size_t clause, doub
     snprintf(name, sizeof name, "%s/answer.txt", s->folder);
     f = fopen(name, "rb");
     if (!f) return MIP_OPEN;
-    if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET)
-        && (text = (unsigned char *)deploy_room((size_t)n, 1)) != NULL
-        && fread(text, 1, (size_t)n, f) == (size_t)n) answer = mip_read(s->xd, p->inputs, text, (size_t)n);
+    if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET)) {
+        if (!(text = (unsigned char *)deploy_room((size_t)n, 1))) deploy_refuse(s->message, LGELU_E_MEMORY, "solver: no memory");
+        else if (fread(text, 1, (size_t)n, f) == (size_t)n) answer = mip_read(s->xd, p->inputs, text, (size_t)n);
+    }
     free(text);
     fclose(f);
     return answer;
@@ -139,9 +146,11 @@ solver_verdict solver_ask(solver *s, const vnnlib *p, double seconds)
         mip_answer answer;
         if (solver_bounds(s, p, k)) continue;
         if (s->use >= SOLVER_BY_ATTACK && solver_attack(s, p, k)) { s->by = SOLVER_BY_ATTACK; return SOLVER_VIOLATED; }
+        if (s->message[0]) return SOLVER_OPEN;
         if (s->use < SOLVER_BY_PROGRAM || !s->program) { verdict = SOLVER_OPEN; continue; }
         s->by = SOLVER_BY_PROGRAM;
         answer = solver_program(s, p, k, seconds);
+        if (s->message[0]) return SOLVER_OPEN;
         if (answer == MIP_FOUND && solver_check(s, p)) return SOLVER_VIOLATED;
         if (answer != MIP_NONE) verdict = SOLVER_OPEN;
     }

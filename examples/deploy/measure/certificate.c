@@ -58,7 +58,9 @@ static void attack_input(pair *p, float *x, size_t i)
     attack *both[2];
     both[0] = p->a; both[1] = p->a + 1;
     p->direction[i % data.classes] = 1;
-    attack_descend(both, sign[i / data.classes % 2], 2, p->direction, x, p->low, p->high, 12);
+    if (attack_descend(both, sign[i / data.classes % 2], 2, p->direction, x, p->low, p->high, 12) >= HUGE_VAL)
+        fail("an attack: %s", both[0]->net.status ? both[0]->net.message
+             : both[1]->net.status ? both[1]->net.message : "no memory");
     p->direction[i % data.classes] = 0;
 }
 /* the largest change of a logit; counts what is more than was proven */
