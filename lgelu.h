@@ -213,19 +213,16 @@ LGELU_DEF double lgelu_dead_share   (const float *a, size_t n);                 
 LGELU_DEF double lgelu_mean         (const float *a, size_t n);                                /* activation mean [B] */
 /* OUI of one layer, a (samples, width), on the bits a > 0; the two forms are not interchangeable. Pairwise: activations. Batch:
    as published (arXiv 2605.10161) the outputs of linear and convolution layers before their gates; of maps one random pixel a
-   sample, width = channels */
-/* arXiv 2504.17160 */
+   sample, width = channels. Pairwise: arXiv 2504.17160 */
 LGELU_DEF double lgelu_oui_pairwise (const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs);
 LGELU_DEF double lgelu_oui_batch    (const float *a, size_t samples, size_t width);            /* arXiv 2603.09950, 2605.10161 */
 /* two time scales (arXiv 2602.08333): A_k = share of activation bits that changed, W_k = L2 norm of the weights' change */
 LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n);
 LGELU_DEF double lgelu_weight_change (const float *w, const float *previous, size_t n);
-/* c[k] = keep·c[k-1] + (1 - keep)·c[k] */
-LGELU_DEF void   lgelu_smooth       (double *curve, size_t n, double keep);
+LGELU_DEF void   lgelu_smooth       (double *curve, size_t n, double keep);     /* c[k] = keep·c[k-1] + (1 - keep)·c[k] */
 /* first k with c[k..] < q·max; n if none (ours) */
 LGELU_DEF size_t lgelu_decay_time   (const double *curve, size_t n, double q);
-/* ω1: mean abs first difference (arXiv 2601.21739) */
-LGELU_DEF double lgelu_roughness    (const double *curve, size_t n);
+LGELU_DEF double lgelu_roughness    (const double *curve, size_t n);    /* ω1: mean abs first difference (arXiv 2601.21739) */
 /* λ's over a run, history (epochs, layers): mean abs change from epoch to epoch [L, figures 1 and 2] */
 LGELU_DEF double lgelu_drift        (const float *history, size_t epochs, size_t layers);
 /* rank correlation, ties averaged; NaN if constant */
@@ -351,8 +348,7 @@ typedef struct {
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
 LGELU_DEF int  lgelu_input (lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels);  /* floats */
-/* int32_t, count a sample */
-LGELU_DEF int  lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes);
+LGELU_DEF int  lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes);  /* int32_t, count a sample */
 LGELU_DEF int  lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);   /* x Wᵀ + b over the channels */
 LGELU_DEF int  lgelu_gate  (lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda);      /* one λ */
 /* A gate of your own, for every builder that takes a kind: LGELU_GATE_OUTER is what net.outer points to just then, and goes on to
@@ -367,8 +363,7 @@ struct lgelu_outer_gate {
     size_t parameters; float start;
     void *user;                              /* node->outer->user is what your functions find it by */
 };
-/* one λ a channel (ours) */
-LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);
+LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);  /* one λ a channel (ours) */
 LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
 /* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros
    around, k over the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's
@@ -383,26 +378,21 @@ LGELU_DEF int  lgelu_batch_norm  (lgelu_net *net, const char *name, int x, float
 LGELU_DEF int  lgelu_max_pool    (lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
 /* zeros count */
 LGELU_DEF int  lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
-/* the mean of each channel: (1, 1, channels) */
-LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);
-/* (1, 1, rows·columns·channels), no copy */
-LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);
+LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);     /* the mean of each channel: (1, 1, channels) */
+LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);     /* (1, 1, rows·columns·channels), no copy */
 LGELU_DEF int  lgelu_cross_entropy     (lgelu_net *net, const char *name, int logits, int labels);    /* mean of -log softmax */
 LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target);         /* mean of (x - target)² */
 /* a loss of your own: between forward and backward you read x's value and write dL/dx, times share in the backward, into the
-   array bound to `gradient`, an input of x's shape that nothing else reads; unbound it is left out. net.loss does not know of
-   it. */
+   array bound to `gradient`, an input of x's shape that nothing else reads; unbound it is left out. net.loss does not hold it. */
 LGELU_DEF int  lgelu_outer_loss        (lgelu_net *net, const char *name, int x, int gradient);
 /* ---- Transformers: a token is a column, (1, tokens, channels); its layers ---- */
-/* int32_t, count a sample */
-LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);
+LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);  /* int32_t, count a sample */
 /* a row of its matrix (vocabulary, channels) */
 LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);
 LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
 /* (x - mean)/√(variance + eps)·gain + shift over the channels; eps is 1e-5 unless you change the node's */
 LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);
-/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head; causal: none sees a
-   later one */
+/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v a head; causal: none sees later ones */
 LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
 /* x Eᵀ with the embedding's own matrix */
@@ -425,8 +415,7 @@ LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *sha
 /* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names fc1, gate1, fc2, ... */
 LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda);
 /* LeNet-5 with max pooling; a residual network for small pictures, 3 × 3 stem: stages of `blocks` basic blocks, each stage of
-   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2). The node of the
-   logits. */
+   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2) */
 LGELU_DEF int  lgelu_lenet (lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda);
 LGELU_DEF int  lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
                             float lambda);
@@ -448,8 +437,7 @@ LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *da
 /* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
 LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
 /* Running statistics anew, after gates or weights have changed: for the batches k = 1, 2, ... of some data, each bound before. A
-   forward without dropout and without a backward, whose batch counts 1/k: after the last one they are the mean over all
-   batches. */
+   forward without dropout and without a backward, whose batch counts 1/k: after the last they are the mean of all. */
 LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k);
 /* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
    calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Its
@@ -470,8 +458,7 @@ typedef struct {
     lgelu_rate_shape rate;                   /* then falls so */
     float clip;                              /* largest norm of the gradients, 0: any */
     float c;                                 /* learning-rate multiplier of s [L, 3] */
-    /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
-    lgelu_hardening hardening;
+    lgelu_hardening hardening;  /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
     long  harden_every;                      /* steps between two changes of a driven λ (0 or 1: each) */
     /* in place of `hardening`, if not NULL: λ number `hardness` in this step, or 0 where it is learned; lambda0: what it was
        before it was driven. A function of these alone, so that a run can stop and go on. */
@@ -484,9 +471,8 @@ typedef struct {
 } lgelu_training;
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
 /* Two ways to ReLU, both to λ = 159.577. _to_relu (ours): the rate stays at its peak while λ is learned for a quarter of the
-   steps and driven up to three quarters; then it falls along the cosine and the weights settle at the target. _paper: learned for
-   three quarters and driven over the last one under a cosine rate [L, 4]; weights that need a large rate to follow λ find none
-   left. */
+   steps and driven up to three quarters; then it falls along the cosine, the weights settle at the target. _paper: learned for
+   three quarters, driven over the last one under a cosine rate [L, 4]; weights that need a large rate to follow λ find none. */
 LGELU_DEF lgelu_training lgelu_training_to_relu (float lr, long steps);
 LGELU_DEF lgelu_training lgelu_training_paper   (float lr, long steps);
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
@@ -503,11 +489,9 @@ LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);     /
 LGELU_DEF float       *lgelu_net_states  (const lgelu_net *net, int node);      /* a batch norm: running means, then variances */
 /* net.lambda[hardness], λ >= 1 or +inf */
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);
-/* of every gate; back to LAMBDA: λ(s) */
-LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);
+LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);      /* of every gate; back to LAMBDA: λ(s) */
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
-/* every batch normalisation that alone reads a convolution goes into its weights and bias; for a network made to infer, for
-   good */
+/* made to infer: a batch normalisation that alone reads a convolution goes into its weights and bias, for good */
 LGELU_DEF lgelu_status lgelu_net_fold      (lgelu_net *net);
 
 /* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
@@ -685,8 +669,7 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #endif
 /* where p[n] would be, the array may end before it: to ask for it does no harm */
 #define LGELU__PAST(p, n) ((const void *)((uintptr_t)(p) + (n) * sizeof(float)))
-/* in a pass over long arrays, for what is read and what is written: 8 KiB ahead, over the end of a page, where a processor's own
-   prefetch stops */
+/* long arrays, read or written: 8 KiB ahead, over the end of a page, where a processor's own prefetch stops */
 #define LGELU__AHEAD(p, i) do { if ((i) % 16 == 0) LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); } while (0)
 
 #if LGELU__GNU && defined(__x86_64__)        /* a moment's rest for a thread that waits */
@@ -847,8 +830,7 @@ LGELU_DEF double lgelu_exact(double x, double lambda)
     return x * lgelu__distribution(lgelu__z(x, lambda), 0);
 }
 
-/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles,
-   keeps relative accuracy */
+/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles, is accurate */
 LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 {
     static const double c[13] = { 0.4314939923140469, 0.388284982990552, -0.018199676398671087, -0.1140082332972217,
@@ -928,9 +910,7 @@ LGELU_DEF uint32_t lgelu_random(uint64_t seed, uint64_t stream, uint64_t i)
     return c[i & 3];
 }
 LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
-{
-    return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
-}
+    { return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f); }
 static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)       /* Box & Muller: cos and sin */
 {
     uint32_t c[4];
@@ -963,8 +943,7 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 typedef struct { float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 9 or even, so that fewer
-   tiles must be compiled */
+/* of the next sliver of a block of which `rest` rows are left: equal heights, at most 9 or even: fewer tiles to compile */
 static size_t lgelu__height(size_t rest, size_t most)
 {
     const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1, even = (rows + 1) / 2 * 2;
@@ -1183,9 +1162,7 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 }
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
-{
-    lgelu__k()->tanh_backward(dx, dy, x, n);
-}
+    { lgelu__k()->tanh_backward(dx, dy, x, n); }
 
 #define LGELU__HALVES(name, format) \
     LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, format, n); } \
@@ -1198,10 +1175,8 @@ LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
 
 LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream,
-    uint64_t first)
-{
-    lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
-}
+                                        uint64_t first)
+    { lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first); }
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
                                            uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how)
 {
@@ -1750,9 +1725,7 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
 /* B (k, n) may come as it would be copied: panels of isa->cols columns, k rows each, filled up with zeros. Row and col are 0
    then, and `from` says for which instruction set, whatever is in force meanwhile. */
 static const lgelu__kernels *lgelu__in_panels(const lgelu_matrix *b)
-{
-    return !b->read && !b->row && !b->col ? (const lgelu__kernels *)b->from : NULL;
-}
+    { return !b->read && !b->row && !b->col ? (const lgelu__kernels *)b->from : NULL; }
 static size_t lgelu__multiply_room(size_t m, size_t n, size_t k, int alone)
 {
     lgelu__block p;
@@ -1888,9 +1861,7 @@ static lgelu_status lgelu__linear_forward(lgelu__job *j)
     return LGELU_OK;
 }
 static void lgelu__bias_backward(const lgelu__job *p)                 /* db = Σ dy */
-{
-    if (p->bias) lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias, &p->net->threads);
-}
+    { if (p->bias) lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias, &p->net->threads); }
 /* dW = dyᵀ x, dx = dy W */
 static void lgelu__linear_backward(lgelu__job *j)
 {
@@ -2025,8 +1996,7 @@ static void lgelu__pass_backward(lgelu__job *p)
 /* ---- [8e] convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read
    in runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy
    and W' the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a
-   stride s, dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx piece by
-   piece. ---- */
+   stride s, dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx. ---- */
 static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
@@ -2513,8 +2483,7 @@ static void lgelu__pool_piece(const lgelu__job *p, size_t first, size_t rows)   
     }
 }
 
-/* ---- [8h] whole numbers, tokens and labels: taken over by the forward, so that what it has checked is what the backward
-   reads ---- */
+/* ---- [8h] whole numbers, tokens and labels: taken over by the forward, so that what it has checked the backward reads ---- */
 static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
@@ -2532,8 +2501,7 @@ static lgelu_status lgelu__numbers_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* ---- tokens: a table's rows, plus one learned vector for each place. A table's gradient is summed row after row, channels in
-   pieces of 64 ---- */
+/* ---- tokens: a table's rows, plus a learned vector for each place. Its gradient: summed row by row, 64 channels a piece ---- */
 static lgelu_status lgelu__embedding_forward(lgelu__job *p)
 {
     const int32_t *token = (const int32_t *)(const void *)p->x;
@@ -2593,8 +2561,7 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
 
 /* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so
    memory grows with the context, not with its square. The forward leaves each row's largest score and Σ exp, the backward makes
-   the scores again. A few strands of tasks, each with its own place in net->pack: scores, their gradients, room for
-   products. ---- */
+   the scores again. A few strands of tasks, each with its own place in net->pack: scores, their gradients, products. ---- */
 enum { LGELU__QUERIES = 64 };
 typedef struct {
     const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
@@ -2710,8 +2677,7 @@ static void lgelu__dropout_piece(const lgelu__job *p, size_t row, size_t rows)
     else if (y != x) memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time, forward or
-   backward ---- */
+/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time ---- */
 static void lgelu__squares_piece(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side, sample = row / rows;
@@ -2789,8 +2755,7 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu__job *p)
 static void lgelu__cross_entropy_backward(lgelu__job *p) { if (p->dx[0]) lgelu__each(p, lgelu__cross_entropy_piece); }
 /* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one place: their loss, its gradient
    where they stand, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its
-   aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes them
-   again. */
+   aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes them. */
 enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };            /* bytes of all; rows at a time */
 static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
 {
@@ -2833,9 +2798,7 @@ static void lgelu__linear_loss_backward(lgelu__job *p)
     }
 }
 static void lgelu__linear_left_backward(lgelu__job *p)                /* its gradient is there already */
-{
-    if (p->dx[0]) memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
-}
+    { if (p->dx[0]) memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float)); }
 static size_t lgelu__linear_left_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->from->shape[2] * sizeof(float)); }
 static size_t lgelu__cross_entropy_aux(const lgelu__job *p) { return lgelu__times(p->rows, sizeof(double)); }
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
@@ -2927,8 +2890,7 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (after an error:
-   zeros) */
+/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (in error: 0) */
 static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
@@ -3403,8 +3365,7 @@ LGELU__APART void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode m
         lgelu__live(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
 }
 /* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on
-   unchanged. Nobody may write to it before all who share it have read it: x's next writer comes after the other input's
-   backward. */
+   unchanged. Nobody may write to it before all who share it have read it: x's next writer comes after the other's backward. */
 static void lgelu__lend(lgelu_net *net)
 {
     int i;
@@ -3458,9 +3419,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* by
 
 /* ---- matrices a second time (net.prepack), in panels; for Winograd its 16 ---- */
 static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)               /* columns of W */
-{
-    return node->op == LGELU_OP_CONV ? node->weights / node->shape[2] : net->nodes[node->input[0]].shape[2];
-}
+    { return node->op == LGELU_OP_CONV ? node->weights / node->shape[2] : net->nodes[node->input[0]].shape[2]; }
 static size_t lgelu__packs(const lgelu_net *net, const lgelu_node *node)
 {
     if (node->row == LGELU__WINOGRAD)
@@ -3559,9 +3518,7 @@ LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
     return lgelu__layout(net, NULL, batch, mode);
 }
 static float lgelu__s_of(const lgelu_hardness *h, float lambda)         /* s; ReLU's is inf on every map */
-{
-    return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
-}
+    { return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda); }
 typedef struct { lgelu_net *net; int node; uint64_t seed; } lgelu__first;
 
 static void lgelu__first_piece(void *user, size_t index)              /* first weights; stream: the layer's number */
@@ -3756,8 +3713,7 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     return net->status;
 }
 /* From the last node down. Whether a gradient holds something is known here alone: of a value once a reader has written it, of a
-   matrix once a layer that uses it has, of everything learned if the step has had a backward before. Where a layer can't add,
-   scratch does. */
+   matrix once a layer that uses it has, of all that is learned if the step had a backward. Where a layer can't, scratch adds. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 static void lgelu__run_backward(void *user, const lgelu_threads *crew)
 {
@@ -3807,8 +3763,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     return net->status;
 }
 /* ---- [8o] the training step ---- */
-/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without one, sums of
-   squares */
+/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without, sums of squares */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
 
 static void lgelu__sweep_piece(void *user, size_t index)
@@ -3894,9 +3849,7 @@ static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int
     return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
 }
 static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan, int k)      /* plan NULL: learned sometime */
-{
-    return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!plan || lgelu__driven(net, plan, k, net->step) == 0);
-}
+    { return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!plan || lgelu__driven(net, plan, k, net->step) == 0); }
 static double lgelu__ds(const lgelu_net *net, int k)
     { return net->dlambda[k] * (double)lgelu_lambda_slope(&net->hardness, net->s[k]); }
 static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
@@ -3972,9 +3925,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
 
 /* ---- [8p] values, gates, folding ---- */
 static const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: not made, or no such node */
-{
-    return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL;
-}
+    { return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL; }
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node), *y;
@@ -4073,8 +4024,7 @@ typedef struct {
     const lgelu_node *node; const char *suffix; float *data;
     size_t n, shape[2]; int dims, moment, required;                   /* a moment of AdamW; without it no file is taken */
 } lgelu__tensor;
-enum { LGELU__MATRIX, LGELU__BIAS, LGELU__HARDNESS, LGELU__MEAN, LGELU__VARIANCE };   /* a normalisation's first two: factors,
-                                                                                          constants */
+enum { LGELU__MATRIX, LGELU__BIAS, LGELU__HARDNESS, LGELU__MEAN, LGELU__VARIANCE };   /* normalisation: factors, constants */
 enum { LGELU__TENSORS = 13 };
 
 static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *node, int kind)
@@ -4180,8 +4130,7 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     return LGELU_OK;
 }
 
-/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, without
-   gaps ---- */
+/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, no gaps ---- */
 typedef struct { lgelu_write *write; void *user; size_t bytes; int failed; } lgelu__out;   /* write NULL: only counts */
 
 static void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
@@ -4411,8 +4360,7 @@ static int lgelu__number(lgelu__json *j, size_t *n)
     return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, j->at, "a number starts with 0") : 1;
 }
 static int lgelu__is(lgelu__text text, const char *word) { return text.n == strlen(word) && !memcmp(text.p, word, text.n); }
-/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts
-   them, from 0 */
+/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts */
 static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 {
     if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__skip(j, '}')) return 0; }
@@ -4421,8 +4369,7 @@ static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 }
 
 /* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for
-   overflow, each size equal to its shape's, offsets from 0 without hole or overlap to the last byte of the file, no name
-   twice ---- */
+   overflow, each size equal to its shape's, offsets from 0 without hole or overlap to the file's last byte, no name twice ---- */
 typedef struct { lgelu__text name; size_t from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
 
 static size_t lgelu__dtype(lgelu__text text)                          /* bytes of one element */
@@ -4859,9 +4806,7 @@ LGELU__INLINE lgelu__constants lgelu__prepare(float lambda, float left, float ri
     return g;
 }
 LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda)                /* f(left) = -2^-150 */
-{
-    return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);
-}
+    { return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f); }
 LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
 {
     const double l = (double)g->lambda;
@@ -4872,9 +4817,7 @@ LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
     g->deep = LGELU__ROUND + (float)(4 - (int)(lgelu__bits(g->c) >> 23));
 }
 LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
-{
-    if (!(g->c > 0)) lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
-}
+    { if (!(g->c > 0)) lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda); }
 
 /* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing mode enters */
 static float lgelu__narrow(double x)
@@ -5054,6 +4997,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_flat  6
 #define LGELU__MM(f) LGELU__PASTE(_mm512_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm512_, f), si512)
+#define LGELU__PS(a) _mm512_castsi512_ps(a)
 typedef __m512 v_t;
 typedef __m512i n_t, i_t;
 typedef __mmask16 m_t;
@@ -5065,6 +5009,7 @@ typedef uint16_t b_t;
 #define v_flat  1
 #define LGELU__MM(f) LGELU__PASTE(_mm256_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm256_, f), si256)
+#define LGELU__PS(a) _mm256_castsi256_ps(a)
 typedef __m256 v_t, m_t;
 typedef __m256i n_t, i_t;
 typedef __m128i s_t;
@@ -5075,6 +5020,7 @@ typedef uint8_t b_t;
 #define v_flat  1
 #define LGELU__MM(f) LGELU__PASTE(_mm_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm_, f), si128)
+#define LGELU__PS(a) _mm_castsi128_ps(a)
 typedef __m128 v_t, m_t;
 typedef __m128i n_t, s_t;
 typedef struct { int k[4]; } i_t;
@@ -5093,6 +5039,7 @@ LGELU__WORD v_t  v_sqrt   (v_t a)                         { return LGELU__MM(sqr
 LGELU__WORD v_t  v_abs    (v_t a)                         { return LGELU__MM(andnot_ps)(v_set(-0.0f), a); }
 LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return LGELU__MM(max_ps)(a, b); }
 LGELU__WORD n_t  v_bits   (v_t a)                         { return LGELU__SI(castps_)(a); }
+LGELU__WORD v_t  v_float  (n_t a)                         { return LGELU__PS(a); }
 LGELU__WORD v_t  v_whole  (n_t a)                         { return LGELU__MM(cvtepi32_ps)(a); }
 LGELU__WORD n_t  v_cut    (v_t a)                         { return LGELU__MM(cvttps_epi32)(a); }
 LGELU__WORD n_t  n_set    (int32_t a)                     { return LGELU__MM(set1_epi32)(a); }
@@ -5111,19 +5058,28 @@ LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return LGELU__MM(min
 LGELU__WORD n_t  s_wide   (s_t a)                         { return LGELU__MM(cvtepu16_epi32)(a); }
 LGELU__WORD v_t  v_from_f16(s_t a)                        { return LGELU__MM(cvtph_ps)(a); }
 #endif
+#if LGELU__PASS != 3
+LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return LGELU__MM(and_ps)(a, b); }
+LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return LGELU__MM(or_ps)(a, b); }
+LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return LGELU__MM(andnot_ps)(b, a); }
+LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)LGELU__MM(movemask_ps)(a); }
+LGELU__WORD n_t  n_up     (n_t a, int k)                  { return LGELU__MM(slli_epi32)(a, k); }
+LGELU__WORD n_t  n_down   (n_t a, int k)                  { return LGELU__MM(srli_epi32)(a, k); }
+LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return v_float(LGELU__MM(cmpgt_epi32)(a, b)); }
+LGELU__WORD v_t  v_base   (v_t c, v_t x)
+    { return v_sub(c, LGELU__MM(andnot_ps)(v_float(LGELU__MM(srai_epi32)(v_bits(x), 31)), v_set(1))); }
+LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return LGELU__MM(xor_ps)(dy, LGELU__MM(andnot_ps)(x, v_set(-0.0f))); }
+#endif
 #endif
 
 #if LGELU__PASS == 3
 LGELU__WORD m_t  LGELU__FN(first)(size_t n)               { return (m_t)((1u << n) - 1u); }
 LGELU__WORD v_t  v_load_n (const float *p, size_t n)
-{
-    return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : v_load(p);
-}
+    { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : v_load(p); }
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a); else v_store(p, a);
 }
-LGELU__WORD v_t  v_float  (n_t a)                         { return _mm512_castsi512_ps(a); }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
@@ -5167,9 +5123,7 @@ LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
     return (size_t)_mm_popcnt_u32(k);
 }
 LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
-{
-    return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p);
-}
+    { return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p); }
 LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
 {
     if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a); else _mm256_storeu_si256((__m256i *)p, a);
@@ -5178,40 +5132,21 @@ LGELU__WORD s_t  s_narrow (n_t a)                         { return _mm512_cvtepi
 LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
 #elif LGELU__PASS == 2
 LGELU__WORD n_t  LGELU__FN(first)(size_t n)
-{
-    return _mm256_cmpgt_epi32(n_set((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
+    { return _mm256_cmpgt_epi32(n_set((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
 LGELU__WORD v_t  v_load_n (const float *p, size_t n)  { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : v_load(p); }
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a); else v_store(p, a);
 }
-LGELU__WORD v_t  v_float  (n_t a)                         { return _mm256_castsi256_ps(a); }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
 LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm256_blendv_ps(b, a, k); }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm256_permutevar8x32_ps(v_load(t), i); }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)
-{
-    return v_sub(c, _mm256_andnot_ps(v_float(_mm256_srai_epi32(v_bits(x), 31)), v_set(1)));
-}
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return _mm256_xor_ps(dy, _mm256_andnot_ps(x, v_set(-0.0f))); }
 LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row)         /* four numbers of rows 0, 4 */
-{
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
-}
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return _mm256_and_ps(a, b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return _mm256_or_ps(a, b); }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return _mm256_andnot_ps(b, a); }
-LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)_mm256_movemask_ps(a); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm256_slli_epi32(a, k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm256_srli_epi32(a, k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return v_float(_mm256_cmpgt_epi32(a, b)); }
+    { return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1); }
 LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)             { return _mm256_blend_epi32(a, b, 0xAA); }
 LGELU__WORD v_t  LGELU__FN(order)(v_t a, uint64_t lanes)
-{
-    return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes)));
-}
+    { return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes))); }
 LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
 {
     v_store(p, LGELU__FN(order)(a, lgelu__lanes[m_bits(k)]));
@@ -5242,10 +5177,7 @@ LGELU__WORD d_t  d_float  (d_t a)
 }
 LGELU__WORD v_t  v_round  (const d_t *s)                  { return _mm_movelh_ps(_mm_cvtpd_ps(s[0]), _mm_cvtpd_ps(s[1])); }
 LGELU__WORD n_t  d_last   (const d_t *s)
-{
-    return _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(s[0]), _mm_castpd_ps(s[1]), 0x88));
-}
-LGELU__WORD v_t  v_float  (n_t a)                         { return _mm_castsi128_ps(a); }
+    { return _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(s[0]), _mm_castpd_ps(s[1]), 0x88)); }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm_cmplt_ps(a, b); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm_cmpnge_ps(a, b); }
 LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm_or_ps(_mm_and_ps(k, a), _mm_andnot_ps(k, b)); }
@@ -5259,19 +5191,8 @@ LGELU__WORD i_t  v_index  (n_t a)
 }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm_setr_ps(t[i.k[0]], t[i.k[1]], t[i.k[2]], t[i.k[3]]); }
 LGELU__WORD d_t  d_signed (const double *t, i_t i, int h)
-{
-    return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]);
-}
-LGELU__WORD v_t  v_base   (v_t c, v_t x) { return v_sub(c, _mm_andnot_ps(v_float(_mm_srai_epi32(v_bits(x), 31)), v_set(1))); }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return _mm_xor_ps(dy, _mm_andnot_ps(x, v_set(-0.0f))); }
+    { return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]); }
 LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row) { (void)row; return v_load(p); }
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return _mm_and_ps(a, b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return _mm_or_ps(a, b); }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return _mm_andnot_ps(b, a); }
-LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)_mm_movemask_ps(a); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm_slli_epi32(a, k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm_srli_epi32(a, k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return v_float(_mm_cmpgt_epi32(a, b)); }
 LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return v_bits(v_select(n_gt(a, b), v_float(a), v_float(b))); }
 LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return v_bits(v_select(n_gt(a, b), v_float(b), v_float(a))); }
 LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)
@@ -5282,10 +5203,7 @@ LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)
 LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return _mm_loadl_epi64((const s_t *)p); }
 LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { _mm_storel_epi64((s_t *)p, a); }
 LGELU__WORD n_t  s_wide   (s_t a)                         { return _mm_unpacklo_epi16(a, _mm_setzero_si128()); }
-LGELU__WORD s_t  s_narrow (n_t a)
-{
-    return _mm_shuffle_epi32(_mm_shufflehi_epi16(_mm_shufflelo_epi16(a, 0x08), 0x08), 0x08);
-}
+LGELU__WORD s_t  s_narrow (n_t a) { return _mm_shuffle_epi32(_mm_shufflehi_epi16(_mm_shufflelo_epi16(a, 0x08), 0x08), 0x08); }
 #elif LGELU__PASS == 1 && LGELU__WASM
 #define v_lanes 4
 #define v_rows  4
@@ -5305,9 +5223,7 @@ LGELU__WORD d_t  d_half   (v_t a, int h)         { return wasm_f64x2_promote_low
 LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return wasm_f64x2_add(wasm_f64x2_mul(a, b), c); }
 LGELU__WORD n_t  d_last   (const d_t *s)                  { return wasm_i32x4_shuffle(s[0], s[1], 0, 2, 4, 6); }
 LGELU__WORD v_t  v_round  (const d_t *s)
-{
-    return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(s[0]), wasm_f32x4_demote_f64x2_zero(s[1]), 0, 2);
-}
+    { return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(s[0]), wasm_f32x4_demote_f64x2_zero(s[1]), 0, 2); }
 LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return wasm_f32x4_pmax(b, a); }
 LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return wasm_f32x4_lt(a, b); }
 LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return wasm_v128_not(wasm_f32x4_ge(a, b)); }
@@ -5334,9 +5250,7 @@ LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)was
 LGELU__WORD int  m_any    (m_t a)                         { return wasm_v128_any_true(a); }
 /* number 0..7 of a float to the numbers of its four bytes */
 LGELU__WORD i_t  v_index  (n_t a)
-{
-    return wasm_i32x4_add(wasm_i32x4_mul(wasm_v128_and(a, n_set(7)), n_set(0x04040404)), n_set(0x03020100));
-}
+    { return wasm_i32x4_add(wasm_i32x4_mul(wasm_v128_and(a, n_set(7)), n_set(0x04040404)), n_set(0x03020100)); }
 LGELU__WORD v_t  v_table  (const float *t, i_t i)
 {
     const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));    /* 0 where out of range */
@@ -5401,18 +5315,14 @@ LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return veorq_s32(a, 
 LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return vmaxq_s32(a, b); }
 LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return vminq_s32(a, b); }
 LGELU__WORD n_t  n_up     (n_t a, int k)                  { return vshlq_s32(a, vdupq_n_s32(k)); }
-LGELU__WORD n_t  n_down   (n_t a, int k)
-{
-    return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k)));
-}
+LGELU__WORD n_t  n_down   (n_t a, int k) { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
 LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return vcgtq_s32(a, b); }
 LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return vandq_u32(a, b); }
 LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return vorrq_u32(a, b); }
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return vbicq_u32(a, b); }
 LGELU__WORD unsigned m_bits(m_t a)                    { const m_t bit = { 1, 2, 4, 8 }; return vaddvq_u32(vandq_u32(a, bit)); }
 LGELU__WORD int  m_any    (m_t a)                         { return vmaxvq_u32(a) != 0; }
-/* number 0..7 of a float to the numbers of its four bytes; the table is one load: a pair put together of two goes through the
-   stack with gcc 12 */
+/* number 0..7 of a float to the numbers of its four bytes; the table is one load: gcc 12 puts two together on the stack */
 LGELU__WORD i_t  v_index  (n_t a)
 {
     n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
@@ -5420,9 +5330,7 @@ LGELU__WORD i_t  v_index  (n_t a)
 }
 LGELU__WORD v_t  v_table  (const float *t, i_t i) { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
 LGELU__WORD v_t  v_base   (v_t c, v_t x)
-{
-    return vsubq_f32(c, v_float(vbicq_s32(v_bits(v_set(1)), vshrq_n_s32(v_bits(x), 31))));
-}
+    { return vsubq_f32(c, v_float(vbicq_s32(v_bits(v_set(1)), vshrq_n_s32(v_bits(x), 31)))); }
 LGELU__WORD v_t  v_turned (v_t dy, v_t x)       { return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x)))); }
 LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
 {
@@ -5648,6 +5556,7 @@ LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
 }
 #undef LGELU__MM
 #undef LGELU__SI
+#undef LGELU__PS
 #endif
 #if LGELU__SSE2 && LGELU__PASS == 0
 LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm_min_ps(v_abs(a), v_abs(b)); }
@@ -5672,8 +5581,7 @@ LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max
    A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond
    that are not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only
    skips what no lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients:
-   tests/tools/coefficients.py. Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of the
-   largest go past the caches. */
+   tests/tools/coefficients.py. Arrays in no cache: memory is asked ahead (LGELU__AHEAD), the largest results go past them. */
 #define v_gate    LGELU__FN(v_gate)
 typedef struct { v_t lambda, step, last, left, right, scale, e, el, w, c, cl, deep; } v_gate;
 
@@ -5714,14 +5622,9 @@ LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
 }
 /* any NaN to 7fc00000: arithmetic leaves its sign and payload to the processor */
 LGELU__WORD v_t LGELU__FN(one_nan)(v_t a)
-{
-    return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a);
-}
+    { return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a); }
 
-LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
-{
-    return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
-}
+LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w) { return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]); }
 
 /* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
 LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
@@ -5739,8 +5642,7 @@ LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
     LGELU__UNROLL for (k = 5; k >= 0; k--) v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[k]));)
 }
 
-/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 the sum with
-   2^-26 rounds at 2^-149 */
+/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 rounded by 2^-26's sum */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const n_t big = n_set(LGELU__TWO(-26));
@@ -6069,9 +5971,7 @@ LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v
 
 #if LGELU__PASS == 0 && LGELU__DOUBLES && v_lanes > 1                          /* as the middle above */
 LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
-{
-    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
-}
+    { LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g); }
 LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
 {
     LGELU__FN(place) at;
@@ -6099,9 +5999,7 @@ LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy
 }
 #else
 LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
-{
-    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
-}
+    { LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g); }
 #endif
 
 /* a·2^100, for abs(a) below 2^-27; a subnormal counts units of 2^-149 */
@@ -6371,8 +6269,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
 }
 
 /* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows
-   at a time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only those that fill no vector or whose λ
-   is extreme */
+   at a time are turned into such, and back: to[c][r] = from[r][c]; the forward only what fills no vector or has extreme λ */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
     size_t columns)
 {
@@ -7033,8 +6930,7 @@ LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__slive
         }
     }
 }
-/* Each tile is a function, a tenth less to compile than all in one; flat ones are small, and inlined. lgelu__height says which
-   heights occur. */
+/* Each tile is a function, a tenth less to compile than all in one; flat ones are small, and inlined. Heights: lgelu__height */
 #define LGELU__TILE(r) \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 1, p); } \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 2, p); }
