@@ -2526,8 +2526,11 @@ static int put_row(onnx_model *m, const layer *l, int64_t row, double factor, fl
 static int put_bias(onnx_model *m, const layer *l, int64_t row, double factor, float *to)
 {
     const value *b = l->bias < 0 ? NULL : m->value + l->bias;
-    if (b && !put(m, b, along_one(&b->v, row), factor * l->beta * gain_of(m, l, row), to)) return 0;
-    if (to) *to = (b ? *to : 0) + (float)(factor * l->shift);
+    float sum = 0;
+    if (b && !put(m, b, along_one(&b->v, row), factor * l->beta * gain_of(m, l, row), &sum)) return 0;
+    sum += (float)(factor * l->shift);
+    if (!(fabsf(sum) <= FLT_MAX)) return say(m, "a constant that is added to a layer is not a finite number");
+    if (to) *to = sum;
     return 1;
 }
 static int put_linear(onnx_model *m, const layer *l, float *w, float *b)   /* of picked rows: q, k and v, by heads */

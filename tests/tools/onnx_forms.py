@@ -207,6 +207,10 @@ refuse("order", "lie neither as pictures nor as tokens", [n("Conv", "x k", "h"),
 refuse("padded", "a sum with a padding around it", [n("Pad", "x p", "z"), n("Sub", "z m", "c"), n("Conv", "c k", "h"),
     n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], (2, 6, 6), (4,), p=ints(0, 0, 1, 1, 0, 0, 1, 1), m=w(1, 2, 1, 1),
     k=w(4, 2, 3, 3))
+refuse("endless", "added to a layer is not a finite number", [n("Sub", "x inf", "c"), n("Mul", "c two", "z"),
+    n("Gemm", "z a b", "y", transB=1)], inf=np.float32(-np.inf), two=np.float32(2), **q)
+refuse("endless_factor", "not a finite number", [n("Mul", "x inf", "c"), n("Gemm", "c a b", "y", transB=1)],
+    inf=np.float32(np.inf), **q)
 refuse("power", "a power stands alone", [n("Pow", "x two", "h"), n("Gemm", "h a b", "y", transB=1)], two=np.float32(2), **q)
 refuse("tile", "it repeats dimensions of 1 only", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
 refuse("weights", "weights must lie in the file", gemm, b=w(3),
