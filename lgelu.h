@@ -6938,8 +6938,10 @@ LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__slive
     case 4 * r:     tile = LGELU__FN(tile1_##r); break; \
     case 4 * r + 1: tile = LGELU__FN(tile2_##r); break; \
     case 4 * r + 3: if (v_flat > 1 && 4 <= r && r <= v_flat) LGELU__FN(walk)(r, 4, p, NULL); return;
-#if v_rows > 6
+#if v_rows > 12
 #define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(12) X(14)
+#elif v_rows > 6
+#define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(12)
 #elif v_rows > 4
 #define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #elif v_rows > 2
