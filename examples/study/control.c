@@ -527,10 +527,10 @@ static int find(screening *c)
     if (stat_find(s, text, "%.3f", v, n, 1.0 / 3, 2.0 / 3)) return -1;
     n = at_equal_rate(c, OUI_ACTOR, v);
     snprintf(text, sizeof text, "%srate held: actor's OUI with the return", prefix);
-    if (stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL)) return -1;
+    if (n && stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL)) return -1;
     n = at_equal_rate(c, EARLY, v);
     snprintf(text, sizeof text, "%srate held: early return with the return", prefix);
-    return stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL);
+    return n ? stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL) : 0;
 }
 
 /* ---- several gates ---- */
