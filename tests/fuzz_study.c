@@ -79,7 +79,7 @@ static int plan_of(study *s)                 /* as run_all does it */
 {
     char error[1400];
     if (task_load(&s->task, &s->config, error, sizeof error)) return study_fail(s, "%s", error);
-    if (plan_make(s) || checkpoint_keep_options(s)) return -1;
+    if (plan_make(s) || checkpoint_keep_options(s) || (s->experiment->check && s->experiment->check(s))) return -1;
     s->workers = 1;
     return measure_network(s);
 }
@@ -110,7 +110,7 @@ static study *study_of(int which)
     }
     return s;
 }
-static void one_line(const study *s) { if (strchr(s->error, '\n') || strlen(s->error) > 1500) abort(); }
+static void one_line(const study *s) { if (strchr(s->error, '\n') || (s->failed && !s->error[0])) abort(); }
 
 static int quiet = -1;
 static void hush(void)                       /* what a study prints is not for here */

@@ -119,4 +119,7 @@ refused --t $out/study grid $fed --t 0.1
 refused --c $out/study sweep --net mlp $fed --c 1
 refused --init $out/study profiles --net mlp $fed --init soft
 refused --target $out/study ablation $fed --target 10
+for experiment in grid sweep profiles ablation reparam; do
+    refused "--arms: $experiment needs" $out/study $experiment --net mlp $fed --arms relu,switched
+done
 exit 0

@@ -40,7 +40,7 @@ int checkpoint_options(study *s)
         || (s->experiment && strcmp(word, s->experiment->name)))
         return study_fail(s, "--resume: %s: is no checkpoint of %s", path, s->experiment ? s->experiment->name : "a study");
     for (int i = 0; i < experiment_count; i++) if (!strcmp(experiment_table[i].name, word)) s->experiment = experiment_table + i;
-    if (!s->experiment) return study_fail(s, "--resume: %s: is of an experiment '%s', which this program has not", path, word);
+    if (!s->experiment) return study_fail(s, "--resume: %s: is of an experiment '%.60s', which this program has not", path, word);
     for (int i = 0; i < option_count; i++) {
         const option *o = option_table + i;
         if (!keeps(o)) continue;

@@ -31,6 +31,20 @@ int plan_arm(const char *name)
     return -1;
 }
 
+/* arms without which an experiment has nothing to report */
+static const struct { const char *experiment, *arm; } needed[] = { { "grid", "gelu" }, { "grid", "lgelu" }, { "sweep", "gelu" },
+    { "sweep", "lgelu" }, { "profiles", "lgelu" }, { "ablation", "hardened" }, { "reparam", "lgelu" } };
+static int check_needed(study *s)
+{
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        int there = 0;
+        if (strcmp(s->experiment->name, needed[i].experiment)) continue;
+        for (int k = 0; k < s->arm_total; k++) there |= s->arms[k] == plan_arm(needed[i].arm);
+        if (!there) return study_fail(s, "--arms: %s needs '%s'", needed[i].experiment, needed[i].arm);
+    }
+    return 0;
+}
+
 /* --arms, or the experiment's, or all; those that need batch normalisation are left out where there is none */
 static int read_arms(study *s)
 {
@@ -53,6 +67,7 @@ static int read_arms(study *s)
         }
         s->arms[s->arm_total++] = arm;
     }
+    if (check_needed(s)) return -1;
     s->usage = 0;
     return 0;
 }

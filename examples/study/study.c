@@ -116,6 +116,7 @@ int study_fail(study *s, const char *format, ...)
         va_start(list, format);
         vsnprintf(s->error, sizeof s->error, format, list);
         va_end(list);
+        for (char *c = s->error; *c; c++) if ((unsigned char)*c < 32) *c = '?';        /* one line, whatever a file holds */
     }
 #ifdef _OPENMP
 #pragma omp atomic write

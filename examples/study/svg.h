@@ -98,6 +98,7 @@ static inline double svg_y(const svg_panel *p, double v) { return p->top + p->he
 static inline int svg_ticks(double *tick, int most, double a, double b, int log_scale, int about)
 {
     int n = 0, k;
+    if (!(fabs(a) < HUGE_VAL && fabs(b) < HUGE_VAL) || (log_scale && !(a > 0))) return 0;
     if (log_scale && b > 6 * a) {            /* a shorter one has room for even steps */
         double decades = log10(b / a), every = decades > about ? ceil(decades / about) : 1, e;
         for (e = floor(log10(a)); e <= log10(b) + 1e-9; e += every)
