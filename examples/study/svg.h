@@ -237,8 +237,10 @@ static inline void svg_labels(svg *s, svg_label *label, int n, double x, double 
 static inline const char *svg_ramp(char colour[8], double share)
 {
     static const int stop[5][3] = { { 68, 1, 84 }, { 49, 104, 142 }, { 31, 140, 125 }, { 90, 160, 50 }, { 190, 140, 0 } };
-    int i = share >= 1 ? 3 : (int)(share * 4);
-    double p = share * 4 - i;
+    const double v = share > 0 ? share < 1 ? share : 1 : 0;
+    int i = v >= 1 ? 3 : (int)(v * 4);
+    double p = v * 4 - i;
+    if (!(share >= -HUGE_VAL)) return strcpy(colour, "#DDDDDD");     /* no number, no colour */
     snprintf(colour, 8, "#%02X%02X%02X", (unsigned)(stop[i][0] + p * (stop[i + 1][0] - stop[i][0])) & 255u,
              (unsigned)(stop[i][1] + p * (stop[i + 1][1] - stop[i][1])) & 255u,
              (unsigned)(stop[i][2] + p * (stop[i + 1][2] - stop[i][2])) & 255u);
