@@ -64,23 +64,28 @@ mended()
     go_$1 $2 > $out/out 2> $out/err || { why="it does not go on: $(cat $out/err)"; return 1; }
     why=$(whole $1 $2 ended)
 }
+# each call of few, ever fewer of many, and the last twelve: what is written at the end is
 each_call()
 {
     n=1
     killed=0
     parts=0
-    while [ $n -lt 100000 ]; do
+    rm -rf $out/run $out/missed
+    mkdir -p $out/run
+    (export FAULT_KILL=1 FAULT_MISSED=$out/missed FAULT_AT=1000000; run_$1 $out/run) > $out/out 2> $out/err
+    calls=$(cat $out/missed)
+    while [ $n -le $calls ]; do
         rm -rf $out/run
         mkdir -p $out/run
-        rm -f $out/missed
-        (export FAULT_KILL=1 FAULT_MISSED=$out/missed FAULT_AT=$n; run_$1 $out/run) > $out/out 2> $out/err
-        [ -e $out/missed ] && break
+        (export FAULT_KILL=1 FAULT_AT=$n; run_$1 $out/run) > $out/out 2> $out/err
         killed=$((killed + 1))
         mended $1 $out/run || { echo "FAIL $1: killed at call $n: $why"; return; }
-        if [ "$KILLS" ]; then n=$((n + 1)); else n=$((n + 1 + n / 8)); fi
+        if [ "$KILLS" ]; then n=$((n + 1))
+        elif [ $n -ge $((calls - 12)) ]; then n=$((n + 1))
+        else n=$((n + 1 + n / 8)); [ $n -le $((calls - 11)) ] || n=$((calls - 11)); fi
     done
     verdict $([ $killed -gt 5 ] && [ $parts -gt 0 ]; echo $?) \
-        "$1: SIGKILL at $killed of $(cat $out/missed) calls, $parts of them while a file was written: nothing lost or left" \
+        "$1: SIGKILL at $killed of $calls calls, $parts of them while a file was written: nothing lost or left" \
         "$parts temporaries"
 }
 at_random()
