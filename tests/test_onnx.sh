@@ -128,7 +128,7 @@ verdict $? "reluize: what fails writes nothing"
 echo old > $out/old.onnx
 $r $model --data $out/table.csv -o $out/old.onnx --epochs 1000000 2> $out/stderr &
 job=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do grep -q 'epoch 1 ' $out/stderr && break; sleep 1; done
+for i in $(seq 60); do grep -q 'epoch 1 ' $out/stderr && break; sleep 1; done
 kill -TERM $job
 wait $job
 [ $? = 130 ] && [ "$(cat $out/old.onnx)" = old ] && [ "$(ls $out | grep -c 'old.onnx')" = 1 ]

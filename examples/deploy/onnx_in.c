@@ -2506,7 +2506,8 @@ static int put_row(onnx_model *m, const layer *l, int64_t row, double factor, fl
     factor *= l->alpha * gain_of(m, l, row);
     if (!w) {                                                              /* it keeps its channels, or scales them */
         if (!(fabs(factor) <= (double)FLT_MAX)) return say(m, "a factor of a layer is not a finite number");
-        if (!m->budget || !--m->budget) return say(m, "a factor for more channels than the file can hold");
+        if (m->budget) m->budget--;
+        if (!m->budget) return say(m, "a factor for more channels than the file can hold");
         if (to) *to = (float)factor;
         return 1;
     }

@@ -707,7 +707,7 @@ int main(int argc, char **argv)
     report r;
     output out, whole, text;
     unsigned char *file = NULL;
-    size_t shape[3];
+    size_t shape[3] = { 0, 0, 0 };
     int i, bad;
     for (i = 1; i < argc; i++) if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) { fputs(usage, stdout); return 0; }
     if (read_options(argc, argv)) return 2;

@@ -49,10 +49,12 @@ int record(study *s, run *r, const char *quantity, int epoch, int gate, double v
     return 0;
 }
 
+/* nothing is added to NULL */
+static const number *end_of(const run *r) { return r->count ? r->numbers + r->count : r->numbers; }
 double record_get(const study *s, const run *r, const char *quantity, int epoch, int gate)
 {
     const int q = find_quantity(s, quantity);
-    for (const number *n = r->numbers; n < r->numbers + r->count; n++)
+    for (const number *n = r->numbers; n != end_of(r); n++)
         if (n->quantity == q && n->epoch == epoch && n->gate == gate) return n->value;
     return (double)NAN;
 }
@@ -60,7 +62,7 @@ int record_curve(const study *s, const run *r, const char *quantity, int gate, d
 {
     const int q = find_quantity(s, quantity);
     int k = 0;
-    for (const number *n = r->numbers; n < r->numbers + r->count && k < room; n++)
+    for (const number *n = r->numbers; n != end_of(r) && k < room; n++)
         if (n->quantity == q && n->epoch >= 0 && n->gate == gate) { x[k] = n->epoch; y[k++] = n->value; }
     return k;
 }
@@ -80,7 +82,7 @@ int record_csv(study *s)
     for (int k = 0; k < s->axes; k++) fprintf(o->f, "%s,", s->axis[k].option->name);
     fprintf(o->f, "arm,seed,epoch,gate,quantity,value\n");
     for (const run *r = s->runs; r < s->runs + s->run_count; r++)
-        for (const number *n = r->numbers; n < r->numbers + r->count && !r->hidden; n++) {
+        for (const number *n = r->numbers; n != end_of(r) && !r->hidden; n++) {
         for (int k = 0; k < s->axes; k++) fprintf(o->f, "%s,", r->at[k] >= 0 ? s->axis[k].value[r->at[k]] : "");
         fprintf(o->f, "%s,%lu,", arm_table[r->arm].name, (unsigned long)r->seed);
         if (n->epoch >= 0) fprintf(o->f, "%d", n->epoch);
@@ -109,7 +111,7 @@ static void put_values(FILE *f, const study *s, const run *r, int q, int gate, i
 {
     int some = 0;
     if (curve) fprintf(f, "[");
-    for (const number *n = r->numbers; n < r->numbers + r->count; n++)
+    for (const number *n = r->numbers; n != end_of(r); n++)
         if (n->quantity == q && n->gate == gate && (n->epoch >= 0) == curve) {
         if (some++ && !curve) break;
         if (some > 1) fprintf(f, ", ");
@@ -125,7 +127,7 @@ static int kinds(const study *s, long variant, int arm, int q)
     int k = 0;
     for (long i = 0; i < s->config.seeds; i++) {
         const run *r = plan_run(s, variant, arm, i);
-        for (const number *n = r->numbers; n < r->numbers + r->count; n++) if (n->quantity == q)
+        for (const number *n = r->numbers; n != end_of(r); n++) if (n->quantity == q)
             k |= n->epoch < 0 ? (n->gate < 0 ? 1 : 2) : (n->gate < 0 ? 4 : 8);
     }
     return k;
