@@ -153,8 +153,8 @@ LGELU_DEF double lgelu_backward_f16 (uint16_t *dx, const uint16_t *dy, const uin
 /* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] is
    R < Φ·2^32 with R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the
    sign of x (of dy). λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B
-   with the forward's seed, stream and first, or the derivative of the mean, dx = dy·f'(x; λ); both return Σ
-   dy·x²φ(λx). ---- */
+   with the forward's seed, stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Both return the mean's
+   derivative in λ, Σ dy·x²φ(λx). ---- */
 typedef enum { LGELU_STRAIGHT_THROUGH = 0, LGELU_MEAN } lgelu_estimate;
 LGELU_DEF void   lgelu_stochastic_forward (float *y, const float *x, float lambda, size_t n,
                                            uint64_t seed, uint64_t stream, uint64_t first);
@@ -392,7 +392,8 @@ LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, s
 LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
 /* (x - mean)/√(variance + eps)·gain + shift over the channels; eps is 1e-5 unless you change the node's */
 LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);
-/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v a head; causal: none sees later ones */
+/* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head;
+   causal: no token sees a later one */
 LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
 /* x Eᵀ with the embedding's own matrix */
@@ -415,7 +416,8 @@ LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *sha
 /* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names fc1, gate1, fc2, ... */
 LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda);
 /* LeNet-5 with max pooling; a residual network for small pictures, 3 × 3 stem: stages of `blocks` basic blocks, each stage of
-   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2) */
+   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2).
+   Both return the node of the logits. */
 LGELU_DEF int  lgelu_lenet (lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda);
 LGELU_DEF int  lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
                             float lambda);
@@ -437,7 +439,8 @@ LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *da
 /* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
 LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
 /* Running statistics anew, after gates or weights have changed: for the batches k = 1, 2, ... of some data, each bound before. A
-   forward without dropout and without a backward, whose batch counts 1/k: after the last they are the mean of all. */
+   forward without dropout and without a backward, whose batch counts 1/k: after the last one they are the mean over all
+   batches. */
 LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k);
 /* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
    calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Its
@@ -472,7 +475,8 @@ typedef struct {
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
 /* Two ways to ReLU, both to λ = 159.577. _to_relu (ours): the rate stays at its peak while λ is learned for a quarter of the
    steps and driven up to three quarters; then it falls along the cosine, the weights settle at the target. _paper: learned for
-   three quarters, driven over the last one under a cosine rate [L, 4]; weights that need a large rate to follow λ find none. */
+   three quarters, driven over the last one under a cosine rate [L, 4]: weights that need a large rate to follow λ
+   find none then. */
 LGELU_DEF lgelu_training lgelu_training_to_relu (float lr, long steps);
 LGELU_DEF lgelu_training lgelu_training_paper   (float lr, long steps);
 LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
@@ -491,7 +495,7 @@ LGELU_DEF float       *lgelu_net_states  (const lgelu_net *net, int node);      
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);
 LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);      /* of every gate; back to LAMBDA: λ(s) */
 LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
-/* made to infer: a batch normalisation that alone reads a convolution goes into its weights and bias, for good */
+/* in a network made to infer, each batch normalisation that alone reads a convolution goes into its weights and bias, for good */
 LGELU_DEF lgelu_status lgelu_net_fold      (lgelu_net *net);
 
 /* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
@@ -669,7 +673,7 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #endif
 /* where p[n] would be, the array may end before it: to ask for it does no harm */
 #define LGELU__PAST(p, n) ((const void *)((uintptr_t)(p) + (n) * sizeof(float)))
-/* long arrays, read or written: 8 KiB ahead, over the end of a page, where a processor's own prefetch stops */
+/* in a pass over long arrays, 8 KiB ahead, over the end of a page, where a processor's own prefetch stops */
 #define LGELU__AHEAD(p, i) do { if ((i) % 16 == 0) LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); } while (0)
 
 #if LGELU__GNU && defined(__x86_64__)        /* a moment's rest for a thread that waits */
@@ -830,7 +834,8 @@ LGELU_DEF double lgelu_exact(double x, double lambda)
     return x * lgelu__distribution(lgelu__z(x, lambda), 0);
 }
 
-/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles, is accurate */
+/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles,
+   keeps relative accuracy */
 LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 {
     static const double c[13] = { 0.4314939923140469, 0.388284982990552, -0.018199676398671087, -0.1140082332972217,
@@ -943,7 +948,8 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 typedef struct { float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay; } lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-/* of the next sliver of a block of which `rest` rows are left: equal heights, at most 9 or even: fewer tiles to compile */
+/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 9 or even, so that fewer
+   tiles must be compiled */
 static size_t lgelu__height(size_t rest, size_t most)
 {
     const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1, even = (rows + 1) / 2 * 2;
@@ -1465,7 +1471,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 #include <limits.h>
 #include <stdarg.h>
 
-enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
+enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };  /* a node's four buffers */
 enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
 
 /* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or
@@ -1592,7 +1598,7 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 #define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
 /* ---- small reads ---- */
-/* both stick at the top */
+/* sums and products of sizes; beyond the largest they stay there */
 LGELU__APART size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }
 static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 static size_t lgelu__most (size_t a, size_t b) { return a > b ? a : b; }
@@ -1647,6 +1653,8 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
    door is open; the leader changes the loop only when nobody is inside. A hook that has one thread only finds all done after the
    first call. */
 enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
+/* the least work worth sharing, in fma: one product of a crew's, a product that has to call a crew, a run of a network */
+static const double lgelu__share_product = 1e5, lgelu__share_call = 2e6, lgelu__share_run = 3e5;
 typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count;
                  int next, state, came, over; } lgelu__crew;
 
@@ -1768,7 +1776,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
     size_t strands;
-    if (size < (threads && threads->run == lgelu__crew_run ? 1e5 : 2e6)) threads = NULL;     /* sharing would cost more */
+    if (size < (threads && threads->run == lgelu__crew_run ? lgelu__share_product : lgelu__share_call)) threads = NULL;
     p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.next = 0; p.work = (unsigned char *)work;
     if (threads && threads->run != lgelu__crew_run) { lgelu__with_crew(threads, lgelu__multiply_crew, &p); return; }
     /* a few rows times Wᵀ: nothing is copied */
@@ -2483,7 +2491,7 @@ static void lgelu__pool_piece(const lgelu__job *p, size_t first, size_t rows)   
     }
 }
 
-/* ---- [8h] whole numbers, tokens and labels: taken over by the forward, so that what it has checked the backward reads ---- */
+/* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward reads that copy ---- */
 static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
@@ -2755,7 +2763,8 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu__job *p)
 static void lgelu__cross_entropy_backward(lgelu__job *p) { if (p->dx[0]) lgelu__each(p, lgelu__cross_entropy_piece); }
 /* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one place: their loss, its gradient
    where they stand, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its
-   aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the backward makes them. */
+   aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the
+   backward makes them again. */
 enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };            /* bytes of all; rows at a time */
 static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
 {
@@ -2890,7 +2899,8 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (in error: 0) */
+/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (zeros
+   after an error) */
 static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
@@ -3622,7 +3632,7 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- [8n] running ---- */
-/* run(net) with a crew, where there is work enough for one: 300,000 fma or so; without, no thread is woken */
+/* run(net) with a crew, where there is work enough for one; without, no thread is woken */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *crew))
 {
     const lgelu_threads own = net->threads, alone = { lgelu__alone, NULL };
@@ -3633,7 +3643,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
         if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node)
             * ((double)node->weights + 16 * (double)node->shape[2]);
     }
-    if (work < 3e5) run(net, &alone);
+    if (work < lgelu__share_run) run(net, &alone);
     else lgelu__with_crew(&own, run, net);
     net->threads = own;
     return net->status;
@@ -3713,7 +3723,8 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     return net->status;
 }
 /* From the last node down. Whether a gradient holds something is known here alone: of a value once a reader has written it, of a
-   matrix once a layer that uses it has, of all that is learned if the step had a backward. Where a layer can't, scratch adds. */
+   matrix once a layer that uses it has, of all that is learned if the step has had one before. Where a layer
+   can't add, its part is made in scratch and added then. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 static void lgelu__run_backward(void *user, const lgelu_threads *crew)
 {
@@ -3763,7 +3774,8 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
     return net->status;
 }
 /* ---- [8o] the training step ---- */
-/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without, sums of squares */
+/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without
+   one, sums of squares */
 typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
 
 static void lgelu__sweep_piece(void *user, size_t index)
@@ -4360,7 +4372,8 @@ static int lgelu__number(lgelu__json *j, size_t *n)
     return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, j->at, "a number starts with 0") : 1;
 }
 static int lgelu__is(lgelu__text text, const char *word) { return text.n == strlen(word) && !memcmp(text.p, word, text.n); }
-/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts */
+/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts
+   them */
 static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 {
     if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__skip(j, '}')) return 0; }
@@ -4780,7 +4793,8 @@ static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
 /* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
 static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
-/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is something where φ is 0 */
+/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is not yet
+   nothing where φ is */
 static int lgelu__ordinary_backward(float lambda) { return lambda >= 9.765625e-4f && lgelu__ordinary(lambda); }
 
 /* where gcc 12 makes vectors of doubles at -O3, (double)(float)x becomes x */
@@ -4860,7 +4874,8 @@ typedef struct { size_t i, count, pairs; float *small; } lgelu__cursor;
 /* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
 static uint32_t lgelu__above(double t, double x, double lambda) { return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t; }
 
-/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; subnormal: bits·s1·s3 */
+/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; of a subnormal its
+   bits·s1·s3 */
 typedef struct { float m, s1, s2, s3, cap; } lgelu__coin;
 
 static lgelu__coin lgelu__prepare_coin(float lambda)
@@ -5322,7 +5337,7 @@ LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return vorrq_u32(a, 
 LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return vbicq_u32(a, b); }
 LGELU__WORD unsigned m_bits(m_t a)                    { const m_t bit = { 1, 2, 4, 8 }; return vaddvq_u32(vandq_u32(a, bit)); }
 LGELU__WORD int  m_any    (m_t a)                         { return vmaxvq_u32(a) != 0; }
-/* number 0..7 of a float to the numbers of its four bytes; the table is one load: gcc 12 puts two together on the stack */
+/* number 0..7 of a float to the numbers of its four bytes; the table is one load, since gcc 12 takes two by way of the stack */
 LGELU__WORD i_t  v_index  (n_t a)
 {
     n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
@@ -5581,7 +5596,8 @@ LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max
    A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond
    that are not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only
    skips what no lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients:
-   tests/tools/coefficients.py. Arrays in no cache: memory is asked ahead (LGELU__AHEAD), the largest results go past them. */
+   tests/tools/coefficients.py. Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of
+   the largest go past the caches. */
 #define v_gate    LGELU__FN(v_gate)
 typedef struct { v_t lambda, step, last, left, right, scale, e, el, w, c, cl, deep; } v_gate;
 
@@ -5642,7 +5658,8 @@ LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
     LGELU__UNROLL for (k = 5; k >= 0; k--) v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[k]));)
 }
 
-/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 rounded by 2^-26's sum */
+/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 the sum with
+   2^-26 does the rounding */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const n_t big = n_set(LGELU__TWO(-26));
@@ -6269,7 +6286,8 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
 }
 
 /* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows
-   at a time are turned into such, and back: to[c][r] = from[r][c]; the forward only what fills no vector or has extreme λ */
+   at a time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only what fills no vector or
+   has an extreme λ */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
     size_t columns)
 {
@@ -6930,7 +6948,8 @@ LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__slive
         }
     }
 }
-/* Each tile is a function, a tenth less to compile than all in one; flat ones are small, and inlined. Heights: lgelu__height */
+/* Each tile is a function, a tenth less to compile than all in one; flat ones are small, and inlined.
+   LGELU__HEIGHTS: those that lgelu__height gives */
 #define LGELU__TILE(r) \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 1, p); } \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 2, p); }

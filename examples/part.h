@@ -21,20 +21,39 @@
 enum { PART_PATH = 1024, PART_ROOM = PART_PATH + 40 };       /* bytes of a path, and of its name while it is written */
 
 #ifdef _WIN32
-static inline int part_replace(const char *path, int (*fill)(void *user, FILE *f), void *user)
+#include <io.h>
+#include <process.h>
+/* <windows.h> has words that a program may want for itself; 1: replace, 8: and on the disk */
+__declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to, unsigned long flags);
+static inline FILE *part_open(char part[PART_ROOM], const char *path)
 {
-    char part[PART_ROOM];
-    FILE *f;
-    int bad;
+    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return NULL; }
+    snprintf(part, PART_ROOM, "%s.%d.part", path, _getpid());
+    return fopen(part, "wb");
+}
+static inline int part_follow(char to[PART_PATH], const char *path)
+{
     if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return -1; }
-    snprintf(part, sizeof part, "%s.part", path);
-    f = fopen(part, "wb");
-    bad = !f || fill(user, f) || fflush(f);
-    if (f && fclose(f)) bad = 1;
-    if (!bad) remove(path);                  /* there, rename does not replace */
-    bad = bad || rename(part, path);
-    if (bad && f) remove(part);
-    return bad ? -1 : 0;
+    strcpy(to, path);
+    return 0;
+}
+static inline int part_plain(const char *path) { (void)path; return -1; }
+static inline FILE *part_open_plain(const char *path, int fd) { (void)fd; return fopen(path, "ab"); }
+static inline int part_drop(FILE *f, const char *part)
+{
+    const int why = errno;
+    fclose(f);
+    remove(part);
+    errno = why;
+    return -1;
+}
+static inline int part_take(FILE *f, const char *part, const char *to)
+{
+    if (fflush(f) || _commit(_fileno(f))) return part_drop(f, part);
+    if (!fclose(f) && MoveFileExA(part, to, 1 | 8)) return 0;
+    remove(part);
+    errno = EACCES;
+    return -1;
 }
 #else
 #include <fcntl.h>
@@ -124,24 +143,38 @@ static inline void part_folder_on_disk(const char *path)     /* so that the new 
     fsync(f);
     close(f);
 }
+static inline int part_drop(FILE *f, const char *part)       /* -1, with errno as it was: nothing is left of it */
+{
+    const int why = errno;
+    remove(part);                            /* while it is locked */
+    fclose(f);
+    errno = why;
+    return -1;
+}
+static inline int part_take(FILE *f, const char *part, const char *to)       /* on the disk, under its name; or dropped, -1 */
+{
+    if (fflush(f) || fsync(fileno(f)) || rename(part, to)) return part_drop(f, part);
+    fclose(f);
+    part_folder_on_disk(to);
+    return 0;
+}
+#endif
+
 /* fill writes a new file, which then takes the place of path. 0, or -1 with errno: then what was there is there, whole */
 static inline int part_replace(const char *path, int (*fill)(void *user, FILE *f), void *user)
 {
     char to[PART_PATH], part[PART_ROOM];
     const int plain = part_plain(path);
     FILE *f;
-    int bad, why;
+    int bad;
     if (plain < 0 && part_follow(to, path)) return -1;
-    if (plain >= 0) fflush(stdout);                          /* after what was printed */
+    if (plain >= 0) fflush(stdout);          /* after what was printed */
     if (!(f = plain >= 0 ? part_open_plain(path, plain) : part_open(part, to))) return -1;
     errno = 0;
-    bad = fill(user, f) || ferror(f) || fflush(f) || (plain < 0 && (fsync(fileno(f)) || rename(part, to)));
-    why = errno ? errno : EIO;
-    if (bad && plain < 0) remove(part);                      /* while it is locked */
-    if (fclose(f) && plain >= 0 && !bad) { bad = 1; why = errno; }       /* what is renamed is on the disk */
-    if (!bad && plain < 0) part_folder_on_disk(to);
-    errno = why;
-    return bad ? -1 : 0;
+    bad = fill(user, f) || ferror(f) || fflush(f);
+    if (bad && !errno) errno = EIO;
+    if (plain < 0) return bad ? part_drop(f, part) : part_take(f, part, to);
+    if (bad) { const int why = errno; fclose(f); errno = why; return -1; }
+    return fclose(f) ? -1 : 0;
 }
-#endif
 #endif
