@@ -89,11 +89,32 @@ browser=
 for name in chromium chromium-browser google-chrome; do command -v $name > /dev/null && browser=$name && break; done
 if [ "$browser" ] && timeout 60 $browser --headless --no-sandbox --disable-gpu --user-data-dir=$PWD/$out/profile --virtual-time-budget=2000 --dump-dom \
     file://$PWD/$all/report.html > $out/dom.html 2> $out/browser.err && [ -s $out/dom.html ]; then
-    verdict $([ "$(grep -c '<figure><svg' $out/dom.html)" = "$(ls $all/*.svg | wc -l)" ] && ! grep -q '<script' $out/dom.html; echo $?) "a browser shows its figures; it needs no script" "$(head -1 $out/browser.err)"
+    verdict $([ "$(grep -c '<figure><img' $out/dom.html)" = "$(ls $all/*.svg | wc -l)" ] && ! grep -q '<script' $out/dom.html; echo $?) "a browser shows its figures; it needs no script" "$(head -1 $out/browser.err)"
 else echo "skip a browser shows the report: no headless Chromium here"; fi
 code=1
 refused -- $out/study report
 refused nothing $out/study report --out $out/tiny
+# a folder of somebody else's: what its files say is shown, not run; what is no file, or has no room, is told
+hostile=$out/hostile
+rm -rf $hostile
+mkdir $hostile
+{ echo '{"claim": "<script>alert(1)</script>", "rule": "<b>", "mean": 1, "interval": [0, 2], "seeds": "<i>", "verdict": "\"><script>"}'
+  echo '{"claim": "cut'; } > $hostile/swap_mlp.json
+cp $hostile/swap_mlp.json "$hostile/swap_\"><script>.json"
+echo '{"command": "</code><script>alert(2)</script>", "commit": "<script>"}' > $hostile/swap_mlp.jsonl
+echo '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(3)</script></svg>' > $hostile/swap_mlp_a.svg
+echo '</pre><script>alert(4)</script>' > $hostile/swap_mlp.txt
+$out/study report --out $hostile > $out/report.out 2> $out/report.err
+verdict $([ $? = 0 ] && ! grep -q '<script' $hostile/report.html && [ "$(grep -c '&lt;script' $hostile/report.html)" = 6 ]; echo $?) \
+    "a report of a hostile folder holds no script" "$(cat $out/report.err) $(grep -c '&lt;script' $hostile/report.html)"
+rm $hostile/swap_mlp.txt
+mkfifo $hostile/swap_mlp.txt
+refused 'swap_mlp.txt: not a file' timeout 20 $out/study report --out $hostile
+rm $hostile/swap_mlp.txt
+ln -s /dev/zero $hostile/swap_mlp.txt
+refused 'swap_mlp.txt: not a file' timeout 20 $out/study report --out $hostile
+rm $hostile/swap_mlp.txt
+truncate -s 100G $hostile/swap_mlp.txt 2> /dev/null && refused 'swap_mlp.txt: not a file' timeout 20 $out/study report --out $hostile
 code=2
 refused --net $out/study grid --net gpt
 refused --env $out/study control --env pong

@@ -83,10 +83,14 @@ int output_close(output *o)
 unsigned char *output_read(const char *path, size_t *bytes)
 {
     FILE *f;
+    struct stat file;
     size_t room = 1 << 16, got;
     unsigned char *p = NULL, *more;
     *bytes = 0;
-    if (is_folder(path)) { errno = EISDIR; return NULL; }
+    if (!stat(path, &file) && !S_ISREG(file.st_mode) && !S_ISFIFO(file.st_mode)) {
+        errno = S_ISDIR(file.st_mode) ? EISDIR : EINVAL;                /* nor a device, which might never end */
+        return NULL;
+    }
     if (!(f = fopen(path, "rb"))) return NULL;
     do {
         if (!(more = (unsigned char *)realloc(p, room *= 2))) break;

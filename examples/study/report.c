@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    report.c: everything that lies in --out as one page that needs nothing else: findings on top, then each experiment with its
-   command, its figures and its tables. No script; light and dark, on paper, too. */
+   command, its figures and its tables. No script, nor would one in the folder's files run: what is read from them is text or an
+   image. Light and dark, on paper, too. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -9,8 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { MOST_PARTS = 256, NAME = 128 };
+enum { MOST_PARTS = 256, NAME = 128, MOST_BYTES = 1 << 26 };
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#222;--soft:#666;--rule:#ddd;--paper:#fff;--good:#117733;--bad:#b34700}\n"
     "@media(prefers-color-scheme:dark){:root{--ink:#ddd;--soft:#999;--rule:#444;--paper:#181818;--good:#6fc28a;--bad:#f0a070}}\n"
@@ -23,7 +25,7 @@ static const char style[] =
     "table{border-collapse:collapse;font-size:.85rem;width:100%}th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px "
         "solid var(--rule);"
     "vertical-align:top}td.n{white-space:nowrap}td.seen{color:var(--good)}td.not{color:var(--bad)}td.open{color:var(--soft)}\n"
-    "figure{margin:1rem 0;background:#fff;border-radius:6px;padding:.25rem}figure svg{width:100%;height:auto;display:block}\n"
+    "figure{margin:1rem 0;background:#fff;border-radius:6px;padding:.25rem}figure img{width:100%;height:auto;display:block}\n"
     "pre{font-size:.62rem;line-height:1.35;overflow-x:auto;border:1px solid var(--rule);border-radius:6px;padding:.5rem}\n"
     "@media print{:root{--ink:#000;--soft:#444;--rule:#bbb;--paper:#fff}body{max-width:none;margin:0}"
     "figure,tr{break-inside:avoid}"
@@ -35,8 +37,15 @@ static void put_html(FILE *f, const char *text, size_t n)
         case '&': fputs("&amp;", f); break;
         case '<': fputs("&lt;", f); break;
         case '>': fputs("&gt;", f); break;
+        case '"': fputs("&quot;", f); break;
         default:  fputc(*text, f);
     }
+}
+static void put_text(FILE *f, const char *before, const char *text, const char *behind)
+{
+    fputs(before, f);
+    put_html(f, text, strlen(text));
+    fputs(behind, f);
 }
 
 /* "name": value of a line of our own JSON: a text without its quotes (escapes go), a number or an array as they stand; 0: none */
@@ -63,8 +72,13 @@ static int field(char *value, size_t room, const char *line, const char *end, co
 static char *read_part(study *s, const char *stem, const char *end, size_t *bytes)
 {
     char path[OUTPUT_PATH], *text;
+    struct stat file;
     if (snprintf(path, sizeof path, "%s/%s%s", s->config.out, stem, end) >= (int)sizeof path) {
         study_fail(s, "--out: the path is too long");
+        return NULL;
+    }
+    if (!stat(path, &file) && (!S_ISREG(file.st_mode) || file.st_size > MOST_BYTES)) {
+        study_fail(s, "--out: %s: not a file that a page has room for", path);
         return NULL;
     }
     text = (char *)output_read(path, bytes);
@@ -118,16 +132,19 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     field(interval, sizeof interval, line, end, "interval");
     field(seeds, sizeof seeds, line, end, "seeds");
     field(verdict, sizeof verdict, line, end, "verdict");
-    fprintf(f, "<tr><td class=\"n\"><a href=\"#%s\">%s</a></td><td>", stem, stem);
-    put_html(f, text, strlen(text));
+    put_text(f, "<tr><td class=\"n\"><a href=\"#", stem, "\">");
+    put_text(f, "", stem, "</a></td><td>");
+    put_text(f, "", text, "");
     fprintf(f, "</td><td class=\"n\">%.3g%s", strtod(mean, NULL), strstr(interval, "null") ? "" : " (");
     if (!strstr(interval, "null")) {
         char *next;
         const double low = strtod(interval + 1, &next), high = strtod(next + 1, NULL);
         fprintf(f, "%.3g to %.3g)", low, high);
     }
-    fprintf(f, "</td><td>%s</td><td>%s</td><td class=\"%s\">%s</td></tr>\n", rule, seeds,
-            !strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", verdict);
+    put_text(f, "</td><td>", rule, "</td><td>");
+    put_text(f, "", seeds, "</td><td class=\"");
+    fputs(!strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", f);
+    put_text(f, "\">", verdict, "</td></tr>\n");
 }
 static void put_findings(FILE *f, study *s, const piece *p)
 {
@@ -139,48 +156,44 @@ static void put_findings(FILE *f, study *s, const piece *p)
     }
     free(text);
 }
-/* ids of one figure must not meet those of another */
-static void put_svg(FILE *f, const char *p, size_t n, int figure)
+static void put_base64(FILE *f, const unsigned char *p, size_t n)
 {
-    const char *end = p + n;
-    while (p < end) {
-        if (!strncmp(p, "id=\"c", 5)) { fprintf(f, "id=\"f%dc", figure); p += 5; }
-        else if (!strncmp(p, "url(#c", 6)) { fprintf(f, "url(#f%dc", figure); p += 6; }
-        else fputc(*p++, f);
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        const unsigned all = (unsigned)p[i] << 16 | (i + 1 < n ? (unsigned)p[i + 1] << 8 : 0) | (i + 2 < n ? p[i + 2] : 0);
+        fputc(digit[all >> 18], f);
+        fputc(digit[all >> 12 & 63], f);
+        fputc(i + 1 < n ? digit[all >> 6 & 63] : '=', f);
+        fputc(i + 2 < n ? digit[all & 63] : '=', f);
     }
 }
-static int put_piece(FILE *f, study *s, const piece *p, piece *figures, int shown)
+static int put_piece(FILE *f, study *s, const piece *p, piece *figures)      /* how many figures */
 {
     size_t bytes;
     char value[2048], *text = read_part(s, p->stem, ".jsonl", &bytes);
     int n;
-    fprintf(f, "<h2 id=\"%s\">%s</h2>\n<p>", p->stem, p->stem);
-    put_html(f, experiment_table[p->experiment].about, strlen(experiment_table[p->experiment].about));
-    fprintf(f, "</p>\n");
+    put_text(f, "<h2 id=\"", p->stem, "\">");
+    put_text(f, "", p->stem, "</h2>\n");
+    put_text(f, "<p>", experiment_table[p->experiment].about, "</p>\n");
     if (text && field(value, sizeof value, text, text + strcspn(text, "\n"), "command")) {
-        fprintf(f, "<p class=\"how\"><code>");
-        put_html(f, value, strlen(value));
-        fprintf(f, "</code>");
-        if (field(value, sizeof value, text, text + strcspn(text, "\n"), "commit")) { fprintf(f, ", commit ");
-            put_html(f, value, strlen(value)); }
-        fprintf(f, "</p>\n");
+        put_text(f, "<p class=\"how\"><code>", value, "</code>");
+        if (field(value, sizeof value, text, text + strcspn(text, "\n"), "commit")) put_text(f, ", commit ", value, "");
+        fputs("</p>\n", f);
     }
     free(text);
     n = list(s->config.out, p->stem, ".svg", figures);
     if (n < 0) study_fail(s, "--out: %s: %s", s->config.out, strerror(errno));
     for (int i = 0; i < n; i++) if ((text = read_part(s, figures[i].stem, ".svg", &bytes)) != NULL) {
-        fprintf(f, "<figure>");
-        put_svg(f, text, bytes, shown++);
-        fprintf(f, "</figure>\n");
+        put_text(f, "<figure><img alt=\"", figures[i].stem, "\" src=\"data:image/svg+xml;base64,");
+        put_base64(f, (const unsigned char *)text, bytes);
+        fputs("\"></figure>\n", f);
         free(text);
     }
     if ((text = read_part(s, p->stem, ".txt", &bytes)) != NULL) {
-        fprintf(f, "<pre>");
-        put_html(f, text + strspn(text, "\n"), strlen(text + strspn(text, "\n")));
-        fprintf(f, "</pre>\n");
+        put_text(f, "<pre>", text + strspn(text, "\n"), "</pre>\n");
         free(text);
     }
-    return shown;
+    return n > 0 ? n : 0;
 }
 
 int report_main(study *s)
@@ -206,7 +219,7 @@ int report_main(study *s)
                 "interval)</th><th>range</th><th>seeds</th><th>verdict</th></tr>\n", style);
     for (int i = 0; i < n; i++) put_findings(o.f, s, pieces + i);
     fprintf(o.f, "</table>\n");
-    for (int i = 0; i < n; i++) shown = put_piece(o.f, s, pieces + i, figures, shown);
+    for (int i = 0; i < n; i++) shown += put_piece(o.f, s, pieces + i, figures);
     fprintf(o.f, "</body>\n</html>\n");
     if (s->error[0]) { output_drop(&o); return -1; }
     if (output_end(&o)) return study_fail(s, "--out: %s: %s", path, strerror(errno));
