@@ -3,21 +3,16 @@
    after round, and the fastest round of each counts.
 
        kernels [--json FILE] [--quick]                                                      SPDX-License-Identifier: MIT-0 */
-#define _POSIX_C_SOURCE 200112L
+#include "../examples/part.h"
 #define LGELU_TRAINER
 #include "../lgelu.h"
 #include "../tests/tools/isa.h"
 #include "../examples/study/gates_other.h"
 #include "peers.h"
 #include "clock.h"
-#include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 enum { L1 = 3 << 10, L2 = 48 << 10, MEMORY = 64 << 20, LARGE = 4 << 20, ROUNDS = 9, CONTENDERS = 32, RESULTS = 512 };
 
@@ -170,12 +165,11 @@ static void show(const double *short_ns)
     }
     printf("\n16 floats of N(0,1), dispatch included: %.1f ns a call at λ = 1, %.1f at λ = 2\n", short_ns[0], short_ns[1]);
 }
-static int write_json(const char *path, const double *short_ns)
+static int fill_json(void *user, FILE *f)
 {
-    FILE *f = fopen(path, "w");
+    const double *short_ns = (const double *)user;
     char lambda[32];
     int i;
-    if (!f) { fprintf(stderr, "kernels: %s: %s\n", path, strerror(errno)); return 1; }
     fprintf(f, "{\"short_call_ns\": [%.3f, %.3f], \"rows\": [\n", short_ns[0], short_ns[1]);
     for (i = 0; i < n_results; i++) {
         const result *r = results + i;
@@ -184,16 +178,18 @@ static int write_json(const char *path, const double *short_ns)
                 r->group, r->name, r->isa, r->data, lambda, (unsigned long)r->n, r->ns, r->ghz, r->memcpy_ns, i + 1 < n_results ? "," : "");
     }
     fprintf(f, "]}\n");
-    if (ferror(f) | fclose(f)) { fprintf(stderr, "kernels: %s: %s\n", path, strerror(errno)); return 1; }
-    return 0;
+    return ferror(f);
 }
-static float *room(size_t n)                 /* on huge pages where the system has them */
+static int write_json(const char *path, double *short_ns)
+{
+    if (!part_replace(path, fill_json, short_ns)) return 0;
+    fprintf(stderr, "kernels: %s: %s\n", path, strerror(errno));
+    return 1;
+}
+static float *room(size_t n)                 /* on pages as malloc gives them, all of them there */
 {
     void *p = NULL;
     if (posix_memalign(&p, 2 << 20, n * sizeof(float))) { fprintf(stderr, "kernels: out of memory\n"); exit(1); }
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    madvise(p, n * sizeof(float), MADV_HUGEPAGE);
-#endif
     memset(p, 0, n * sizeof(float));
     return (float *)p;
 }

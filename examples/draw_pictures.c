@@ -2,10 +2,11 @@
 
    draw_pictures: draws the data set that ships with the repository, ten kinds of small pictures, 28 x 28, four greys.
 
-       cc -O2 draw_pictures.c data.c -o draw_pictures && ./draw_pictures pictures
+       cc -O2 draw_pictures.c data.c -o draw_pictures -lm && ./draw_pictures pictures
 
    Picture i of stream s (0 train, 1 test) shows class i mod 10 and depends on (s, i) alone: its pose, pen, fill and dirt come
    from Philox4x32-10 with key s and counter i. All arithmetic is on integers, so every machine draws the same pixels. */
+#include "part.h"
 #include "data.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,57 +252,54 @@ static void chunk(FILE *f, const char *type, const unsigned char *data, size_t s
     fwrite(tail, 1, 4, f);
 }
 
-/* Writes sheet `number` of a stream; its size, or 0. */
-static long write_sheet(const char *path, uint32_t stream, uint32_t number)
+typedef struct { uint32_t stream, number; long bytes; } sheet;
+
+static int fill_sheet(void *user, FILE *f)
 {
     enum { ROW = 1 + SHEET_PIXELS / 4 };                             /* a filter byte (0: none), four pixels per byte */
-    char temporary[1024];
+    sheet *s = (sheet *)user;
     unsigned char tile[SIDE * SIDE], header[13] = { 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0 };
     unsigned char *rows = (unsigned char *)calloc(SHEET_PIXELS, ROW), *packed = NULL;
-    int size = 0, length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    long written = 0;
-    FILE *f = NULL;
-    if (rows && length > 0 && (size_t)length < sizeof temporary) {
+    int size = 0;
+    if (rows) {
         for (uint32_t t = 0; t < SHEET_TILES; t++) {
-            draw_picture(tile, stream, number * SHEET_TILES + t);
+            draw_picture(tile, s->stream, s->number * SHEET_TILES + t);
             for (size_t i = 0; i < SIDE * SIDE; i++) {
                 size_t row = t / SHEET_ACROSS * SIDE + i / SIDE, column = t % SHEET_ACROSS * SIDE + i % SIDE;
                 rows[row * ROW + 1 + column / 4] |= (unsigned char)(tile[i] << (6 - 2 * (column % 4)));
             }
         }
         packed = stbi_zlib_compress(rows, SHEET_PIXELS * ROW, &size, 64);
+        free(rows);
     }
-    if (packed) f = fopen(temporary, "wb");
-    if (f) {
-        fwrite("\x89PNG\r\n\x1a\n", 1, 8, f);
-        big32(header, SHEET_PIXELS);
-        big32(header + 4, SHEET_PIXELS);
-        chunk(f, "IHDR", header, sizeof header);
-        chunk(f, "IDAT", packed, (size_t)size);
-        chunk(f, "IEND", header, 0);
-        written = ferror(f) ? 0 : ftell(f);
-        if (fclose(f) || written <= 0 || rename(temporary, path)) { remove(temporary); written = 0; }
-    }
+    if (!packed) { errno = ENOMEM; return -1; }
+    fwrite("\x89PNG\r\n\x1a\n", 1, 8, f);
+    big32(header, SHEET_PIXELS);
+    big32(header + 4, SHEET_PIXELS);
+    chunk(f, "IHDR", header, sizeof header);
+    chunk(f, "IDAT", packed, (size_t)size);
+    chunk(f, "IEND", header, 0);
     free(packed);
-    free(rows);
-    return written;
+    s->bytes = ftell(f);
+    return ferror(f);
 }
 
 #ifndef DRAW_PICTURES_NO_MAIN                   /* a test includes this file to draw again what the sheets hold */
 int main(int argc, char **argv)
 {
-    if (argc != 2) { fprintf(stderr, "usage: draw_pictures FOLDER\n"); return 1; }
+    if (argc != 2) { fprintf(stderr, "usage: draw_pictures FOLDER\n"); return 2; }
     long total = 0;
-    for (uint32_t sheet = 0; sheet < SHEET_TRAIN + SHEET_TEST; sheet++) {
-        char path[1000];
-        uint32_t test = sheet >= SHEET_TRAIN, number = test ? sheet - SHEET_TRAIN : sheet;
-        int length = snprintf(path, sizeof path, "%s/%s_%u.png", argv[1], test ? "test" : "train", (unsigned)number);
-        long size = length > 0 && (size_t)length < sizeof path ? write_sheet(path, test, number) : 0;
-        if (size <= 0) { fprintf(stderr, "draw_pictures: %s: cannot write\n", path); return 1; }
-        printf("%s: %d pictures of %d classes, %ld bytes\n", path, SHEET_TILES, SHEET_CLASSES, size);
-        total += size;
+    for (uint32_t i = 0; i < SHEET_TRAIN + SHEET_TEST; i++) {
+        char path[PART_PATH];
+        sheet s = { i >= SHEET_TRAIN, i, 0 };
+        if (s.stream) s.number -= SHEET_TRAIN;
+        snprintf(path, sizeof path, "%s/%s_%u.png", argv[1], s.stream ? "test" : "train", (unsigned)s.number);
+        if (part_replace(path, fill_sheet, &s)) { fprintf(stderr, "draw_pictures: %s: %s\n", path, strerror(errno)); return 1; }
+        printf("%s: %d pictures of %d classes, %ld bytes\n", path, SHEET_TILES, SHEET_CLASSES, s.bytes);
+        total += s.bytes;
     }
     printf("%ld bytes in all\n", total);
+    if (fflush(stdout)) { fprintf(stderr, "draw_pictures: standard output: %s\n", strerror(errno)); return 1; }
     return 0;
 }
 #endif

@@ -118,4 +118,12 @@ verdict $([ "$(sed -n 's/^folded: 9 normalisations, then 0; no logit moved by mo
 refuses 1 $out/3_cnn --data $out/table.csv
 refuses 1 $out/3_cnn --data $out/nowhere
 for bad in '--bogus 1' '--epochs 0' '--pictures 63' '--epochs' stray; do refuses 2 $out/3_cnn $bad; done
+
+# the pictures that ship, drawn again by the line on top; that their pixels are those of the repository: test_data
+line=$(sed -n 's/^  *\(cc .*\) && .*$/\1/p' ../examples/draw_pictures.c | head -1 | sed "s/^cc/$CC -std=c99/; s/ -O2 / -O1 /")
+(cd $out/copy/examples && eval "$line" && mkdir drawn && ./draw_pictures drawn) > $out/drawn.out 2> $out/drawn.err
+verdict $([ $? = 0 ] && [ "$(ls $out/copy/examples/drawn)" = "$(ls ../examples/pictures)" ]; echo $?) \
+    "draw_pictures: compiled by the line on top, it draws as many sheets" "$(cat $out/drawn.err)"
+refuses 1 $out/copy/examples/draw_pictures $out/nowhere
+refuses 2 $out/copy/examples/draw_pictures
 exit 0
