@@ -581,7 +581,8 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #else
 #define LGELU__INLINE static inline __attribute__((always_inline, unused))
 #endif
-#define LGELU__APART static __attribute__((noinline, unused))         /* rare, or long and called from several places */
+#define LGELU__APART static __attribute__((noinline, unused))         /* rare, or called from several places: there, copies
+                                                                         would take time to compile and win none */
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
 #define LGELU__TARGET_SIMD128
@@ -775,7 +776,7 @@ static double lgelu__fma(double a, double b, double c)
 /* ==== [3] YARDSTICK ================================================================================================ */
 /* Own elementary functions in double, within an ulp or two: neither the yardstick nor what decides a λ, a rate or a first weight
    may hang on whose libm is linked. Every product that meets a sum is an fma. */
-static double lgelu__exp_sum(double x, double l)                      /* exp(x + l), l small */
+LGELU__APART double lgelu__exp_sum(double x, double l)                /* exp(x + l), l small */
 {
     double n, r, p;
     int i;
@@ -863,7 +864,7 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
-static double lgelu__log(double x)
+LGELU__APART double lgelu__log(double x)
 {
     double m, s, q, p;
     int e, i;
@@ -1044,8 +1045,9 @@ typedef struct { const float *x, *scale, *shift; } lgelu__scaled;    /* x·scale
     X(void,   winograd_out,    (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)) \
     /* the transposes of the last two: 2×2 to 16, 16 to 3×3 */ \
     X(void,   winograd_dy,     (float *m, size_t step, const float *dy, const size_t *at, size_t n)) \
-    X(void,   winograd_dkernel,   (float *dw, const float *u, size_t step, int add, size_t n)) \
-    X(void,   few_rows,           (const lgelu_product *job, size_t j, size_t end))           /* columns j..end of C, m <= 8 */
+    X(void,   winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n)) \
+    /* columns j..end of C, at least 16 of them; m <= 8 */ \
+    X(void,   few_rows,        (const lgelu_product *job, size_t j, size_t end))
 #endif
 #define LGELU__FIELD(result, name, arguments) result (*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
@@ -1578,7 +1580,7 @@ static int lgelu__plain(const char *text)
     return !*c && lgelu__utf8(text, strlen(text)) == strlen(text);
 }
 /* how every call begins: an error sticks, an older message goes */
-static lgelu_status lgelu__enter(lgelu_net *net)
+LGELU__APART lgelu_status lgelu__enter(lgelu_net *net)
 {
     if (!net->status) net->message[0] = 0;
     return net->status;
@@ -1779,9 +1781,10 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     if (size < (threads && threads->run == lgelu__crew_run ? lgelu__share_product : lgelu__share_call)) threads = NULL;
     p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.next = 0; p.work = (unsigned char *)work;
     if (threads && threads->run != lgelu__crew_run) { lgelu__with_crew(threads, lgelu__multiply_crew, &p); return; }
-    /* a few rows times Wᵀ: nothing is copied */
-    if (job->m <= 8 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
+    /* a few rows times Wᵀ: nothing is copied, if its columns fill a vector, in each task */
+    if (job->m <= 8 && job->n >= 16 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
         p.cols = lgelu__even(job->n, 256, 16);
+        while (job->n % p.cols && job->n % p.cols < 16) p.cols += 16;
         lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
         return;
     }
@@ -1820,13 +1823,13 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
 }
 
 /* X, a row every `row` floats, and Xᵀ */
-static lgelu_matrix lgelu__matrix(const float *x, size_t row)
+LGELU__APART lgelu_matrix lgelu__matrix(const float *x, size_t row)
 {
     lgelu_matrix m;
     m.x = x; m.row = row; m.col = 1; m.read = NULL; m.from = NULL;
     return m;
 }
-static lgelu_matrix lgelu__transpose(const float *x, size_t row)
+LGELU__APART lgelu_matrix lgelu__transpose(const float *x, size_t row)
 {
     lgelu_matrix m = lgelu__matrix(x, 1);
     m.col = row;
@@ -1934,7 +1937,7 @@ static void lgelu__do_piece(void *user, size_t index)
     const lgelu__job *p = (const lgelu__job *)user;
     p->task(p, index * p->piece, lgelu__least(p->rows - index * p->piece, p->piece));
 }
-static void lgelu__each(lgelu__job *p, lgelu__rows_task *task)        /* piece of its rows */
+LGELU__APART void lgelu__each(lgelu__job *p, lgelu__rows_task *task)  /* piece of its rows */
 {
     p->task = task;
     lgelu__parallel(&p->net->threads, lgelu__do_piece, p, lgelu__pieces(p));
@@ -2942,7 +2945,7 @@ static int lgelu__place(lgelu_net *net, lgelu_node *node)             /* the las
     net->nodes[net->count] = *node;
     return net->count++;
 }
-static int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
+LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weights = lgelu__times(outputs, inputs);
     if (!node->weights || node->weights > (size_t)-1 / 64)
@@ -3199,7 +3202,8 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
     x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
     return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
 }
-static int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x, size_t width, size_t kernel, size_t stride)
+LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x, size_t width, size_t kernel,
+                                  size_t stride)
     { return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f); }
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
                            float lambda)
@@ -3287,7 +3291,7 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
 
 /* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write
    to its last read; buffers whose lives do not meet share space: the largest is placed first, each as low as it fits. ---- */
-static void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
+LGELU__APART void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
     { b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1; }
 /* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1:
    none); when it is read for the last time; whether a gradient has to be added to another by way of scratch */
@@ -3462,7 +3466,7 @@ static void lgelu__prepack(lgelu_net *net)
 }
 
 /* ---- [8m] the block: every array in order, each on a 64-byte line; with memory NULL only the size is found ---- */
-static void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
+LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
 {
     void *p = memory ? memory + *at : NULL;
     *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
@@ -3936,7 +3940,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
 }
 
 /* ---- [8p] values, gates, folding ---- */
-static const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: not made, or no such node */
+LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: not made, or no such node */
     { return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL; }
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
@@ -4067,7 +4071,7 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
     t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
     return t;
 }
-static int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)      /* one after another; 0 after the last */
+LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)    /* one after another; 0 after the last */
 {
     if (k / LGELU__TENSORS >= net->count) return 0;
     *t = lgelu__tensor_of(net, net->nodes + k / LGELU__TENSORS, k % LGELU__TENSORS);
@@ -4145,7 +4149,7 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
 /* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, no gaps ---- */
 typedef struct { lgelu_write *write; void *user; size_t bytes; int failed; } lgelu__out;   /* write NULL: only counts */
 
-static void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
+LGELU__APART void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
 {
     if (out->write && !out->failed && bytes) out->failed = out->write(out->user, data, bytes);
     out->bytes += bytes;
@@ -4215,7 +4219,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
 }
 /* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
 enum { LGELU__KEY = 80 };
-static const char *lgelu__key(char *key, const char *prefix, const char *name, const char *suffix)
+LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name, const char *suffix)
 {
     lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
     return key;
@@ -4323,7 +4327,7 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
 /* ---- [9d] JSON, as much of it as a header has ---- */
 typedef struct { const unsigned char *p; size_t at, end; const char *wrong; } lgelu__json;    /* wrong: what, at byte `at` */
 
-static int lgelu__wrong(lgelu__json *j, size_t at, const char *what)  /* 0; the first one is told */
+LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at, const char *what)      /* 0; the first one is told */
 {
     if (!j->wrong) { j->wrong = what; j->at = at; }
     return 0;
@@ -4334,13 +4338,14 @@ static int lgelu__peek(lgelu__json *j)
                                            || j->p[j->at] == '\r')) j->at++;
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
-static int lgelu__skip(lgelu__json *j, int c)
+LGELU__APART int lgelu__skip(lgelu__json *j, int c)
 {
     if (lgelu__peek(j) != c) return 0;
     j->at++;
     return 1;
 }
-static int lgelu__need(lgelu__json *j, int c, const char *what) { return lgelu__skip(j, c) ? 1 : lgelu__wrong(j, j->at, what); }
+LGELU__APART int lgelu__need(lgelu__json *j, int c, const char *what)
+    { return lgelu__skip(j, c) ? 1 : lgelu__wrong(j, j->at, what); }
 static int lgelu__hex(unsigned c) { return c - '0' < 10u ? (int)c - '0' : (c | 32) - 'a' < 6u ? (int)(c | 32) - 'a' + 10 : -1; }
 
 typedef struct { const unsigned char *p; size_t n; } lgelu__text;      /* as it stands in the file */
@@ -4371,7 +4376,7 @@ static int lgelu__number(lgelu__json *j, size_t *n)
     if (j->at == first) return lgelu__wrong(j, j->at, "expected a whole number");
     return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, j->at, "a number starts with 0") : 1;
 }
-static int lgelu__is(lgelu__text text, const char *word) { return text.n == strlen(word) && !memcmp(text.p, word, text.n); }
+LGELU__APART int lgelu__is(lgelu__text text, const char *word) { return text.n == strlen(word) && !memcmp(text.p, word, text.n); }
 /* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts
    them */
 static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
@@ -7170,31 +7175,32 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
 }
 
 /* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
-   memory sets the pace; each number is the same chain of fma as in a tile */
-enum { LGELU__FN(most_rows) = LGELU__PASS == 0 && LGELU__SSE2 ? 2 : 8 };
-LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums)
+   memory sets the pace; each number is the same chain of fma as in a tile. Five rows and seven take their last one twice */
+enum { LGELU__FN(most_rows) = LGELU__PASS == 0 ? 2 : 8 };
+LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, size_t last, const float *b, float *sums)
 {
     const size_t a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
+    const float *low = a + last * a_row;
     v_t sum[8], t[4];
     size_t i, l, q;
     LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_load(sums + i * v_lanes);
-    for (l = 0; l + 4 <= job->k; l += 4, a += 4 * a_col) {
+    for (l = 0; l + 4 <= job->k; l += 4, a += 4 * a_col, low += 4 * a_col) {
         /* as much of the next columns */
         LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
         v_turn(t, b + l, b_col);
-        for (q = 0; q < 4; q++)
-            LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_fma(v_set(a[i * a_row + q * a_col]), t[q], sum[i]);
+        LGELU__UNROLL for (q = 0; q < 4; q++)
+            LGELU__UNROLL for (i = 0; i < m; i++)
+                sum[i] = v_fma(v_set(i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col]), t[q], sum[i]);
     }
     LGELU__UNROLL for (i = 0; i < m; i++) v_store(sums + i * v_lanes, sum[i]);
 }
-/* k from l on, one by one, of n columns */
-static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums,
-                                              size_t l, size_t n)
+/* the last few k, one by one */
+static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums)
 {
-    float column[v_lanes] = { 0 };
-    size_t i;
-    for (; l < job->k; l++) {
-        for (i = 0; i < n; i++) column[i] = b[i * job->b.col + l];
+    float column[v_lanes];
+    size_t i, l;
+    for (l = job->k & ~(size_t)3; l < job->k; l++) {
+        for (i = 0; i < v_lanes; i++) column[i] = b[i * job->b.col + l];
         for (i = 0; i < m; i++) {
             float *sum = sums + i * v_lanes;
             v_store(sum, v_fma(v_set(a[i * job->a.row + l * job->a.col]), v_load(column), v_load(sum)));
@@ -7205,26 +7211,27 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 {
     enum { most = LGELU__FN(most_rows) };
     float sums[(most + 1) * v_lanes];
-    size_t i, j, n, m, row, again;
+    size_t i, j, m, row, again, high;
     for (j = first; j < end; j += v_lanes) for (row = 0; row < job->m; row += m) {
         const float *a = job->a.x + row * job->a.row, *b;
         float *c;
-        n = lgelu__least(end - first, v_lanes);
-        again = j + n > end ? j + n - end : 0;                        /* the last columns, made twice, are written once */
+        again = j + v_lanes > end ? j + v_lanes - end : 0;            /* the last columns, made twice, are written once */
         b = job->b.x + (j - again) * job->b.col;
         c = job->c + row * job->c_row + j - again;
         m = lgelu__least(job->m - row, most);
-        for (i = 0; i < m; i++)
-            v_store(sums + i * v_lanes, job->accumulate ? v_load_n(c + i * job->c_row, n) : job->bias
-                ? v_load_n(job->bias + j - again, n) : v_set(0));
-#define LGELU__CASE(r) case r: if (r <= most) LGELU__FN(few)(r, job, a, b, sums); break;
-        if (n == v_lanes) switch (m) {
-        LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(5) LGELU__CASE(6) LGELU__CASE(7) LGELU__CASE(8)
+        high = m < 5 ? m : (m + 1) / 2 * 2;
+        for (i = 0; i < high; i++)
+            v_store(sums + i * v_lanes, i < m && job->accumulate ? v_load(c + i * job->c_row) : job->bias
+                ? v_load(job->bias + j - again) : v_set(0));
+#define LGELU__CASE(r) case r: if (r <= most) LGELU__FN(few)(r, job, a, m - 1, b, sums); break;
+        switch (high) {
+        LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(6) LGELU__CASE(8)
         default: break;
         }
 #undef LGELU__CASE
-        if (n < v_lanes || job->k % 4) LGELU__FN(few_rest)(m, job, a, b, sums, n < v_lanes ? 0 : job->k & ~(size_t)3, n);
-        for (i = 0; i < m; i++) v_store_n(c + i * job->c_row + again, v_load(sums + i * v_lanes + again), n - again);
+        if (job->k % 4) LGELU__FN(few_rest)(m, job, a, b, sums);
+        for (i = 0; i < m; i++)
+            v_store_n(c + i * job->c_row + again, v_load(sums + i * v_lanes + again), v_lanes - again);
     }
     for (i = 0; job->y && i < job->m; i++)
         LGELU__FN(forward)(job->y + i * job->y_row + first, job->c + i * job->c_row + first, job->lambda, end - first);

@@ -198,7 +198,9 @@ int main(void)
     static const size_t ks[] = { 0, 1, 3, 19, 64 };
     /* cut in k, n and m; slivers and panels of all kinds; rows 4 KiB apart; packed and in place; many tasks */
     static const size_t large[][3] = { { 70, 65, 800 }, { 17, 1100, 40 }, { 1100, 23, 33 }, { 40, 1024, 50 }, { 1024, 70, 20 }, { 30, 70, 1024 },
-                                       { 200, 300, 80 }, { 128, 10, 500 }, { 65, 257, 385 }, { 150, 150, 130 }, { 71, 128, 60 }, { 1, 300, 500 }, { 2050, 33, 20 } };
+                                       { 200, 300, 80 }, { 128, 10, 500 }, { 65, 257, 385 }, { 150, 150, 130 }, { 71, 128, 60 }, { 1, 300, 500 }, { 2050, 33, 20 },
+                                       /* few rows: tasks of columns, the last of a column too few to fill a vector */
+                                       { 1, 4097, 90 }, { 5, 4097, 66 }, { 7, 257, 1030 }, { 8, 513, 515 } };
     const char *cap = getenv("LGELU_ISA");
     size_t i, j, q, z;
     int s, w, mode, start, good;
@@ -233,7 +235,7 @@ int main(void)
     check(good, "gemm general strides", "see above");
     for (good = 1, z = 0; z < sizeof large / sizeof *large; z++) good &= shape_agrees(large[z][0], large[z][1], large[z][2], (int)(z % 4), 1, 2, 1, 1, 1);
     check(good, "gemm through read", "see above");
-    check(hash == 0xf5de48fc223f1304u, "gemm hash", "0x%016llx", (unsigned long long)hash);
+    check(hash == 0xdc2e58e47c544a04u, "gemm hash", "0x%016llx", (unsigned long long)hash);
 
     for (s = 0; s < isa_count; s++) {
         char name[80];
