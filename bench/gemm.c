@@ -121,7 +121,7 @@ static result measure(shape s, int mode, int threads, double seconds)
 int main(int argc, char **argv)
 {
     static const shape shapes[] = { { 1024, 1024, 1024 }, { 512, 384, 1536 }, { 128, 784, 512 }, { 128, 512, 256 }, { 64, 64, 64 },
-                                    { 128, 128, 10 }, { 1024, 384, 384 }, { 8, 384, 1536 }, { 1, 1024, 1024 } };
+                                    { 128, 128, 10 }, { 1024, 384, 384 }, { 8, 384, 1536 }, { 3, 512, 512 }, { 1, 1024, 1024 } };
     static const char mode[3][3] = { "NN", "NT", "TN" };
     double seconds = argc > 1 ? atof(argv[1]) : 0.2, limit;
     void *library;
