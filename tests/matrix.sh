@@ -122,7 +122,12 @@ switches)
         try "the six switches, $sets" cat "$dir/said"
         try 'twice, from <lgelu.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/angle.c"
         case $command in
-        *mingw*) try 'after <windows.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/windows.c" ;;
+        *mingw*)
+            try 'after <windows.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/windows.c"
+            printf '#include "../../../../examples/part.h"\nint main(void) { return part_replace("a", NULL, NULL); }\n' > "$dir/part.c"
+            try 'examples/part.h' $compile "$dir/part.c"
+            try 'examples/part.h after <windows.h>' $compile -include windows.h "$dir/part.c"
+            ;;
         *++) try 'inside extern "C"' $compile -DLGELU_TRAINER "$dir/extern.c" ;;
         esac
     done
