@@ -6935,33 +6935,13 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
         if (p->start) p->start += 8 * v_lanes;
     }
 }
-/* all tiles of the slivers: by a function, or inlined */
-LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__sliver *from, void (*tile)(const lgelu__sliver *))
-{
-    const size_t wide = (vectors + 1) / 2 * 2 * v_lanes;
-    lgelu__sliver p = *from;
-    size_t slivers, run;
-    for (slivers = 0; slivers < from->slivers; slivers++) {
-        p.a = from->a + slivers * rows * from->a_row; p.b = from->b; p.next = from->next;
-        p.c = from->c + slivers * rows * from->c_row;
-        if (from->start) p.start = from->start + slivers * rows * from->start_row;
-        for (run = from->run; run; run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
-            if (run > 1 && p.k > 64) LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);            /* of C, for the next panel */
-            if (p.y) LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);                 /* of y, for the gate */
-            if (tile) tile(&p); else LGELU__FN(tile)(rows, vectors, &p);
-            if (p.start) p.start += wide;
-        }
-    }
-}
-/* Each tile is a function, a tenth less to compile than all in one; flat ones are small, and inlined.
-   LGELU__HEIGHTS: those that lgelu__height gives */
+/* Each tile is a function, a tenth less to compile than all in one. LGELU__HEIGHTS: those that lgelu__height gives */
 #define LGELU__TILE(r) \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 1, p); } \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 2, p); }
 #define LGELU__CASE(r) \
     case 4 * r:     tile = LGELU__FN(tile1_##r); break; \
-    case 4 * r + 1: tile = LGELU__FN(tile2_##r); break; \
-    case 4 * r + 3: if (v_flat > 1 && 4 <= r && r <= v_flat) LGELU__FN(walk)(r, 4, p, NULL); return;
+    case 4 * r + 1: tile = LGELU__FN(tile2_##r); break;
 #if v_rows > 12
 #define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(12) X(14)
 #elif v_rows > 6
@@ -6974,11 +6954,32 @@ LGELU__WORD void LGELU__FN(walk)(size_t rows, size_t vectors, const lgelu__slive
 #define LGELU__HEIGHTS(X) X(1) X(2)
 #endif
 LGELU__HEIGHTS(LGELU__TILE)
-static LGELU__TARGET void LGELU__FN(any_tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
+/* all tiles of the slivers: by a function; flat ones, small and of 4 to 6 rows, here */
+static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors, const lgelu__sliver *from)
 {
+    const size_t wide = (vectors + 1) / 2 * 2 * v_lanes;
+    lgelu__sliver p = *from;
     void (*tile)(const lgelu__sliver *) = NULL;
-    switch (4 * rows + vectors - 1) { LGELU__HEIGHTS(LGELU__CASE) default: return; }
-    LGELU__FN(walk)(rows, vectors, p, tile);
+    size_t slivers, run;
+    switch (4 * rows + vectors - 1) { LGELU__HEIGHTS(LGELU__CASE) default: break; }
+    for (slivers = 0; slivers < from->slivers; slivers++) {
+        p.a = from->a + slivers * rows * from->a_row; p.b = from->b; p.next = from->next;
+        p.c = from->c + slivers * rows * from->c_row;
+        if (from->start) p.start = from->start + slivers * rows * from->start_row;
+        for (run = from->run; run; run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
+            if (run > 1 && p.k > 64) LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);            /* of C, for the next panel */
+            if (p.y) LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);                 /* of y, for the gate */
+#if v_flat > 1
+            if (!tile) switch (rows) {
+            case 4:  LGELU__FN(tile)(4, 4, &p); break;
+            case 5:  LGELU__FN(tile)(5, 4, &p); break;
+            default: LGELU__FN(tile)(6, 4, &p); break;
+            } else
+#endif
+            tile(&p);
+            if (p.start) p.start += wide;
+        }
+    }
 }
 #undef LGELU__TILE
 #undef LGELU__CASE
@@ -7098,7 +7099,7 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row
     t->y_row = job->y_row;
     t->run = q < b->whole ? (b->whole - q) * 2 / b->width : 1;
     if (tall == 1 && b->width == 2) LGELU__FN(thin)(t);
-    if (t->run) LGELU__FN(any_tile)(tall, w ? b->width : 1, t);
+    if (t->run) LGELU__FN(all_tiles)(tall, w ? b->width : 1, t);
     if (cut) for (i = 0; i < rows; i++) {
         v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
         if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
