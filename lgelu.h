@@ -1518,7 +1518,7 @@ typedef struct {
     unsigned traits;
 } lgelu__layer;
 static const lgelu__layer *lgelu__row(const lgelu_node *node);
-static int lgelu__is_a(const lgelu_node *node, unsigned traits) { return (lgelu__row(node)->traits & traits) != 0; }
+LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits) { return (lgelu__row(node)->traits & traits) != 0; }
 
 /* ---- [8a] texts: %s a text, %n a layer, %z a size_t, %d a long, after a width padded on the right or, numbers, on the
    left; cut at end, which becomes the closing 0 at the latest ---- */
@@ -1602,13 +1602,13 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 /* ---- small reads ---- */
 /* sums and products of sizes; beyond the largest they stay there */
 LGELU__APART size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }
-static size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
+LGELU__APART size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 static size_t lgelu__most (size_t a, size_t b) { return a > b ? a : b; }
 static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
 static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
     { return net->tokens ? net->tokens : net->samples * node->shape[0] * node->shape[1]; }
 static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? node->biases : node->shape[2]; }
-static float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
+LGELU__APART float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
     size_t from = which == LGELU__VALUE ? net->from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2]) : 0;
     if (which == LGELU__VALUE) node = net->nodes + node->host;
@@ -1847,7 +1847,7 @@ LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, flo
 }
 
 /* Wᵀ for x Wᵀ, W (out, k): as W lies, or in panels (net.prepack) */
-static size_t lgelu__panels(size_t out, size_t k) { return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32); }      /* floats */
+LGELU__APART size_t lgelu__panels(size_t out, size_t k) { return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32); }      /* floats */
 static const float *lgelu__packed(const lgelu_net *net, const lgelu_node *node)
     { return net->packed && node->packed ? net->packs + node->packed - 1 : NULL; }
 static lgelu_matrix lgelu__of_panels(const lgelu_net *net, const float *panels)
@@ -1871,7 +1871,7 @@ static lgelu_status lgelu__linear_forward(lgelu__job *j)
     lgelu_multiply(&y, j->net->pack, &j->net->threads);
     return LGELU_OK;
 }
-static void lgelu__bias_backward(const lgelu__job *p)                 /* db = Σ dy */
+LGELU__APART void lgelu__bias_backward(const lgelu__job *p)           /* db = Σ dy */
     { if (p->bias) lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias, &p->net->threads); }
 /* dW = dyᵀ x, dx = dy W */
 static void lgelu__linear_backward(lgelu__job *j)
@@ -1931,7 +1931,7 @@ static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the 
     if (p.b_scale) p.b_shift = p.b_scale + p.channels;
     return p;
 }
-static size_t lgelu__pieces(const lgelu__job *p) { return (p->rows - 1) / p->piece + 1; }
+LGELU__APART size_t lgelu__pieces(const lgelu__job *p) { return (p->rows - 1) / p->piece + 1; }
 static void lgelu__do_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
