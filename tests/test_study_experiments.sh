@@ -99,13 +99,14 @@ hostile=$out/hostile
 rm -rf $hostile
 mkdir $hostile
 { echo '{"claim": "<script>alert(1)</script>", "rule": "<b>", "mean": 1, "interval": [0, 2], "seeds": "<i>", "verdict": "\"><script>"}'
-  echo '{"claim": "cut'; } > $hostile/swap_mlp.json
+  echo '{"claim": "cut'
+  printf '{"claim": "long", "interval": [%0200d\n' 1; } > $hostile/swap_mlp.json
 cp $hostile/swap_mlp.json "$hostile/swap_\"><script>.json"
 echo '{"command": "</code><script>alert(2)</script>", "commit": "<script>"}' > $hostile/swap_mlp.jsonl
 echo '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(3)</script></svg>' > $hostile/swap_mlp_a.svg
 echo '</pre><script>alert(4)</script>' > $hostile/swap_mlp.txt
 $out/study report --out $hostile > $out/report.out 2> $out/report.err
-verdict $([ $? = 0 ] && ! grep -q '<script' $hostile/report.html && [ "$(grep -c '&lt;script' $hostile/report.html)" = 6 ]; echo $?) \
+verdict $([ $? = 0 ] && ! grep -q '<script' $hostile/report.html && [ "$(grep -c '&lt;script' $hostile/report.html)" = 7 ]; echo $?) \
     "a report of a hostile folder holds no script" "$(cat $out/report.err) $(grep -c '&lt;script' $hostile/report.html)"
 rm $hostile/swap_mlp.txt
 mkfifo $hostile/swap_mlp.txt
@@ -114,6 +115,9 @@ rm $hostile/swap_mlp.txt
 ln -s /dev/zero $hostile/swap_mlp.txt
 refused 'swap_mlp.txt: not a file' timeout 20 $out/study report --out $hostile
 rm $hostile/swap_mlp.txt
+for i in $(seq 300); do : > $hostile/swap_$i.json; done
+refused 'too long' $out/study report --out $hostile
+rm $hostile/swap_[0-9]*.json
 truncate -s 100G $hostile/swap_mlp.txt 2> /dev/null && refused 'swap_mlp.txt: not a file' timeout 20 $out/study report --out $hostile
 code=2
 refused --net $out/study grid --net gpt

@@ -108,14 +108,15 @@ static int list(const char *folder, const char *begin, const char *end, piece *o
     struct dirent *e;
     int n = 0;
     if (!d) return -1;
-    while ((e = readdir(d)) != NULL && n < MOST_PARTS) {
+    while ((e = readdir(d)) != NULL) {
         const size_t length = strlen(e->d_name), tail = strlen(end);
         if (length <= tail || length - tail >= NAME || strcmp(e->d_name + length - tail, end)) continue;
         if (begin && (strncmp(e->d_name, begin, strlen(begin)) || e->d_name[strlen(begin)] != '_')) continue;
+        if (experiment_of(e->d_name) < 0) continue;
+        if (n == MOST_PARTS) { closedir(d); errno = E2BIG; return -1; }
         memcpy(out[n].stem, e->d_name, length - tail);
         out[n].stem[length - tail] = 0;
-        out[n].experiment = experiment_of(out[n].stem);
-        n += out[n].experiment >= 0;
+        out[n++].experiment = experiment_of(e->d_name);
     }
     closedir(d);
     qsort(out, (size_t)n, sizeof *out, by_place);
@@ -126,6 +127,7 @@ static int list(const char *folder, const char *begin, const char *end, piece *o
 static void put_finding(FILE *f, const char *stem, const char *line, const char *end)
 {
     char text[256], rule[160], mean[64], interval[128], seeds[32], verdict[64];
+    double low, high;
     if (!field(text, sizeof text, line, end, "claim")) return;
     field(rule, sizeof rule, line, end, "rule");
     field(mean, sizeof mean, line, end, "mean");
@@ -135,12 +137,8 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     put_text(f, "<tr><td class=\"n\"><a href=\"#", stem, "\">");
     put_text(f, "", stem, "</a></td><td>");
     put_text(f, "", text, "");
-    fprintf(f, "</td><td class=\"n\">%.3g%s", strtod(mean, NULL), strstr(interval, "null") ? "" : " (");
-    if (!strstr(interval, "null")) {
-        char *next;
-        const double low = strtod(interval + 1, &next), high = strtod(next + 1, NULL);
-        fprintf(f, "%.3g to %.3g)", low, high);
-    }
+    fprintf(f, "</td><td class=\"n\">%.3g", strtod(mean, NULL));
+    if (sscanf(interval, "[%lf,%lf", &low, &high) == 2) fprintf(f, " (%.3g to %.3g)", low, high);
     put_text(f, "</td><td>", rule, "</td><td>");
     put_text(f, "", seeds, "</td><td class=\"");
     fputs(!strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", f);
