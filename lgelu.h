@@ -1129,23 +1129,19 @@ LGELU_DEF const char *lgelu_isa_name(int isa)
     static const char name[5][8] = { "scalar", "neon", "avx2", "avx512", "simd128" };
     return isa < 0 || isa > 3 ? "?" : name[LGELU__WASM && isa == LGELU_SIMD128 ? 4 : isa];
 }
-static const lgelu__kernels *lgelu__kernels_of(int isa)
-{
-    switch (isa) {
-#if LGELU__X86
-    case LGELU_AVX512: return &lgelu__kernels_avx512;
-    case LGELU_AVX2:   return &lgelu__kernels_avx2;
-#endif
+static const lgelu__kernels *const lgelu__kernels_of[4] = { &lgelu__kernels_scalar,       /* by lgelu_isa_id */
 #if LGELU__ARM
-    case LGELU_NEON:   return &lgelu__kernels_neon;
+    &lgelu__kernels_neon,
+#elif LGELU__WASM
+    &lgelu__kernels_simd128,
+#else
+    NULL,
 #endif
-#if LGELU__WASM
-    case LGELU_SIMD128: return &lgelu__kernels_simd128;
+#if LGELU__X86
+    &lgelu__kernels_avx2, &lgelu__kernels_avx512
 #endif
-    default:           return &lgelu__kernels_scalar;
-    }
-}
-static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of(lgelu_isa()); }
+};
+static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
@@ -1847,13 +1843,13 @@ LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, flo
 }
 
 /* Wᵀ for x Wᵀ, W (out, k): as W lies, or in panels (net.prepack) */
-LGELU__APART size_t lgelu__panels(size_t out, size_t k) { return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32); }      /* floats */
+LGELU__APART size_t lgelu__panels(size_t out, size_t k) { return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32); }  /* floats */
 static const float *lgelu__packed(const lgelu_net *net, const lgelu_node *node)
     { return net->packed && node->packed ? net->packs + node->packed - 1 : NULL; }
 static lgelu_matrix lgelu__of_panels(const lgelu_net *net, const float *panels)
 {
     lgelu_matrix m = lgelu__matrix(panels, 0);
-    m.col = 0; m.from = lgelu__kernels_of(net->packed - 1);
+    m.col = 0; m.from = lgelu__kernels_of[net->packed - 1];
     return m;
 }
 
@@ -3444,7 +3440,7 @@ static size_t lgelu__packs(const lgelu_net *net, const lgelu_node *node)
 static void lgelu__prepack(lgelu_net *net)
 {
     const int set = lgelu_isa();
-    const lgelu__kernels *isa = lgelu__kernels_of(set);
+    const lgelu__kernels *isa = lgelu__kernels_of[set];
     size_t task, k;
     int i;
     for (i = 0; i < net->count; i++) if (net->nodes[i].packed) {
