@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     if (shards_begin(&s, "5_mpi", atoi(cut)) || bad || atoi(epochs) < 1 || !strstr(kinds, kind)) {
         if (!s.rank) fprintf(help ? stdout : stderr, "usage: mpirun -np 1|2|4|8 5_mpi [--net mlp|lenet|resnet8|resnet18|vit|gpt] "
             "[--data WHERE] [--file FILE] [--epochs N (3)] [--until EPOCH] [--shards 1|2|4|8|... (8), no fewer than ranks]\n");
-        MPI_Finalize();
+        shards_leave();
         return help ? 0 : 2;
     }
     for (k = LGELU_SCALAR; isa && k <= LGELU_AVX512; k++) if (!strcmp(isa, lgelu_isa_name(k))) { lgelu_isa_limit(k); isa = NULL; }

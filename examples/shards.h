@@ -53,6 +53,13 @@ static int shards_begin(shards *s, const char *program, int count)
     signal(SIGTERM, shards_ended);
     return 0;
 }
+/* All ranks together: mpirun sends SIGTERM to those that are still here when one has ended with an error */
+static void shards_leave(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}
 /* All ranks ask together, since one that has left would be waited for for ever: the first at fault says why, and all return 1 */
 static int shards_failed(const shards *s, int bad, const char *what, const char *why)
 {
@@ -60,8 +67,7 @@ static int shards_failed(const shards *s, int bad, const char *what, const char 
     if (MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD)) first = s->rank;
     if (first == s->rank) fprintf(stderr, "%s: rank %d: %s: %s\n", s->program, s->rank, what, why);
     if (first == s->ranks) return 0;
-    signal(SIGTERM, SIG_IGN);
-    MPI_Finalize();
+    shards_leave();
     return 1;
 }
 /* for a network that is made; -1: out of memory. Free with free(s->stack) */
