@@ -1,8 +1,10 @@
-/* lgelu.h - v0.2.0 - λ-GELU kernels, learned hardness, exact ReLU-ization          SPDX-License-Identifier: MIT-0
+/* lgelu.h - v0.2.0 - λ-GELU kernels, learned hardness, exact ReLU-ization SPDX-License-Identifier:
+   MIT-0
 
-   f(x; λ) = x·Φ(λx) is GELU at λ = 1 and ReLU at λ = ∞. This file holds its kernels (forward, backward in x and λ,
-   scalar to AVX-512, chosen at run time), the rules that learn one λ per layer and then harden it, and, on request, a
-   compact trainer that takes a network from smooth training to an exact ReLU network. Source: arXiv 2603.21991 [L].
+   f(x; λ) = x·Φ(λx) is GELU at λ = 1 and ReLU at λ = ∞. This file holds its kernels (forward,
+   backward in x and λ, scalar to AVX-512, chosen at run time), the rules that learn one λ per layer
+   and then harden it, and, on request, a compact trainer that takes a network from smooth training
+   to an exact ReLU network. Source: arXiv 2603.21991 [L].
 
    Do this in *one* C or C++ source file, and include the header plainly everywhere else:
 
@@ -18,64 +20,68 @@
        {
            float x[4] = { -2, -0.5f, 0.5f, 2 }, y[4];
            lgelu_forward(y, x, 1, 4);                                 // GELU
-           printf("%g %g %g %g\n", y[0], y[1], y[2], y[3]);           // -0.0455003 -0.154269 0.345731 1.9545
-           lgelu_forward(y, x, lgelu_lambda_for_tolerance(0.005f), 4);  // almost ReLU
+           printf("%g %g %g %g\n", y[0], y[1], y[2], y[3]);           // -0.0455003 -0.154269
+   0.345731 1.9545 lgelu_forward(y, x, lgelu_lambda_for_tolerance(0.005f), 4);  // almost ReLU
            printf("%g %g %g %g\n", y[0], y[1], y[2], y[3]);           // -0 -0 0.5 2
        }
 
    MAP         search for the token to open the door
-     [1] DECLARATIONS   the interface: yardstick, kernels, 16-bit kernels, stochastic gate, hardness, optimiser, hardening,
-                        random numbers, instruments; matrix product, network, exchange          (LGELU_TRAINER)
-     [2] PLATFORM       compilers, target attribute, atomics, prefetch, refused flags, exact fma
-     [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same bits everywhere
-     [4] DISPATCH       the table of kernels and the structures that they are told their work in; this file includes itself once
-                        per instruction set; cpuid; the public kernels
+     [1] DECLARATIONS   the interface: yardstick, kernels, 16-bit kernels, stochastic gate,
+   hardness, optimiser, hardening, random numbers, instruments; matrix product, network, exchange
+   (LGELU_TRAINER) [2] PLATFORM       compilers, target attribute, atomics, prefetch, refused flags,
+   exact fma [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the
+   same bits everywhere [4] DISPATCH       the table of kernels and the structures that they are
+   told their work in; this file includes itself once per instruction set; cpuid; the public kernels
      [5] HARDNESS       λ(s), slope, inverse, gap to ReLU, target, the hardening plan
      [6] OPTIMISER      AdamW and SGD on flat arrays; the group of s
-     [7] INSTRUMENTS    flips, dead share, OUI, changes of patterns and weights, curves, drift, Spearman; the texts of statuses
-     [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward       (LGELU_TRAINER)
-         [8a] texts, errors    [8b] threads    [8c] products      [8d] jobs, linear, gates  [8e] convolution, Winograd
-         [8f] batch norm       [8g] pooling    [8h] tokens, layer norm, attention, dropout  [8i] losses
-         [8j] table of layers  [8k] builders   [8l] plan, panels  [8m] block, first weights [8n] forward, backward
-         [8o] training step    [8p] values, gates, folding
-     [9] EXCHANGE       checkpoints as safetensors, through a caller's write function           (LGELU_TRAINER)
-         [9a] what a network holds     [9b] copies     [9c] writing     [9d] JSON     [9e] reading
-     [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2, AVX-512, WebAssembly), METHOD, then every kernel once
-         [Ka] tables, vocabulary       [Kb] gate       [Kc] tanh form   [Kd] 16 bits  [Ke] stochastic gate    [Kf] optimiser
-         [Kg] sums, softmax, norms     [Kh] matrix product              [Ki] pictures
+     [7] INSTRUMENTS    flips, dead share, OUI, changes of patterns and weights, curves, drift,
+   Spearman; the texts of statuses [8] NETWORK        a table of layers, a memory plan, a walk
+   forward and one backward       (LGELU_TRAINER) [8a] texts, errors    [8b] threads    [8c]
+   products      [8d] jobs, linear, gates  [8e] convolution, Winograd [8f] batch norm       [8g]
+   pooling    [8h] tokens, layer norm, attention, dropout  [8i] losses [8j] table of layers  [8k]
+   builders   [8l] plan, panels  [8m] block, first weights [8n] forward, backward [8o] training step
+   [8p] values, gates, folding [9] EXCHANGE       checkpoints as safetensors, through a caller's
+   write function           (LGELU_TRAINER) [9a] what a network holds     [9b] copies     [9c]
+   writing     [9d] JSON     [9e] reading [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2,
+   AVX-512, WebAssembly), METHOD, then every kernel once [Ka] tables, vocabulary       [Kb] gate
+   [Kc] tanh form   [Kd] 16 bits  [Ke] stochastic gate    [Kf] optimiser [Kg] sums, softmax, norms
+   [Kh] matrix product              [Ki] pictures
 
    PROMISES
-     Accuracy      of every float x at seven λ from 1 to 10^4, in units in the last place: LGELU_CLAIMS in [1], which the tests
-                   expand.
-     Determinism   y[i] depends on x[i] and λ alone: not on i, n, alignment, neighbours or instruction set. Sums run over
-                   16 virtual lanes in one order. gcc and clang, -O0 to -O3, contraction on or off: the same bits. Of libm only
-                   what is exact is called: fma, sqrt, floor, frexp, ldexp.
-     Threads       every function is reentrant; the only global is one atomic int, the instruction set in force. A thread
-                   that waits for another spins a moment, then yields its processor (sched_yield).
-     Memory        nothing is allocated, nothing is read or written past the n elements; a network lives in one block
-                   that the caller provides after asking for its size. No stdio, no environment, no errno. No function
-                   has more than 22 KB on the stack for itself (gcc), all run on a thread of 64 KB; at -O0 of 128 KB.
-     Errors        a network's calls return a status, with one line in net.message that names the layer or the byte; a refused
+     Accuracy      of every float x at seven λ from 1 to 10^4, in units in the last place:
+   LGELU_CLAIMS in [1], which the tests expand. Determinism   y[i] depends on x[i] and λ alone: not
+   on i, n, alignment, neighbours or instruction set. Sums run over 16 virtual lanes in one order.
+   gcc and clang, -O0 to -O3, contraction on or off: the same bits. Of libm only what is exact is
+   called: fma, sqrt, floor, frexp, ldexp. Threads       every function is reentrant; the only
+   global is one atomic int, the instruction set in force. A thread that waits for another spins a
+   moment, then yields its processor (sched_yield). Memory        nothing is allocated, nothing is
+   read or written past the n elements; a network lives in one block that the caller provides after
+   asking for its size. No stdio, no environment, no errno. No function has more than 22 KB on the
+   stack for itself (gcc), all run on a thread of 64 KB; at -O0 of 128 KB. Errors        a network's
+   calls return a status, with one line in net.message that names the layer or the byte; a refused
                    file changes nothing. What a forward has checked is what its backward reads.
-     Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not overlap.
-     Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2) to +inf (ReLU; a negative x
-                   gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept. A forward passes on the NaN that x is;
-                   any other of these kernels' NaNs is 7fc00000.
+     Aliasing      outputs may be the input itself (y = x, dx = dy), otherwise arrays do not
+   overlap. Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN; λ may be 0 (x/2)
+   to +inf (ReLU; a negative x gives -0); a NaN or negative λ gives NaN. Gradual underflow is kept.
+   A forward passes on the NaN that x is; any other of these kernels' NaNs is 7fc00000.
 
-   OPTIONS     #define before including. Put the implementation into a file of its own: it takes seconds to compile.
-     LGELU_IMPLEMENTATION  make the code here               LGELU_TRAINER  with the network room [8] (everywhere the same)
-     LGELU_STATIC          every function static            LGELU_DEF      your own linkage before every prototype
-     LGELU_NO_SIMD         the scalar kernels alone         LGELU_ASSERT   your own assert(condition)
+   OPTIONS     #define before including. Put the implementation into a file of its own: it takes
+   seconds to compile. LGELU_IMPLEMENTATION  make the code here               LGELU_TRAINER  with
+   the network room [8] (everywhere the same) LGELU_STATIC          every function static LGELU_DEF
+   your own linkage before every prototype LGELU_NO_SIMD         the scalar kernels alone
+   LGELU_ASSERT   your own assert(condition)
 
-   NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers, file access.
+   NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers,
+   file access.
 
-   HISTORY     0.2.0  a way to ReLU that holds the score, copies by name, gates of one's own, a public look at the graph, packed
-                      matrices for inference, WebAssembly, Windows, stacks of 22 KB, half the time to compile
-               0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer networks
-*/
+   HISTORY     0.2.0  a way to ReLU that holds the score, copies by name, gates of one's own, a
+   public look at the graph, packed matrices for inference, WebAssembly, Windows, stacks of 22 KB,
+   half the time to compile 0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional
+   and Transformer networks */
 #ifndef LGELU__PASS
 
-/* ==== [1] DECLARATIONS ============================================================================================= */
+/* ==== [1] DECLARATIONS
+   ============================================================================================= */
 #ifndef LGELU_H
 #define LGELU_H
 #define LGELU_VERSION_MAJOR 0
@@ -108,415 +114,639 @@ extern "C" {
 #define LGELU__KEPT(k)
 #endif
 
-/* ---- the yardstick: the exact gate in double, one number at a time; Φ, φ: normal distribution and density [L, 2] ---- */
-LGELU_DEF double lgelu_exact        (double x, double lambda);   /* x Φ(λx)             */
-LGELU_DEF double lgelu_exact_dx     (double x, double lambda);   /* Φ(λx) + λx φ(λx)    */
-LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);   /* x² φ(λx)            */
+/* ---- the yardstick: the exact gate in double, one number at a time; Φ, φ: normal distribution and
+   density [L, 2] ---- */
+LGELU_DEF double lgelu_exact(double x, double lambda);         /* x Φ(λx)             */
+LGELU_DEF double lgelu_exact_dx(double x, double lambda);      /* Φ(λx) + λx φ(λx)    */
+LGELU_DEF double lgelu_exact_dlambda(double x, double lambda); /* x² φ(λx)            */
 
-/* ---- kernels: one λ for n numbers; y may be x; dx may be dy, or NULL when only dλ is wanted ---- */
-LGELU_DEF void   lgelu_forward (float *y, const float *x, float lambda, size_t n);
-LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n);   /* Σ dy·x²φ(λx) */
+/* ---- kernels: one λ for n numbers; y may be x; dx may be dy, or NULL when only dλ is wanted ----
+ */
+LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda,
+                                size_t n); /* Σ dy·x²φ(λx) */
 /* (at λ from 2^-10 on the terms are floats: dy beyond 2^64 may make their sum inf) */
 
-/* What is promised of every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4: the error in units of the last place of
-   the exact result, and in units of 2^-149 where that is below 2^-126. dx is relative also at its root; dlambda is one term with
-   dy = 1. tests/sweep.c holds the kernels to these very rows: X(kernel, ulp, units of 2^-149) */
-#define LGELU_CLAIMS(X) X(forward, 2.0, 1.0) X(dx, 2.5, 1.6) X(dlambda, 2.4, 1.2) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
-/* And at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. λx, a product, may come nearer to
-   the root of dx at -0.7517915 than any float at those seven, so that here 2^-54 is added to dx's bound: relative from a distance
-   of 2^-28 on, absolute (within 2^-51) nearer by. */
+/* What is promised of every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4: the error in
+   units of the last place of the exact result, and in units of 2^-149 where that is below 2^-126.
+   dx is relative also at its root; dlambda is one term with dy = 1. tests/sweep.c holds the kernels
+   to these very rows: X(kernel, ulp, units of 2^-149) */
+#define LGELU_CLAIMS(X)  \
+    X(forward, 2.0, 1.0) \
+    X(dx, 2.5, 1.6) X(dlambda, 2.4, 1.2) X(tanh_forward, 2.5, 1.0) X(tanh_dx, 3.0, 1.5)
+/* And at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. λx, a
+   product, may come nearer to the root of dx at -0.7517915 than any float at those seven, so that
+   here 2^-54 is added to dx's bound: relative from a distance of 2^-28 on, absolute (within 2^-51)
+   nearer by. */
 #define LGELU_CLAIMS_BETWEEN(X) X(forward, 2.25, 1.0) X(dx, 2.5, 1.6) X(dlambda, 3.0, 1.2)
 
 /* one λ per channel, x laid out [outer][channels][inner]; dlambda[channels] is added to */
-LGELU_DEF void lgelu_forward_channels (float *y, const float *x, const float *lambda,
-                                       size_t outer, size_t channels, size_t inner);
-LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x, const float *lambda,
-                                       size_t outer, size_t channels, size_t inner);
+LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer,
+                                      size_t channels, size_t inner);
+LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
+                                       const float *lambda, size_t outer, size_t channels,
+                                       size_t inner);
 
-/* the tanh approximation of GELU, 0.5x(1 + tanh(√(2/π)(x + 0.044715x³))), as in GPT-2 (arXiv 1606.08415) */
-LGELU_DEF void lgelu_tanh_forward (float *y, const float *x, size_t n);
+/* the tanh approximation of GELU, 0.5x(1 + tanh(√(2/π)(x + 0.044715x³))), as in GPT-2 (arXiv
+   1606.08415) */
+LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
-/* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5, 10). To the nearest, ties to
-   even; too large becomes ±inf (f16: from 65520 on), too small gradually ±0; a NaN keeps its sign and first
-   bits and is quiet. ---- */
+/* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5,
+   10). To the nearest, ties to even; too large becomes ±inf (f16: from 65520 on), too small
+   gradually ±0; a NaN keeps its sign and first bits and is quiet. ---- */
 LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
-LGELU_DEF void lgelu_from_f16 (float *y, const uint16_t *x, size_t n);
-LGELU_DEF void lgelu_to_bf16  (uint16_t *y, const float *x, size_t n);
-LGELU_DEF void lgelu_to_f16   (uint16_t *y, const float *x, size_t n);
-/* the gate on them, computed in f32 and rounded once; λ stays f32, Σ dy·x²φ(λx) double; y may be x, dx may be dy or NULL */
-LGELU_DEF void   lgelu_forward_bf16 (uint16_t *y, const uint16_t *x, float lambda, size_t n);
-LGELU_DEF void   lgelu_forward_f16  (uint16_t *y, const uint16_t *x, float lambda, size_t n);
-LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
-LGELU_DEF double lgelu_backward_f16 (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF void lgelu_from_f16(float *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_to_bf16(uint16_t *y, const float *x, size_t n);
+LGELU_DEF void lgelu_to_f16(uint16_t *y, const float *x, size_t n);
+/* the gate on them, computed in f32 and rounded once; λ stays f32, Σ dy·x²φ(λx) double; y may be x,
+   dx may be dy or NULL */
+LGELU_DEF void lgelu_forward_bf16(uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF void lgelu_forward_f16(uint16_t *y, const uint16_t *x, float lambda, size_t n);
+LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                     float lambda, size_t n);
+LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                    float lambda, size_t n);
 
-/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y = f(x; λ). B[i] is
-   R < Φ·2^32 with R = lgelu_random(seed, stream, first + i): a long array may be cut anywhere. A closed gate gives 0 with the
-   sign of x (of dy). λ and special values as for lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B
-   with the forward's seed, stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Both return the mean's
+/* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y =
+   f(x; λ). B[i] is R < Φ·2^32 with R = lgelu_random(seed, stream, first + i): a long array may be
+   cut anywhere. A closed gate gives 0 with the sign of x (of dy). λ and special values as for
+   lgelu_forward; λ = 0 is a fair coin. Backward: straight-through dx = dy·B with the forward's
+   seed, stream and first, or the derivative of the mean, dx = dy·f'(x; λ). Both return the mean's
    derivative in λ, Σ dy·x²φ(λx). ---- */
-typedef enum { LGELU_STRAIGHT_THROUGH = 0, LGELU_MEAN } lgelu_estimate;
-LGELU_DEF void   lgelu_stochastic_forward (float *y, const float *x, float lambda, size_t n,
-                                           uint64_t seed, uint64_t stream, uint64_t first);
-LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
-                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how);
+typedef enum { LGELU_ESTIMATE_STRAIGHT_THROUGH = 0, LGELU_ESTIMATE_MEAN } lgelu_estimate;
+LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n,
+                                        uint64_t seed, uint64_t stream, uint64_t first);
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
+                                           size_t n, uint64_t seed, uint64_t stream, uint64_t first,
+                                           lgelu_estimate how);
 
-/* ---- hardness: λ >= 1 from the free number s at temperature t [L, 3]; softplus is the paper's, sigmoid is ours ---- */
+/* ---- hardness: λ >= 1 from the free number s at temperature t [L, 3]; softplus is the paper's,
+   sigmoid is ours ---- */
 typedef enum { LGELU_SOFTPLUS = 0, LGELU_SIGMOID, LGELU_DIRECT } lgelu_map;
-/* {0}: softplus, t = 0.1, λmax = 256, which also stand for a t or λmax that is infinite, NaN or too small */
-typedef struct { lgelu_map map; float t; float lambda_max; } lgelu_hardness;
-LGELU_DEF float lgelu_lambda        (const lgelu_hardness *h, float s);        /* 1 + softplus(s/t), and siblings */
-LGELU_DEF float lgelu_lambda_slope  (const lgelu_hardness *h, float s);        /* dλ/ds */
-LGELU_DEF float lgelu_lambda_inverse(const lgelu_hardness *h, float lambda);   /* s; -inf at λ = 1, NaN outside the map */
+/* {0}: softplus, t = 0.1, λmax = 256, which also stand for a t or λmax that is infinite, NaN or too
+   small */
+typedef struct {
+    lgelu_map map;
+    float temperature;
+    float lambda_max;
+} lgelu_lambda_map;
+
+LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *h,
+                             float s); /* 1 + softplus(s/t), and siblings */
+LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *h, float s); /* dλ/ds */
+LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *h,
+                                     float lambda); /* s; -inf at λ = 1, NaN outside the map */
 
 /* ---- distance to ReLU and the targets that follow from it [L, 4]; the gap form is ours ---- */
-LGELU_DEF float lgelu_gap                 (float lambda);      /* sup abs(f - ReLU) = 0.1699712/λ, at abs(λx) = 0.7517915 */
-LGELU_DEF float lgelu_gate_error          (float lambda);      /* ∫ abs(Φ(λx) - [x > 0]) dx = 2/(λ√(2π)) */
-LGELU_DEF float lgelu_lambda_for_gap      (float gap);
-LGELU_DEF float lgelu_lambda_for_tolerance(float tau);         /* 0.005 → 159.57691 */
+LGELU_DEF float lgelu_gap(
+    float lambda); /* sup abs(f - ReLU) = 0.1699712/λ, at abs(λx) = 0.7517915 */
+LGELU_DEF float lgelu_gate_error(float lambda); /* ∫ abs(Φ(λx) - [x > 0]) dx = 2/(λ√(2π)) */
+LGELU_DEF float lgelu_lambda_for_gap(float gap);
+LGELU_DEF float lgelu_lambda_for_tolerance(float tau); /* 0.005 → 159.57691 */
 
-/* ---- AdamW on flat arrays (Loshchilov & Hutter): step counts from 1, m and v start at zero ---- */
-typedef struct { float lr, beta1, beta2, eps, weight_decay; } lgelu_adamw;
-LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr);          /* 0.9, 0.999, 1e-8, 0.01 */
-LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr);          /* β1 = β2 (arXiv 2601.21739) = 0.944 (2605.10119) */
-LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n);
+/* ---- AdamW on flat arrays (Loshchilov & Hutter): step counts from 1, m and v start at zero ----
+ */
+typedef struct {
+    float lr, beta1, beta2, eps, weight_decay;
+} lgelu_adamw;
+
+LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr); /* 0.9, 0.999, 1e-8, 0.01 */
+LGELU_DEF lgelu_adamw
+lgelu_adamw_balanced(float lr); /* β1 = β2 (arXiv 2601.21739) = 0.944 (2605.10119) */
+LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
+                                const lgelu_adamw *opt, long step, size_t n);
 /* SGD: m = momentum·m + (g + weight_decay·w), w -= lr·m */
-LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n);
-/* the group of s: rate lr·c, no decay [L, 3]; takes dL/dλ, applies the slope, updates s, gives the new λ's; all [layers] */
-LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
-                                   const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers);
+LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
+                              float weight_decay, size_t n);
+/* the group of s: rate lr·c, no decay [L, 3]; takes dL/dλ, applies the slope, updates s, gives the
+   new λ's; all [layers] */
+LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
+                                   const double *dlambda, const lgelu_lambda_map *h,
+                                   const lgelu_adamw *opt, float c, long step, size_t layers);
 
 /* ---- hardening: λ0 up to begin, target from end on [L, 4]; the shapes in between are ours ---- */
-typedef enum { LGELU_GEOMETRIC = 0, LGELU_LINEAR, LGELU_LINEAR_S, LGELU_COSINE } lgelu_shape;
-typedef struct { float target; long begin, end; lgelu_shape shape; lgelu_hardness h; } lgelu_hardening;
+typedef enum {
+    LGELU_SHAPE_GEOMETRIC = 0,
+    LGELU_SHAPE_LINEAR,
+    LGELU_SHAPE_LINEAR_S,
+    LGELU_SHAPE_COSINE
+} lgelu_shape;
+
+typedef struct {
+    float target;
+    long begin, end;
+    lgelu_shape shape;
+    lgelu_lambda_map h;
+} lgelu_hardening;
+
 LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long step);
 
 /* ---- instruction sets ---- */
-/* WebAssembly's has NEON's number: four lanes, too, and no processor has both. Scalar on x86-64 is SSE2, which each of them has,
-   four lanes with sums in double, unless LGELU_NO_SIMD asks for one by one or the compiler may use fma everywhere (-mfma) */
-typedef enum { LGELU_SCALAR = 0, LGELU_NEON, LGELU_AVX2, LGELU_AVX512, LGELU_SIMD128 = LGELU_NEON } lgelu_isa_id;
-LGELU_DEF int         lgelu_isa(void);             /* the one in force */
-LGELU_DEF int         lgelu_isa_limit(int most);   /* caps it for the process; returns the one now in force */
-LGELU_DEF const char *lgelu_isa_name(int isa);     /* "scalar", "neon" or "simd128", "avx2", "avx512"; "?" otherwise */
+/* WebAssembly's has NEON's number: four lanes, too, and no processor has both. Scalar on x86-64 is
+   SSE2, which each of them has, four lanes with sums in double, unless LGELU_NO_SIMD asks for one
+   by one or the compiler may use fma everywhere (-mfma) */
+typedef enum {
+    LGELU_ISA_SCALAR = 0,
+    LGELU_ISA_NEON,
+    LGELU_ISA_AVX2,
+    LGELU_ISA_AVX512,
+    LGELU_ISA_SIMD128 = LGELU_ISA_NEON
+} lgelu_isa_id;
 
-/* ---- random numbers: Philox4x32-10 (Salmon et al., SC 2011); out[i] of a stream depends on (seed, stream, i) alone ---- */
-LGELU_DEF uint32_t lgelu_random (uint64_t seed, uint64_t stream, uint64_t i);            /* 32 random bits */
-LGELU_DEF float    lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i);            /* [0, 1), 24 bits */
-LGELU_DEF float    lgelu_normal (uint64_t seed, uint64_t stream, uint64_t i);            /* mean 0, deviation 1 */
-LGELU_DEF void     lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream);   /* a permutation of 0..n-1 */
+LGELU_DEF int lgelu_isa(void);           /* the one in force */
+LGELU_DEF int lgelu_isa_limit(int most); /* caps it for the process; returns the one now in force */
+LGELU_DEF const char *lgelu_isa_name(
+    int isa); /* "scalar", "neon" or "simd128", "avx2", "avx512"; "?" otherwise */
 
-/* ---- instruments: small functions over activations, weights and histories; no trainer needed ---- */
+/* ---- random numbers: Philox4x32-10 (Salmon et al., SC 2011); out[i] of a stream depends on (seed,
+   stream, i) alone ---- */
+LGELU_DEF uint32_t lgelu_random(uint64_t seed, uint64_t stream, uint64_t i); /* 32 random bits */
+LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i);   /* [0, 1), 24 bits */
+LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i); /* mean 0, deviation 1 */
+LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed,
+                             uint64_t stream); /* a permutation of 0..n-1 */
+
+/* ---- instruments: small functions over activations, weights and histories; no trainer needed ----
+ */
 /* argmax differs; one class: the sign */
-LGELU_DEF size_t lgelu_flips        (const float *before, const float *after, size_t samples, size_t classes);
-LGELU_DEF double lgelu_max_change   (const float *before, const float *after, size_t n);       /* max abs difference */
-LGELU_DEF double lgelu_dead_share   (const float *a, size_t n);                                /* share of a <= 0 [B] */
-LGELU_DEF double lgelu_mean         (const float *a, size_t n);                                /* activation mean [B] */
-/* OUI of one layer, a (samples, width), on the bits a > 0; the two forms are not interchangeable. Pairwise: activations. Batch:
-   as published (arXiv 2605.10161) the outputs of linear and convolution layers before their gates; of maps one random pixel a
-   sample, width = channels. Pairwise: arXiv 2504.17160 */
-LGELU_DEF double lgelu_oui_pairwise (const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs);
-LGELU_DEF double lgelu_oui_batch    (const float *a, size_t samples, size_t width);            /* arXiv 2603.09950, 2605.10161 */
-/* two time scales (arXiv 2602.08333): A_k = share of activation bits that changed, W_k = L2 norm of the weights' change */
+LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size_t samples,
+                                   size_t classes);
+LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after,
+                                    size_t n);                  /* max abs difference */
+LGELU_DEF double lgelu_dead_fraction(const float *a, size_t n); /* share of a <= 0 [B] */
+LGELU_DEF double lgelu_mean(const float *a, size_t n);          /* activation mean [B] */
+/* OUI of one layer, a (samples, width), on the bits a > 0; the two forms are not interchangeable.
+   Pairwise: activations. Batch: as published (arXiv 2605.10161) the outputs of linear and
+   convolution layers before their gates; of maps one random pixel a sample, width = channels.
+   Pairwise: arXiv 2504.17160 */
+LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2],
+                                    size_t pairs);
+LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples,
+                                 size_t width); /* arXiv 2603.09950, 2605.10161 */
+/* two time scales (arXiv 2602.08333): A_k = share of activation bits that changed, W_k = L2 norm of
+   the weights' change */
 LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n);
-LGELU_DEF double lgelu_weight_change (const float *w, const float *previous, size_t n);
-LGELU_DEF void   lgelu_smooth       (double *curve, size_t n, double keep);     /* c[k] = keep·c[k-1] + (1 - keep)·c[k] */
+LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size_t n);
+LGELU_DEF void lgelu_smooth(double *curve, size_t n,
+                            double keep); /* c[k] = keep·c[k-1] + (1 - keep)·c[k] */
 /* first k with c[k..] < q·max; n if none (ours) */
-LGELU_DEF size_t lgelu_decay_time   (const double *curve, size_t n, double q);
-LGELU_DEF double lgelu_roughness    (const double *curve, size_t n);    /* ω1: mean abs first difference (arXiv 2601.21739) */
-/* λ's over a run, history (epochs, layers): mean abs change from epoch to epoch [L, figures 1 and 2] */
-LGELU_DEF double lgelu_drift        (const float *history, size_t epochs, size_t layers);
+LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q);
+LGELU_DEF double lgelu_roughness(const double *curve,
+                                 size_t n); /* ω1: mean abs first difference (arXiv 2601.21739) */
+/* λ's over a run, history (epochs, layers): mean abs change from epoch to epoch [L, figures 1 and
+   2] */
+LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers);
 /* rank correlation, ties averaged; NaN if constant */
-LGELU_DEF double lgelu_spearman     (const float *a, const float *b, size_t n);
+LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n);
 
-typedef enum { LGELU_OK = 0, LGELU_E_ARGUMENT, LGELU_E_SHAPE, LGELU_E_MEMORY, LGELU_E_UNBOUND, LGELU_E_LABEL,
-               LGELU_E_LAMBDA, LGELU_E_NONFINITE, LGELU_E_FILE, LGELU_E_SUM } lgelu_status;
+typedef enum {
+    LGELU_OK = 0,
+    LGELU_E_ARGUMENT,
+    LGELU_E_SHAPE,
+    LGELU_E_MEMORY,
+    LGELU_E_UNBOUND,
+    LGELU_E_LABEL,
+    LGELU_E_LAMBDA,
+    LGELU_E_NONFINITE,
+    LGELU_E_FILE,
+    LGELU_E_SUM
+} lgelu_status;
+
 LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 
 #ifdef LGELU_TRAINER
-/* ---- network: a graph of layers over one block of memory. A value is a node; samples lie in rows, channels last:
-   (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return the new node, or -1 after an error;
-   errors stick until net.status is set back to LGELU_OK, so one look at it (text in net.message, naming the layer) after
-   building is enough. A name, net.prefix before it, is cut after 31 bytes, and no two may be alike. ---- */
-typedef enum { LGELU_GATE_LAMBDA = 0, LGELU_GATE_GELU, LGELU_GATE_TANH, LGELU_GATE_RELU, LGELU_GATE_OUTER } lgelu_gate_kind;
-typedef struct lgelu_outer_gate lgelu_outer_gate;
-typedef enum { LGELU_INFER = 0, LGELU_TRAIN, LGELU_GENERATE } lgelu_mode;      /* GENERATE: one sample, keys and values stay */
+/* ---- network: a graph of layers over one block of memory. A value is a node; samples lie in rows,
+   channels last: (batch, rows, columns, channels), a vector being (1, 1, channels). Builders return
+   the new node, or -1 after an error; errors stick until net.status is set back to LGELU_OK, so one
+   look at it (text in net.message, naming the layer) after building is enough. A name, net.prefix
+   before it, is cut after 31 bytes, and no two may be alike. ---- */
+typedef enum {
+    LGELU_GATE_LAMBDA = 0,
+    LGELU_GATE_GELU,
+    LGELU_GATE_TANH,
+    LGELU_GATE_RELU,
+    LGELU_GATE_CUSTOM
+} lgelu_gate_kind;
+
+typedef struct lgelu_custom_gate lgelu_custom_gate;
+typedef enum {
+    LGELU_MODE_INFER = 0,
+    LGELU_MODE_TRAIN,
+    LGELU_MODE_GENERATE
+} lgelu_mode; /* GENERATE: one sample, keys and values stay */
+
 /* uniform: ±√(6/in), ±√(6/(in + out)); normal of net.deviation */
-typedef enum { LGELU_HE = 0, LGELU_GLOROT, LGELU_NORMAL } lgelu_init;
+typedef enum { LGELU_INIT_HE = 0, LGELU_INIT_GLOROT, LGELU_INIT_NORMAL } lgelu_init;
 
-typedef enum { LGELU_OP_INPUT = 0, LGELU_OP_TOKENS, LGELU_OP_LABELS, LGELU_OP_LINEAR, LGELU_OP_GATE, LGELU_OP_ADD, LGELU_OP_CONV,
-               LGELU_OP_BATCH_NORM, LGELU_OP_MAX_POOL, LGELU_OP_AVERAGE_POOL, LGELU_OP_VIEW, LGELU_OP_EMBEDDING,
-                   LGELU_OP_POSITION,
-               LGELU_OP_LAYER_NORM, LGELU_OP_ATTENTION, LGELU_OP_DROPOUT, LGELU_OP_PATCHES, LGELU_OP_CLASS_TOKEN, LGELU_OP_TAKE,
-               LGELU_OP_CROSS_ENTROPY, LGELU_OP_SQUARED_ERROR, LGELU_OP_OUTER_LOSS } lgelu_op;
-LGELU_DEF const char *lgelu_op_name(int op);                                   /* "linear", "convolution", ...; "?" otherwise */
+typedef enum {
+    LGELU_OP_INPUT = 0,
+    LGELU_OP_TOKENS,
+    LGELU_OP_LABELS,
+    LGELU_OP_LINEAR,
+    LGELU_OP_GATE,
+    LGELU_OP_ADD,
+    LGELU_OP_CONV,
+    LGELU_OP_BATCH_NORM,
+    LGELU_OP_MAX_POOL,
+    LGELU_OP_AVERAGE_POOL,
+    LGELU_OP_VIEW,
+    LGELU_OP_EMBEDDING,
+    LGELU_OP_POSITION,
+    LGELU_OP_LAYER_NORM,
+    LGELU_OP_ATTENTION,
+    LGELU_OP_DROPOUT,
+    LGELU_OP_PATCHES,
+    LGELU_OP_CLASS_TOKEN,
+    LGELU_OP_MEAN_TOKENS,
+    LGELU_OP_CROSS_ENTROPY,
+    LGELU_OP_SQUARED_ERROR,
+    LGELU_OP_CUSTOM_LOSS
+} lgelu_op;
 
-typedef struct { size_t bytes, at; int from, to; } lgelu_buffer;        /* its place in the block and its life: the memory plan */
+LGELU_DEF const char *lgelu_op_name(int op); /* "linear", "convolution", ...; "?" otherwise */
+
+typedef struct {
+    size_t bytes, at;
+    int from, to;
+} lgelu_buffer; /* its place in the block and its life: the memory plan */
+
 /* made by the builders, yours to read; the numbers of elements once the net has its size */
 typedef struct {
-    char   name[32];
+    char name[32];
     lgelu_op op;
-    int    inputs, input[3];                 /* how many, and which nodes */
-    size_t shape[3];                         /* rows, columns, channels of one sample */
-    size_t weight, weights, bias, biases;    /* its matrix (outputs, inputs) and bias: first element in net.w, and count */
-    size_t state, states;                    /* its running statistics: first element in net.state, and count */
-    size_t window[2], stride, padding, groups;   /* of a convolution or a pooling */
-    float  momentum, eps;                    /* of a normalisation */
-    int    hardness, hardnesses;             /* its λ's: first in net.lambda, and count */
+    int inputs, input[3]; /* how many, and which nodes */
+    size_t shape[3];      /* rows, columns, channels of one sample */
+    size_t weight_at, weight_count, bias_at,
+        bias_count; /* its matrix (outputs, inputs) and bias: first element in net.w, and count */
+    size_t state_at,
+        state_count; /* its running statistics: first element in net.state, and count */
+    size_t window[2], stride, padding, groups; /* of a convolution or a pooling */
+    float momentum, eps;                       /* of a normalisation */
+    int first_lambda, lambda_count;            /* its λ's: first in net.lambda, and count */
     lgelu_gate_kind gate;
-    const lgelu_outer_gate *outer;           /* a gate of your own; its parameters are the biases */
+    const lgelu_custom_gate *custom; /* a gate of your own; its parameters are the biases */
     lgelu_init init;
-    float  lambda0;                          /* λ at the start */
-    size_t option[2];                        /* attention: heads, causal; patches: their side; take: first token, how many */
-    float  rate, deviation;                  /* of dropout; of the first weights */
-    int    shares;                           /* 1 + the node whose matrix it uses; 0: its own */
-    int    folded;                           /* a batch norm that became a view */
+    float lambda0; /* λ at the start */
+    size_t
+        option[2]; /* attention: heads, causal; patches: their side; take: first token, how many */
+    float rate, deviation; /* of dropout; of the first weights */
+    int tied;              /* 1 + the node whose matrix it uses; 0: its own */
+    int folded;            /* a batch norm that became a view */
     /* ---- private: what the memory plan and the runs keep ---- */
-    size_t packed;                           /* net->packs[packed - 1] is where its matrix stands a second time; 0: nowhere */
-    int    keep;                             /* the value stays readable */
-    int    row;                              /* of the table of layers: how it runs, as the memory plan has it */
-    int    learns, holds;                    /* has a gradient; which of its gradients hold something, while a backward runs */
-    int    ahead;                            /* a loss: the last forward has made gradients already */
-    const void *bound;                       /* an input's data */
-    int    host, lent;                       /* the nodes in whose buffers the value and the gradient lie */
-    lgelu_buffer buffer[4];                  /* value, gradient, what the forward leaves for the backward, scratch */
+    size_t prepacked_at; /* net->packs[packed - 1] is where its matrix stands a second time; 0:
+                            nowhere */
+    int keep;            /* the value stays readable */
+    int row;             /* of the table of layers: how it runs, as the memory plan has it */
+    int learns,
+        holds; /* has a gradient; which of its gradients hold something, while a backward runs */
+    int ahead; /* a loss: the last forward has made gradients already */
+    const void *bound;      /* an input's data */
+    int host, lent;         /* the nodes in whose buffers the value and the gradient lie */
+    lgelu_buffer buffer[4]; /* value, gradient, what the forward leaves for the backward, scratch */
 } lgelu_node;
 
-/* a parallel for: run(user, task, job, count) calls task(job, 0..count-1) in any order on any threads and returns when all are
-   done. Without one OpenMP serves, where the file was compiled with it. The bits do not depend on it. A forward, a backward or a
-   product asks for it once: whichever of the 64 tasks comes first does the work, those on other threads help until it is done. */
+/* a parallel for: run(user, task, job, count) calls task(job, 0..count-1) in any order on any
+   threads and returns when all are done. Without one OpenMP serves, where the file was compiled
+   with it. The bits do not depend on it. A forward, a backward or a product asks for it once:
+   whichever of the 64 tasks comes first does the work, those on other threads help until it is
+   done. */
 typedef void lgelu_task(void *job, size_t index);
-typedef struct { void (*run)(void *user, lgelu_task *task, void *job, size_t count); void *user; } lgelu_threads;
-
-/* ---- matrix product: C (m, n) = start + A (m, k) B (k, n), in f32. Every C[i][j] is one chain of fma over k in increasing
-   order from its start value (0, C itself, or bias[j]): no blocking, instruction set or number of threads changes a bit.
-   A matrix is x[i·row + j·col], so (row, col) = (columns, 1) reads it plainly and (1, rows) transposed; or, where `read` is
-   given, whatever read writes: rows × cols numbers from (i, j) on, one row every out_row floats. ---- */
 typedef struct {
-    const float *x; size_t row, col;
-    void (*read)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols); const void *from;
+    void (*run)(void *user, lgelu_task *task, void *job, size_t count);
+    void *user;
+} lgelu_threads;
+
+/* ---- matrix product: C (m, n) = start + A (m, k) B (k, n), in f32. Every C[i][j] is one chain of
+   fma over k in increasing order from its start value (0, C itself, or bias[j]): no blocking,
+   instruction set or number of threads changes a bit. A matrix is x[i·row + j·col], so (row, col) =
+   (columns, 1) reads it plainly and (1, rows) transposed; or, where `read` is given, whatever read
+   writes: rows × cols numbers from (i, j) on, one row every out_row floats. ---- */
+typedef struct {
+    const float *x;
+    size_t row_stride, col_stride;
+    void (*read)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,
+                 size_t cols);
+    const void *user;
 } lgelu_matrix;
-typedef struct {                             /* zero what you don't need; C and y overlap neither A nor B, y may be C */
+
+typedef struct { /* zero what you don't need; C and y overlap neither A nor B, y may be C */
     size_t m, n, k;
-    float *c; size_t c_row;                  /* C[i·c_row + j] */
+    float *c;
+    size_t c_stride; /* C[i·c_row + j] */
     lgelu_matrix a, b;
-    const float *bias; int accumulate;       /* the start: bias[j] (n numbers), or C's old value, which wins */
-    float *y; size_t y_row; float lambda;    /* y = gate(C; λ), written while C is in the cache; NULL: none */
+    const float *bias;
+    int accumulate; /* the start: bias[j] (n numbers), or C's old value, which wins */
+    float *y;
+    size_t y_stride;
+    float lambda; /* y = gate(C; λ), written while C is in the cache; NULL: none */
     /* told once of each final piece of C, by the thread that made it */
-    void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols); const void *with;
+    void (*finish)(const void *with, size_t i, size_t rows, size_t j, size_t cols);
+    const void *user;
 } lgelu_product;
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);     /* at most 16 MiB */
+
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k); /* at most 16 MiB */
 /* NULL: this thread alone */
-LGELU_DEF void   lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);
-/* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in order */
-LGELU_DEF void   lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate,
-                                   const lgelu_threads *threads);
+LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);
+/* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in
+   order */
+LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n,
+                                 int accumulate, const lgelu_threads *threads);
 
 typedef struct {
     /* ---- yours to set: while building, ---- */
-    lgelu_init init; float deviation;        /* of the layers built next; 0 is 0.02 */
-    const lgelu_outer_gate *outer;           /* of those of kind LGELU_GATE_OUTER */
-    char   prefix[24];                       /* goes before the names of the nodes to come, "encoder." */
-    int    direct;                           /* 1: no Winograd in convolutions, each y one chain of fma; before lgelu_net_bytes */
-    int    prepack;                          /* 1: without training, matrices stand a second time, as products read them (those
-                                                of Winograd 16/9 times as large): faster, same bits; before lgelu_net_bytes */
-    lgelu_hardness hardness;                 /* the map of every learned λ; before lgelu_net_make */
-    lgelu_threads threads;                   /* and at any time: */
-    int    evaluate;                         /* 1: a network made to train behaves as at inference (statistics, no dropout) */
-    int    packed;                           /* prepack: they stand as w is; set it to 0 when you have written to w yourself */
-    long   step;                             /* steps taken */
-    uint64_t seed, pass;                     /* dropout draws from seed, step and pass: the forwards since the last step */
-    lgelu_status status; char message[160];  /* errors stick until you set status to LGELU_OK */
+    lgelu_init init;
+    float deviation;                      /* of the layers built next; 0 is 0.02 */
+    const lgelu_custom_gate *custom_gate; /* of those of kind LGELU_GATE_CUSTOM */
+    char prefix[24]; /* goes before the names of the nodes to come, "encoder." */
+    int no_winograd; /* 1: no Winograd in convolutions, each y one chain of fma; before
+                        lgelu_net_bytes */
+    int prepack; /* 1: without training, matrices stand a second time, as products read them (those
+                    of Winograd 16/9 times as large): faster, same bits; before lgelu_net_bytes */
+    lgelu_lambda_map lambda_map; /* the map of every learned λ; before lgelu_net_make */
+    lgelu_threads threads;       /* and at any time: */
+    int evaluate; /* 1: a network made to train behaves as at inference (statistics, no dropout) */
+    int prepacked_valid; /* prepack: they stand as w is; set it to 0 when you have written to w
+                            yourself */
+    long step;           /* steps taken */
+    uint64_t seed,
+        pass; /* dropout draws from seed, step and pass: the forwards since the last step */
+    lgelu_status status;
+    char message[160]; /* errors stick until you set status to LGELU_OK */
     /* ---- yours to read ---- */
-    lgelu_node *nodes; int count, capacity;
-    unsigned char *memory;                   /* the block; NULL until the network is made */
+    lgelu_node *nodes;
+    int count, capacity;
+    unsigned char *memory; /* the block; NULL until the network is made */
     lgelu_mode mode;
-    size_t batch, parameters, matrices;      /* w holds the matrices first (these decay), then biases: `parameters` in all */
-    float *w, *g, *m, *v;                    /* weights, gradients, AdamW moments; the last three in training only */
-    size_t states; float *state;             /* running means and variances: no gradient, no decay, saved with the weights */
-    int    hardnesses;
-    float *lambda, *s, *s_m, *s_v, *lambda0; /* per hardness: λ, free number, its moments, λ where hardening begins */
+    size_t batch, parameter_count, weight_count; /* w holds the matrices first (these decay), then
+                                                    biases: `parameters` in all */
+    float *w, *g, *m, *v; /* weights, gradients, AdamW moments; the last three in training only */
+    size_t state_count;
+    float *state; /* running means and variances: no gradient, no decay, saved with the weights */
+    int lambda_count;
+    float *lambda, *s, *s_m, *s_v,
+        *lambda0; /* per hardness: λ, free number, its moments, λ where hardening begins */
     double *dlambda;
-    size_t samples;                          /* of the last forward */
-    double loss, gradient_norm;              /* of the last forward; of the last step with clipping, before it */
+    size_t samples;             /* of the last forward */
+    double loss, gradient_norm; /* of the last forward; of the last step with clipping, before it */
     /* ---- private: what one call leaves for the next ---- */
-    size_t from, tokens, known;              /* of the last lgelu_net_generate; tokens whose keys and values stand */
-    float  share, gradient_scale;            /* of the last backward; what the next step multiplies gradients by (clipping) */
-    int    fresh, pending, learning;         /* the next backward overwrites; a forward waits for its own, one of training */
-    long   estimate;                         /* batches in the running statistics with this one; 0: learned with momentum */
-    unsigned char *arena; float *pack, *packs; size_t arena_bytes, pack_bytes;
+    size_t from, tokens,
+        known; /* of the last lgelu_net_generate; tokens whose keys and values stand */
+    float loss_scale, gradient_scale; /* of the last backward; what the next step multiplies
+                                         gradients by (clipping) */
+    int fresh, pending,
+        learning;  /* the next backward overwrites; a forward waits for its own, one of training */
+    long estimate; /* batches in the running statistics with this one; 0: learned with momentum */
+    unsigned char *arena;
+    float *scratch, *prepacked;
+    size_t arena_bytes, scratch_bytes;
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
-LGELU_DEF int  lgelu_input (lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels);  /* floats */
-LGELU_DEF int  lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes);  /* int32_t, count a sample */
-LGELU_DEF int  lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);   /* x Wᵀ + b over the channels */
-LGELU_DEF int  lgelu_gate  (lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda);      /* one λ */
-/* A gate of your own, for every builder that takes a kind: LGELU_GATE_OUTER is what net.outer points to just then, and goes on to
-   as long as the network lives. Its functions are told n numbers, whole rows, the first being number `first` of the value, on
-   whichever thread; how they are cut hangs on the layer alone. Parameters begin at `start` and stand where lgelu_net_biases(net,
-   node) points: learned without decay, saved and copied as biases are. */
-struct lgelu_outer_gate {
-    void (*forward)(float *y, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node);
-    /* dx = dy f'(x), may be dy; NULL: not asked for. To dw[parameters] Σ dy ∂f/∂w is added. x is the forward's */
-    void (*backward)(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first, const lgelu_net *net,
-                     const lgelu_node *node);
-    size_t parameters; float start;
-    void *user;                              /* node->outer->user is what your functions find it by */
+LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns,
+                          size_t channels); /* floats */
+LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count,
+                           size_t classes); /* int32_t, count a sample */
+LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x,
+                           size_t outputs); /* x Wᵀ + b over the channels */
+LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
+                         float lambda); /* one λ */
+/* A gate of your own, for every builder that takes a kind: LGELU_GATE_CUSTOM is what net.outer
+   points to just then, and goes on to as long as the network lives. Its functions are told n
+   numbers, whole rows, the first being number `first` of the value, on whichever thread; how they
+   are cut hangs on the layer alone. Parameters begin at `start` and stand where
+   lgelu_net_biases(net, node) points: learned without decay, saved and copied as biases are. */
+struct lgelu_custom_gate {
+    void (*forward)(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
+                    const lgelu_node *node);
+    /* dx = dy f'(x), may be dy; NULL: not asked for. To dw[parameters] Σ dy ∂f/∂w is added. x is
+       the forward's */
+    void (*backward)(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first,
+                     const lgelu_net *net, const lgelu_node *node);
+    size_t parameters;
+    float start;
+    void *user; /* node->outer->user is what your functions find it by */
 };
-LGELU_DEF int  lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda);  /* one λ a channel (ours) */
-LGELU_DEF int  lgelu_add   (lgelu_net *net, const char *name, int a, int b);            /* residual sum, equal shapes */
-/* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k], zeros
-   around, k over the channels of o's group. W is the matrix (outputs, kernel·kernel·channels/groups): PyTorch's
-   weight.permute(0, 2, 3, 1). One chain of fma over (i, j, k); but a kernel of 3 with stride 1, padding of at most 2, in one
-   group, from 16 channels on both sides, goes by Winograd's F(2×2, 3×3), 2.25 times fewer products at about the same rounding
-   error, unless net.direct is set. groups = channels = outputs is depthwise. */
-LGELU_DEF int  lgelu_conv  (lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
-                            size_t groups, int bias);
-/* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the running ones at inference and
-   under net.evaluate; running += momentum·(batch's - running), the variance's n - 1 under the sum as in PyTorch (0.1, 1e-5) */
-LGELU_DEF int  lgelu_batch_norm  (lgelu_net *net, const char *name, int x, float momentum, float eps);
-LGELU_DEF int  lgelu_max_pool    (lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
+
+LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x,
+                                  float lambda); /* one λ a channel (ours) */
+LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a,
+                        int b); /* residual sum, equal shapes */
+/* pictures. Convolution: y[r][c][o] = [b[o]] + Σ x[r·stride + i - padding][c·stride + j -
+   padding][k]·W[o][i][j][k], zeros around, k over the channels of o's group. W is the matrix
+   (outputs, kernel·kernel·channels/groups): PyTorch's weight.permute(0, 2, 3, 1). One chain of fma
+   over (i, j, k); but a kernel of 3 with stride 1, padding of at most 2, in one group, from 16
+   channels on both sides, goes by Winograd's F(2×2, 3×3), 2.25 times fewer products at about the
+   same rounding error, unless net.direct is set. groups = channels = outputs is depthwise. */
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
+                         size_t stride, size_t padding, size_t groups, int bias);
+/* (x - mean)/√(variance + eps)·weight + bias for each channel: of the batch in training, the
+   running ones at inference and under net.evaluate; running += momentum·(batch's - running), the
+   variance's n - 1 under the sum as in PyTorch (0.1, 1e-5) */
+LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps);
+LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
+                             size_t padding);
 /* zeros count */
-LGELU_DEF int  lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding);
-LGELU_DEF int  lgelu_global_pool (lgelu_net *net, const char *name, int x);     /* the mean of each channel: (1, 1, channels) */
-LGELU_DEF int  lgelu_flatten     (lgelu_net *net, const char *name, int x);     /* (1, 1, rows·columns·channels), no copy */
-LGELU_DEF int  lgelu_cross_entropy     (lgelu_net *net, const char *name, int logits, int labels);    /* mean of -log softmax */
-LGELU_DEF int  lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target);         /* mean of (x - target)² */
-/* a loss of your own: between forward and backward you read x's value and write dL/dx, times share in the backward, into the
-   array bound to `gradient`, an input of x's shape that nothing else reads; unbound it is left out. net.loss does not hold it. */
-LGELU_DEF int  lgelu_outer_loss        (lgelu_net *net, const char *name, int x, int gradient);
+LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
+                                 size_t stride, size_t padding);
+LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name,
+                                int x); /* the mean of each channel: (1, 1, channels) */
+LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name,
+                            int x); /* (1, 1, rows·columns·channels), no copy */
+LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits,
+                                  int labels); /* mean of -log softmax */
+LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x,
+                                       int target); /* mean of (x - target)² */
+/* a loss of your own: between forward and backward you read x's value and write dL/dx, times share
+   in the backward, into the array bound to `gradient`, an input of x's shape that nothing else
+   reads; unbound it is left out. net.loss does not hold it. */
+LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient);
 /* ---- Transformers: a token is a column, (1, tokens, channels); its layers ---- */
-LGELU_DEF int  lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary);  /* int32_t, count a sample */
+LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count,
+                           size_t vocabulary); /* int32_t, count a sample */
 /* a row of its matrix (vocabulary, channels) */
-LGELU_DEF int  lgelu_embedding  (lgelu_net *net, const char *name, int tokens, size_t channels);
-LGELU_DEF int  lgelu_position   (lgelu_net *net, const char *name, int x);              /* x + a learned vector for each place */
-/* (x - mean)/√(variance + eps)·gain + shift over the channels; eps is 1e-5 unless you change the node's */
-LGELU_DEF int  lgelu_layer_norm (lgelu_net *net, const char *name, int x);
+LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels);
+LGELU_DEF int lgelu_position(lgelu_net *net, const char *name,
+                             int x); /* x + a learned vector for each place */
+/* (x - mean)/√(variance + eps)·gain + shift over the channels; eps is 1e-5 unless you change the
+   node's */
+LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
 /* qkv (tokens, 3·channels) → (tokens, channels): softmax(q kᵀ/√(channels/heads)) v for each head;
    causal: no token sees a later one */
-LGELU_DEF int  lgelu_attention  (lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
-LGELU_DEF int  lgelu_dropout    (lgelu_net *net, const char *name, int x, float rate);  /* in training only; rate 0: x itself */
+LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
+LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x,
+                            float rate); /* in training only; rate 0: x itself */
 /* x Eᵀ with the embedding's own matrix */
-LGELU_DEF int  lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 /* (rows, columns, c) → (1, patches, side·side·c) */
-LGELU_DEF int  lgelu_patches    (lgelu_net *net, const char *name, int image, size_t side);
-LGELU_DEF int  lgelu_class_token(lgelu_net *net, const char *name, int x);              /* puts one learned token in front */
+LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side);
+LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name,
+                                int x); /* puts one learned token in front */
 /* the mean of some tokens */
-LGELU_DEF int  lgelu_take       (lgelu_net *net, const char *name, int x, size_t first, size_t count);
-/* pre-LayerNorm networks with learned positions and GPT-2's first weights; the node of the logits. hidden 0: 4·width */
+LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t first,
+                                size_t count);
+/* pre-LayerNorm networks with learned positions and GPT-2's first weights; the node of the logits.
+   hidden 0: 4·width */
 typedef struct {
-    size_t layers, heads, width, hidden; lgelu_gate_kind gate; float lambda, dropout;
-    int untied;                              /* 1: a head with a matrix and biases of its own */
-    float embedding;                         /* deviation of the first embeddings (PyTorch's own: 1); 0: as the matrices */
+    size_t layers, heads, width, hidden;
+    lgelu_gate_kind gate;
+    float lambda, dropout;
+    int untied;      /* 1: a head with a matrix and biases of its own */
+    float embedding; /* deviation of the first embeddings (PyTorch's own: 1); 0: as the matrices */
 } lgelu_transformer;
+
 #define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
-LGELU_DEF int  lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
+LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
 /* class token, or mean */
-LGELU_DEF int  lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes);
-/* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names fc1, gate1, fc2, ... */
-LGELU_DEF int  lgelu_mlp   (lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda);
-/* LeNet-5 with max pooling; a residual network for small pictures, 3 × 3 stem: stages of `blocks` basic blocks, each stage of
-   half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2).
-   Both return the node of the logits. */
-LGELU_DEF int  lgelu_lenet (lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda);
-LGELU_DEF int  lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
-                            float lambda);
+LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side,
+                        int mean, size_t classes);
+/* (sizes[0]) → linear, gate, ..., linear → logits (sizes[count - 1]); the node of the logits. Names
+   fc1, gate1, fc2, ... */
+LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
+                        lgelu_gate_kind kind, float lambda);
+/* LeNet-5 with max pooling; a residual network for small pictures, 3 × 3 stem: stages of `blocks`
+   basic blocks, each stage of half the side and twice the width: ResNet-8 is (16, 3, 1), ResNet-20
+   (16, 3, 3), ResNet-18 (64, 4, 2). Both return the node of the logits. */
+LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind,
+                          float lambda);
+LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
+                           size_t classes, lgelu_gate_kind kind, float lambda);
 
-/* before the block is asked for: the value of a node is computed as a whole and stays readable after forward and backward */
-LGELU_DEF lgelu_status lgelu_net_keep (lgelu_net *net, int node);
-/* the block: ask for its size (0: see net.message), then lay the network out in it; weights and λ's start from the seed.
-   The network keeps pointers into the block; the caller owns and frees it. */
-LGELU_DEF size_t       lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode);
-LGELU_DEF lgelu_status lgelu_net_make (lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed);
-/* Layer by layer of one name: weights, statistics, λ's, gate kinds, between two networks made to train the optimiser, and the
-   seed. What `to` has, dropout and losses aside, `from` must have too, with the same shapes, options and inputs; more of it does
-   no harm: a network without its loss, made to infer or generate, takes over from the one that was trained. */
-LGELU_DEF lgelu_status lgelu_net_copy (lgelu_net *to, const lgelu_net *from);
-/* NULL unbinds. The forward checks labels and tokens and takes them over; an input is read where it lies, in the backward once
-   more: leave it as it is until then. After binding something else the backward needs another forward. */
-LGELU_DEF lgelu_status lgelu_net_bind (lgelu_net *net, int input, const void *data) LGELU__KEPT(3);
+/* before the block is asked for: the value of a node is computed as a whole and stays readable
+   after forward and backward */
+LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node);
+/* the block: ask for its size (0: see net.message), then lay the network out in it; weights and λ's
+   start from the seed. The network keeps pointers into the block; the caller owns and frees it. */
+LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode);
+LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch,
+                                      lgelu_mode mode, uint64_t seed);
+/* Layer by layer of one name: weights, statistics, λ's, gate kinds, between two networks made to
+   train the optimiser, and the seed. What `to` has, dropout and losses aside, `from` must have too,
+   with the same shapes, options and inputs; more of it does no harm: a network without its loss,
+   made to infer or generate, takes over from the one that was trained. */
+LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from);
+/* NULL unbinds. The forward checks labels and tokens and takes them over; an input is read where it
+   lies, in the backward once more: leave it as it is until then. After binding something else the
+   backward needs another forward. */
+LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data) LGELU__KEPT(3);
 
-/* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf there is an error. */
-LGELU_DEF lgelu_status lgelu_net_forward (lgelu_net *net, size_t samples);
-/* Running statistics anew, after gates or weights have changed: for the batches k = 1, 2, ... of some data, each bound before. A
-   forward without dropout and without a backward, whose batch counts 1/k: after the last one they are the mean over all
-   batches. */
-LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k);
-/* a network of tokens made to LGELU_GENERATE: only the tokens from .. from + count - 1, the ones before them standing as earlier
-   calls left them; lgelu_net_value then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Its
-   layers see one token at a time, as no pooling, convolution of more than a pixel or picture does; attention is causal. */
+/* up to `batch` samples; a loss whose labels are unbound is left out. Adds up net.loss; NaN or Inf
+   there is an error. */
+LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples);
+/* Running statistics anew, after gates or weights have changed: for the batches k = 1, 2, ... of
+   some data, each bound before. A forward without dropout and without a backward, whose batch
+   counts 1/k: after the last one they are the mean over all batches. */
+LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples, long k);
+/* a network of tokens made to LGELU_MODE_GENERATE: only the tokens from .. from + count - 1, the
+   ones before them standing as earlier calls left them; lgelu_net_value then has `count` rows, with
+   the bits of a whole forward. The bound array holds all tokens. Its layers see one token at a
+   time, as no pooling, convolution of more than a pixel or picture does; attention is causal. */
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
-/* gradients of share·loss, share = 1, or 1/k when k backward calls make up one step: the calls between two steps add up */
+/* gradients of share·loss, share = 1, or 1/k when k backward calls make up one step: the calls
+   between two steps add up */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share);
-/* global L2 norm of the gradients, those of the learned s among them as in PyTorch's clip_grad_norm_; the next step scales all of
-   them so that it is at most `most` (0: not) */
-LGELU_DEF double       lgelu_net_clip    (lgelu_net *net, float most);
+/* global L2 norm of the gradients, those of the learned s among them as in PyTorch's
+   clip_grad_norm_; the next step scales all of them so that it is at most `most` (0: not) */
+LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 
-typedef enum { LGELU_RATE_COSINE = 0, LGELU_RATE_LINEAR, LGELU_RATE_CONSTANT } lgelu_rate_shape;   /* to 0, to 0, flat */
+typedef enum {
+    LGELU_RATE_COSINE = 0,
+    LGELU_RATE_LINEAR,
+    LGELU_RATE_CONSTANT
+} lgelu_rate_shape; /* to 0, to 0, flat */
+
 typedef struct {
-    lgelu_adamw adamw;                       /* lr is the peak; decay touches matrices only, */
-    int   decay_all;                         /* 1: and biases and normalisations; never s */
-    int   sgd;                               /* 1: SGD with momentum adamw.beta1 instead, for weights and s alike */
-    long  steps, warmup, hold;               /* the rate rises linearly over the first `warmup` steps, stays up to step `hold`, */
-    lgelu_rate_shape rate;                   /* then falls so */
-    float clip;                              /* largest norm of the gradients, 0: any */
-    float c;                                 /* learning-rate multiplier of s [L, 3] */
-    lgelu_hardening hardening;  /* λ is learned up to `begin`, then driven to `target`; target 0: learned to the end */
-    long  harden_every;                      /* steps between two changes of a driven λ (0 or 1: each) */
-    /* in place of `hardening`, if not NULL: λ number `hardness` in this step, or 0 where it is learned; lambda0: what it was
-       before it was driven. A function of these alone, so that a run can stop and go on. */
+    lgelu_adamw adamw; /* lr is the peak; decay touches matrices only, */
+    int decay_all;     /* 1: and biases and normalisations; never s */
+    int sgd;           /* 1: SGD with momentum adamw.beta1 instead, for weights and s alike */
+    long steps, warmup,
+        hold; /* the rate rises linearly over the first `warmup` steps, stays up to step `hold`, */
+    lgelu_rate_shape rate;     /* then falls so */
+    float clip;                /* largest norm of the gradients, 0: any */
+    float lambda_lr_scale;     /* learning-rate multiplier of s [L, 3] */
+    lgelu_hardening hardening; /* λ is learned up to `begin`, then driven to `target`; target 0:
+                                  learned to the end */
+    long harden_every;         /* steps between two changes of a driven λ (0 or 1: each) */
+    /* in place of `hardening`, if not NULL: λ number `hardness` in this step, or 0 where it is
+       learned; lambda0: what it was before it was driven. A function of these alone, so that a run
+       can stop and go on. */
     float (*drive)(void *user, int hardness, float lambda0, long step);
-    float *history; long history_every;      /* if not NULL: every so many steps the λ's go to the next row (rows, hardnesses) */
-    /* several machines: called once a step, before clipping; makes data[n] the sum over the ranks, the same bits on each;
-       not 0: failed. Each rank passes share = its part of the whole batch to lgelu_net_backward. */
+    float *history;
+    long history_every; /* if not NULL: every so many steps the λ's go to the next row (rows,
+                           hardnesses) */
+    /* several machines: called once a step, before clipping; makes data[n] the sum over the ranks,
+       the same bits on each; not 0: failed. Each rank passes share = its part of the whole batch to
+       lgelu_net_backward. */
     int (*sum)(void *user, float *g, size_t n, double *dlambda, size_t hardnesses);
     void *user;
 } lgelu_training;
-LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps);         /* cosine, c = 1, no hardening */
-/* Two ways to ReLU, both to λ = 159.577. _to_relu (ours): the rate stays at its peak while λ is learned for a quarter of the
-   steps and driven up to three quarters; then it falls along the cosine, the weights settle at the target. _paper: learned for
-   three quarters, driven over the last one under a cosine rate [L, 4]: weights that need a large rate to follow λ
-   find none then. */
-LGELU_DEF lgelu_training lgelu_training_to_relu (float lr, long steps);
-LGELU_DEF lgelu_training lgelu_training_paper   (float lr, long steps);
-LGELU_DEF float          lgelu_training_rate(const lgelu_training *plan, long step);     /* step counts from 1 */
-LGELU_DEF lgelu_status   lgelu_net_step(lgelu_net *net, const lgelu_training *plan);     /* clip, AdamW, learn or harden λ */
-/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step does this at its end; call
-   it where another plan takes over, say after lgelu_net_copy at the switch point */
-LGELU_DEF lgelu_status   lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
 
-/* (samples, rows, columns, channels) of the last forward; NULL where the plan has given the place away: results stay, and what
-   lgelu_net_keep named, what lies between them may not */
-LGELU_DEF const float *lgelu_net_value   (const lgelu_net *net, int node);
-LGELU_DEF float       *lgelu_net_weights (const lgelu_net *net, int node);      /* matrix (outputs, inputs); NULL if none */
-LGELU_DEF float       *lgelu_net_biases  (const lgelu_net *net, int node);     /* a normalisation: factors, then constants */
-LGELU_DEF float       *lgelu_net_states  (const lgelu_net *net, int node);      /* a batch norm: running means, then variances */
+LGELU_DEF lgelu_training lgelu_training_defaults(float lr,
+                                                 long steps); /* cosine, c = 1, no hardening */
+/* Two ways to ReLU, both to λ = 159.577. _to_relu (ours): the rate stays at its peak while λ is
+   learned for a quarter of the steps and driven up to three quarters; then it falls along the
+   cosine, the weights settle at the target. _paper: learned for three quarters, driven over the
+   last one under a cosine rate [L, 4]: weights that need a large rate to follow λ find none then.
+ */
+LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps);
+LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps);
+LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step); /* step counts from 1 */
+LGELU_DEF lgelu_status
+lgelu_net_step(lgelu_net *net, const lgelu_training *plan); /* clip, AdamW, learn or harden λ */
+/* λ as the plan drives it for the step to come, the last step running at the target. lgelu_net_step
+   does this at its end; call it where another plan takes over, say after lgelu_net_copy at the
+   switch point */
+LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan);
+
+/* (samples, rows, columns, channels) of the last forward; NULL where the plan has given the place
+   away: results stay, and what lgelu_net_keep_value named, what lies between them may not */
+LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node);
+LGELU_DEF float *lgelu_net_weights(const lgelu_net *net,
+                                   int node); /* matrix (outputs, inputs); NULL if none */
+LGELU_DEF float *lgelu_net_biases(const lgelu_net *net,
+                                  int node); /* a normalisation: factors, then constants */
+LGELU_DEF float *lgelu_net_states(const lgelu_net *net,
+                                  int node); /* a batch norm: running means, then variances */
 /* net.lambda[hardness], λ >= 1 or +inf */
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda);
-LGELU_DEF void         lgelu_net_set_gates (lgelu_net *net, lgelu_gate_kind kind);      /* of every gate; back to LAMBDA: λ(s) */
-LGELU_DEF void         lgelu_net_relu      (lgelu_net *net);                    /* ReLU-ization: every gate becomes exact ReLU */
-/* in a network made to infer, each batch normalisation that alone reads a convolution goes into its weights and bias, for good */
-LGELU_DEF lgelu_status lgelu_net_fold      (lgelu_net *net);
+LGELU_DEF void lgelu_net_set_gates(lgelu_net *net,
+                                   lgelu_gate_kind kind); /* of every gate; back to LAMBDA: λ(s) */
+LGELU_DEF void lgelu_net_relu(lgelu_net *net); /* ReLU-ization: every gate becomes exact ReLU */
+/* in a network made to infer, each batch normalisation that alone reads a convolution goes into its
+   weights and bias, for good */
+LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net);
 
-/* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves weights, AdamW moments, s, λ,
-   gate kinds and the step; NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, each with .m and .v in training ---- */
-typedef int lgelu_write(void *user, const void *data, size_t bytes);            /* 0 when all bytes were taken */
-LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write,
-                                      void *user);
-/* file: its whole bytes. Every check comes before the first change: after an error the network is as it was, a forward that waits
-   for its backward and the tokens of a generation included. Moments and λ's may be missing (foreign files): then they stay;
-   weights must all be there, as F32 of the right shape; a batch norm that is folded here must not be in the file. */
+/* ---- exchange: checkpoints as safetensors. Layer names must differ. A training network saves
+   weights, AdamW moments, s, λ, gate kinds and the step; NAME.weight (outputs, inputs), NAME.bias,
+   NAME.s, NAME.lambda, each with .m and .v in training ---- */
+typedef int lgelu_write(void *user, const void *data,
+                        size_t bytes); /* 0 when all bytes were taken */
+LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs,
+                                      lgelu_write *write, void *user);
+/* file: its whole bytes. Every check comes before the first change: after an error the network is
+   as it was, a forward that waits for its backward and the tokens of a generation included. Moments
+   and λ's may be missing (foreign files): then they stay; weights must all be there, as F32 of the
+   right shape; a batch norm that is folded here must not be in the file. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
-/* several networks in one file: a prefix of at most 31 bytes stands before the names of each one's layers, such as "" and
-   "branch/"; messages are in the first one. Loading names the parts it wants; what else the file holds is passed over. */
-typedef struct { const char *prefix; lgelu_net *net; } lgelu_part;
-LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs,
+/* several networks in one file: a prefix of at most 31 bytes stands before the names of each one's
+   layers, such as "" and "branch/"; messages are in the first one. Loading names the parts it
+   wants; what else the file holds is passed over. */
+typedef struct {
+    const char *prefix;
+    lgelu_net *net;
+} lgelu_part;
+
+LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
+                                        const char *const (*metadata)[2], int pairs,
                                         lgelu_write *write, void *user);
-LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes);
-/* the layers and the memory plan as text: a line a layer, then the totals; after lgelu_net_bytes or lgelu_net_make */
+LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file,
+                                        size_t bytes);
+/* the layers and the memory plan as text: a line a layer, then the totals; after lgelu_net_bytes or
+   lgelu_net_make */
 LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user);
 /* the text of one metadata key, cut to fit; 0 when there is none */
-LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char *key, char *value, size_t capacity);
+LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value,
+                             size_t capacity);
 #endif /* LGELU_TRAINER */
 
 #ifdef __cplusplus
@@ -524,48 +754,55 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #endif
 #endif /* LGELU_H */
 
-#if !defined(__cplusplus) && !defined(_MSC_VER) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#if !defined(__cplusplus) && !defined(_MSC_VER) \
+    && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 #ifdef LGELU_IMPLEMENTATION
 #error "lgelu.h: the implementation needs C99 or later (-std=c99), or C++11"
-#undef LGELU_IMPLEMENTATION                  /* one line says it */
+#undef LGELU_IMPLEMENTATION /* one line says it */
 #endif
 #endif
 #if defined(LGELU_IMPLEMENTATION) && !defined(LGELU__IMPLEMENTED)
 #define LGELU__IMPLEMENTED
 
-/* ==== [2] PLATFORM ================================================================================================= */
+/* ==== [2] PLATFORM
+   =================================================================================================
+ */
 #include <math.h>
 #include <string.h>
 #include <float.h>
-#ifdef _WIN32                                /* words that <windows.h> has taken; they are given back */
+#ifdef _WIN32 /* words that <windows.h> has taken; they are given back */
 #pragma push_macro("far")
 #pragma push_macro("small")
 #undef far
 #undef small
 #endif
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) \
-    || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
-#error "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, underflow and same bits need IEEE arithmetic)"
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) \
+    || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
+#error \
+    "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, underflow and same bits need IEEE arithmetic)"
 #endif
 /* 16 and 32 are of halves alone */
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32
-#error "lgelu.h: floats must be evaluated as floats: on 32-bit x86 add -msse2 -mfpmath=sse, elsewhere use -std=gnu99"
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 \
+    && FLT_EVAL_METHOD != 32
+#error \
+    "lgelu.h: floats must be evaluated as floats: on 32-bit x86 add -msse2 -mfpmath=sse, elsewhere use -std=gnu99"
 #endif
 
 #ifndef LGELU_ASSERT
 #include <assert.h>
 #define LGELU_ASSERT(condition) assert(condition)
 #endif
-#define LGELU__GIVEN(n, arrays) LGELU_ASSERT(!(n) || (arrays))         /* a programming error: an array that isn't there */
+#define LGELU__GIVEN(n, arrays) \
+    LGELU_ASSERT(!(n) || (arrays)) /* a programming error: an array that isn't there */
 
-/* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without optimisation it would take 197 KB
-   of stack, under sanitizers minutes to compile */
+/* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without
+   optimisation it would take 197 KB of stack, under sanitizers minutes to compile */
 #if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LGELU__CALLS 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer) \
-    || __has_feature(undefined_behavior_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) \
+    || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
 #define LGELU__CALLS 1
 #endif
 #endif
@@ -581,47 +818,53 @@ LGELU_DEF int          lgelu_metadata(const void *file, size_t bytes, const char
 #else
 #define LGELU__INLINE static inline __attribute__((always_inline, unused))
 #endif
-#define LGELU__APART static __attribute__((noinline, unused))         /* rare, or called from several places: there, copies
-                                                                         would take time to compile and win none */
+#define LGELU__APART                                                                               \
+    static __attribute__((noinline, unused)) /* rare, or called from several places: there, copies \
+                                                would take time to compile and win none */
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
 #define LGELU__TARGET_SIMD128
-#define LGELU__TARGET_AVX2   __attribute__((target("avx2,fma,f16c,popcnt")))
-#define LGELU__TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
-#define LGELU__GET(p)    __atomic_load_n(p, __ATOMIC_RELAXED)
+#define LGELU__TARGET_AVX2 __attribute__((target("avx2,fma,f16c,popcnt")))
+#define LGELU__TARGET_AVX512 \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
+#define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)   /* the old value */
-#elif defined(_MSC_VER)                     /* no target attribute is needed, and an aligned int is atomic */
+#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST) /* the old value */
+#elif defined(_MSC_VER) /* no target attribute is needed, and an aligned int is atomic */
 #define LGELU__GNU 0
 #define LGELU__INLINE static __forceinline
-#define LGELU__APART  static __declspec(noinline)
+#define LGELU__APART static __declspec(noinline)
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
 #define LGELU__TARGET_AVX2
 #define LGELU__TARGET_AVX512
-#define LGELU__GET(p)    (*(volatile int *)(p))
+#define LGELU__GET(p) (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
-#else                                       /* any C99 compiler, tcc for one: scalar code on one thread, without atomics */
-#undef  LGELU__ATOMIC
+#else /* any C99 compiler, tcc for one: scalar code on one thread, without atomics */
+#undef LGELU__ATOMIC
 #define LGELU__ATOMIC 0
 #define LGELU__GNU 0
 #define LGELU__INLINE static inline
-#define LGELU__APART  static
+#define LGELU__APART static
 #define LGELU__TARGET_SCALAR
-#define LGELU__GET(p)    (*(p))
+#define LGELU__GET(p) (*(p))
 #define LGELU__SET(p, v) (*(p) = (v))
 #define LGELU__ADD(p, v) ((*(p) += (v)) - (v))
 #endif
 
-#if !defined(LGELU_NO_SIMD) && (LGELU__GNU || defined(_MSC_VER)) && (defined(__x86_64__) || defined(_M_X64))
+#if !defined(LGELU_NO_SIMD) && (LGELU__GNU || defined(_MSC_VER)) \
+    && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
-#if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)        /* there gcc aligns no stack to 32 bytes (its bug 54412) */
-__asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
-        ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n .macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
-        ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
+#if defined(_WIN32) && defined(__GNUC__) \
+    && !defined(__clang__) /* there gcc aligns no stack to 32 bytes (its bug 54412) */
+__asm__(
+    ".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
+    ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n .macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
+    ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
 #endif
-#if defined(__GNUC__) && !defined(__clang__)   /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#if defined(__GNUC__) \
+    && !defined(__clang__) /* gcc 12 in C++ warns inside its own header (its bug 105593) */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -654,30 +897,35 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #if LGELU__CALLS
 #define LGELU__UNROLLED
 #define LGELU__TWICE
-#elif defined(__clang__)                     /* loops of constant length over arrays that must end up in registers */
+#elif defined(__clang__) /* loops of constant length over arrays that must end up in registers */
 #define LGELU__UNROLLED _Pragma("clang loop unroll(full)")
-#define LGELU__TWICE  _Pragma("clang loop unroll_count(2)")
+#define LGELU__TWICE _Pragma("clang loop unroll_count(2)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
 #define LGELU__UNROLLED _Pragma("GCC unroll 16")
-#define LGELU__TWICE  _Pragma("GCC unroll 2")
+#define LGELU__TWICE _Pragma("GCC unroll 2")
 #else
 #define LGELU__UNROLLED
 #define LGELU__TWICE
 #endif
 
-#if LGELU__GNU                               /* into the second-level cache; into the first */
+#if LGELU__GNU /* into the second-level cache; into the first */
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
-#define LGELU__NEAR(p)  __builtin_prefetch(p, 0, 3)
+#define LGELU__NEAR(p) __builtin_prefetch(p, 0, 3)
 #else
 #define LGELU__FETCH(p) ((void)(p))
-#define LGELU__NEAR(p)  ((void)(p))
+#define LGELU__NEAR(p) ((void)(p))
 #endif
 /* where p[n] would be, the array may end before it: to ask for it does no harm */
 #define LGELU__PAST(p, n) ((const void *)((uintptr_t)(p) + (n) * sizeof(float)))
-/* in a pass over long arrays, 8 KiB ahead, over the end of a page, where a processor's own prefetch stops */
-#define LGELU__AHEAD(p, i) do { if ((i) % 16 == 0) LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); } while (0)
+/* in a pass over long arrays, 8 KiB ahead, over the end of a page, where a processor's own prefetch
+   stops */
+#define LGELU__AHEAD(p, i)                            \
+    do {                                              \
+        if ((i) % 16 == 0)                            \
+            LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); \
+    } while (0)
 
-#if LGELU__GNU && defined(__x86_64__)        /* a moment's rest for a thread that waits */
+#if LGELU__GNU && defined(__x86_64__) /* a moment's rest for a thread that waits */
 #define LGELU__REST() __builtin_ia32_pause()
 #elif LGELU__GNU && defined(__aarch64__)
 #define LGELU__REST() __asm__ volatile("yield")
@@ -691,7 +939,8 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #define LGELU__YIELD() LGELU__REST()
 #endif
 
-/* clang takes a > b ? a : b for a maximum, whose NaN is another one in WebAssembly and quiet on ARM; x86's is that very choice */
+/* clang takes a > b ? a : b for a maximum, whose NaN is another one in WebAssembly and quiet on
+   ARM; x86's is that very choice */
 #if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__)
 #define LGELU__OPAQUE(kind, k) __asm__("" : kind(k))
 #else
@@ -704,16 +953,32 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg
 #endif
 
 #define LGELU__PASTE2(a, b) a##b
-#define LGELU__PASTE(a, b)  LGELU__PASTE2(a, b)
+#define LGELU__PASTE(a, b) LGELU__PASTE2(a, b)
 
-LGELU__INLINE uint32_t lgelu__bits (float x)    { uint32_t u; memcpy(&u, &x, 4); return u; }
-LGELU__INLINE float    lgelu__float(uint32_t u) { float x;    memcpy(&x, &u, 4); return x; }
-#define LGELU__NAN lgelu__float(0x7FC00000)  /* one NaN everywhere: without a builtin (tcc) NAN is 0/0, whose sign is set */
+LGELU__INLINE uint32_t lgelu__bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    return u;
+}
 
-/* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum, rounded twice, is right unless
-   it comes to lie between two floats, or the result is below 2^-126; then, which is rare, it is rounded to odd before (Boldo &
-   Melquiond 2008). Inlined it takes half of the time in WebAssembly, three quarters elsewhere, and an eighth more to compile:
-   only where the scalar kernels are the ones that run. [K] has the same for four lanes, and for a whole polynomial. */
+LGELU__INLINE float lgelu__float(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+
+#define LGELU__NAN                                                                                 \
+    lgelu__float(0x7FC00000) /* one NaN everywhere: without a builtin (tcc) NAN is 0/0, whose sign \
+                                is set */
+
+/* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum,
+   rounded twice, is right unless it comes to lie between two floats, or the result is below 2^-126;
+   then, which is rare, it is rounded to odd before (Boldo & Melquiond 2008). Inlined it takes half
+   of the time in WebAssembly, three quarters elsewhere, and an eighth more to compile: only where
+   the scalar kernels are the ones that run. [K] has the same for four lanes, and for a whole
+   polynomial. */
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
 #define LGELU__FAST_FMA 1
 LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
@@ -729,78 +994,116 @@ LGELU__APART float lgelu__to_odd(double p, double d)
     double s = p + d, t = s - p, e = (p - (s - t)) + (d - t);
     uint64_t i;
     memcpy(&i, &s, 8);
-    if (!(i & 1) && (e < 0 || e > 0)) i = ((e > 0) == (s > 0)) ? i + 1 : i - 1;
+    if (!(i & 1) && (e < 0 || e > 0))
+        i = ((e > 0) == (s > 0)) ? i + 1 : i - 1;
     memcpy(&s, &i, 8);
     return (float)s;
 }
+
 LGELU__MAYBE_INLINE float lgelu__fmaf(float a, float b, float c)
 {
     const double p = (double)a * (double)b, s = p + (double)c;
     const float r = (float)s;
     uint64_t i;
     memcpy(&i, &s, 8);
-    if (LGELU__RARELY((uint32_t)i << 3 == 0x80000000u || !(fabsf(r) > FLT_MIN))) return lgelu__to_odd(p, (double)c);
+    if (LGELU__RARELY((uint32_t)i << 3 == 0x80000000u || !(fabsf(r) > FLT_MIN)))
+        return lgelu__to_odd(p, (double)c);
     return r;
 }
 #endif
-#define LGELU__SSE2 (LGELU__X86 && !LGELU__FAST_FMA)                  /* four lanes in the place of the scalar kernels */
-/* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u, p + t = s + v, u + v rounded
-   to odd, all at a scale where nothing over- or underflows (Boldo & Melquiond 2008) */
+#define LGELU__SSE2 \
+    (LGELU__X86 && !LGELU__FAST_FMA) /* four lanes in the place of the scalar kernels */
+/* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u,
+   p + t = s + v, u + v rounded to odd, all at a scale where nothing over- or underflows (Boldo &
+   Melquiond 2008) */
 #if defined(__MINGW32__) && !defined(__FP_FAST_FMA)
 static double lgelu__fma(double a, double b, double c)
 {
     int ea, eb, ec;
     double ah, bh, p, q, t, u, s, v, w, e;
     uint64_t i;
-    if (!(fabs(a) <= DBL_MAX) || !(fabs(b) <= DBL_MAX) || !(fabs(c) <= DBL_MAX) || !(fabs(a) > 0) || !(fabs(b) > 0))
+    if (!(fabs(a) <= DBL_MAX) || !(fabs(b) <= DBL_MAX) || !(fabs(c) <= DBL_MAX) || !(fabs(a) > 0)
+        || !(fabs(b) > 0))
         return a * b + c;
-    if (!(fabs(c) > 0)) return a * b;
-    a = frexp(a, &ea); b = frexp(b, &eb); c = frexp(c, &ec);
-    ea += eb; ec -= ea;
-    if (ec > 60) return ldexp(c, ec + ea);                             /* the product is less than a quarter of c's last place */
-    c = ldexp(c, ec < -120 ? -120 : ec);                               /* below the product's last place only its sign counts */
-    w = a * 134217729; ah = w - (w - a);
-    w = b * 134217729; bh = w - (w - b);
-    p = a * b; q = (a - ah) * (b - bh) - (((p - ah * bh) - (a - ah) * bh) - ah * (b - bh));
-    t = c + q; w = t - c; u = (c - (t - w)) + (q - w);
-    s = p + t; w = s - p; v = (p - (s - w)) + (t - w);
-    w = u + v; t = w - u; e = (u - (w - t)) + (v - t);
+    if (!(fabs(c) > 0))
+        return a * b;
+    a = frexp(a, &ea);
+    b = frexp(b, &eb);
+    c = frexp(c, &ec);
+    ea += eb;
+    ec -= ea;
+    /* the product is less than a quarter of c's last place */
+    if (ec > 60)
+        return ldexp(c, ec + ea);
+    /* below the product's last place only its sign counts */
+    c = ldexp(c, ec < -120 ? -120 : ec);
+    w = a * 134217729;
+    ah = w - (w - a);
+    w = b * 134217729;
+    bh = w - (w - b);
+    p = a * b;
+    q = (a - ah) * (b - bh) - (((p - ah * bh) - (a - ah) * bh) - ah * (b - bh));
+    t = c + q;
+    w = t - c;
+    u = (c - (t - w)) + (q - w);
+    s = p + t;
+    w = s - p;
+    v = (p - (s - w)) + (t - w);
+    w = u + v;
+    t = w - u;
+    e = (u - (w - t)) + (v - t);
     memcpy(&i, &w, 8);
-    if (!(i & 1) && (e < 0 || e > 0)) i = ((e > 0) == (w > 0)) ? i + 1 : i - 1;
+    if (!(i & 1) && (e < 0 || e > 0))
+        i = ((e > 0) == (w > 0)) ? i + 1 : i - 1;
     memcpy(&w, &i, 8);
     return ldexp(s + w, ea);
 }
+
 #define fma lgelu__fma
 #endif
 
-/* ==== [3] YARDSTICK ================================================================================================ */
-/* Own elementary functions in double, within an ulp or two: neither the yardstick nor what decides a λ, a rate or a first weight
-   may hang on whose libm is linked. Every product that meets a sum is an fma. */
-LGELU__APART double lgelu__exp_sum(double x, double l)                /* exp(x + l), l small */
+/* ==== [3] YARDSTICK
+   ================================================================================================
+ */
+/* Own elementary functions in double, within an ulp or two: neither the yardstick nor what decides
+   a λ, a rate or a first weight may hang on whose libm is linked. Every product that meets a sum is
+   an fma. */
+LGELU__APART double lgelu__exp_sum(double x, double l) /* exp(x + l), l small */
 {
     double n, r, p;
     int i;
-    if (!(x > -745.2)) return x != x ? x : 0;
-    if (x > 709.8) return HUGE_VAL;
+    if (!(x > -745.2))
+        return x != x ? x : 0;
+    if (x > 709.8)
+        return HUGE_VAL;
     n = floor(fma(x, 1.4426950408889634, 0.5));
-    r = fma(n, -0.6931471805599453, x) + fma(n, -2.3190468138462996e-17, l);   /* the first is exact */
-    for (p = 1, i = 13; i > 1; i--) p = fma(p * r, 1.0 / i, 1.0);   /* Taylor, abs(r) <= 0.35 */
+    /* the first is exact */
+    r = fma(n, -0.6931471805599453, x) + fma(n, -2.3190468138462996e-17, l);
+    /* Taylor, abs(r) <= 0.35 */
+    for (p = 1, i = 13; i > 1; i--)
+        p = fma(p * r, 1.0 / i, 1.0);
     return ldexp(fma(p, r, 1.0), (int)n);
 }
+
 static double lgelu__exp(double x) { return lgelu__exp_sum(x, 0); }
 
-/* Φ and f' at the unrounded product z = h + l = λx, abs(z) < 40, by Mills' ratio: Q(z) = Φ(-z) = φ(z)·m, f'(-z) =
-   φ(z)·(m - z), m' = zm - 1. l enters to first order. (z + 5/4)m is one polynomial in (z - 11/2)/(z + 11/2), 3e-17 off.
-   Coefficients: tests/tools/coefficients.py. */
+/* Φ and f' at the unrounded product z = h + l = λx, abs(z) < 40, by Mills' ratio: Q(z) = Φ(-z) =
+   φ(z)·m, f'(-z) = φ(z)·(m - z), m' = zm - 1. l enters to first order. (z + 5/4)m is one polynomial
+   in (z - 11/2)/(z + 11/2), 3e-17 off. Coefficients: tests/tools/coefficients.py. */
 static const double lgelu__mills_table[24] = {
-    1.1901801538604433, -0.30454784811505309, 0.16025256563732709, -0.045870411495901549, -0.020353731740227574,
-    0.042262204456459833, -0.036876936789332848, 0.022259091992580228, -0.009726808510571467, 0.0027806491547351874,
-    -0.00023806377193651352, -0.00020444345200072286, 9.4265572453759017e-05, -2.8343100357035534e-06, -1.1049072377511349e-05,
-    2.7126646743433887e-06, 1.0224269694701323e-06, -5.3034076408665675e-07, -9.0781602912951656e-08, 8.309777082442632e-08,
-    1.047809419063414e-08, -9.8658762110393761e-09, -1.4972952193139869e-09, 3.8097939016690859e-10
+    1.1901801538604433,      -0.30454784811505309,    0.16025256563732709,
+    -0.045870411495901549,   -0.020353731740227574,   0.042262204456459833,
+    -0.036876936789332848,   0.022259091992580228,    -0.009726808510571467,
+    0.0027806491547351874,   -0.00023806377193651352, -0.00020444345200072286,
+    9.4265572453759017e-05,  -2.8343100357035534e-06, -1.1049072377511349e-05,
+    2.7126646743433887e-06,  1.0224269694701323e-06,  -5.3034076408665675e-07,
+    -9.0781602912951656e-08, 8.309777082442632e-08,   1.047809419063414e-08,
+    -9.8658762110393761e-09, -1.4972952193139869e-09, 3.8097939016690859e-10
 };
 
-typedef struct { double h, l; } lgelu__exact_product;
+typedef struct {
+    double h, l;
+} lgelu__exact_product;
 
 static lgelu__exact_product lgelu__z(double x, double lambda)
 {
@@ -809,19 +1112,26 @@ static lgelu__exact_product lgelu__z(double x, double lambda)
     z.l = fma(lambda, x, -z.h);
     return z;
 }
+
 static double lgelu__density(lgelu__exact_product z)
 {
     const double s = z.h * z.h;
-    return 0.39894228040143267794 * lgelu__exp_sum(-0.5 * s, -0.5 * fma(2 * z.h, z.l, fma(z.h, z.h, -s)));
+    return 0.39894228040143267794
+           * lgelu__exp_sum(-0.5 * s, -0.5 * fma(2 * z.h, z.l, fma(z.h, z.h, -s)));
 }
+
 /* Φ(z), k = 0; f'(z), k = 1 */
 static double lgelu__distribution(lgelu__exact_product z, int k)
 {
-    const double a = fabs(z.h), l = z.h < 0 ? -z.l : z.l, t = (a - 5.5) / (a + 5.5), e = lgelu__density(z);
+    const double a = fabs(z.h), l = z.h < 0 ? -z.l : z.l, t = (a - 5.5) / (a + 5.5),
+                 e = lgelu__density(z);
     double m = lgelu__mills_table[23];
     int i;
-    if (a < 0.0001220703125) return fma(z.h, e * fma(z.h, z.h * (1.0 / 3), 1.0 + k), 0.5);       /* 1/2 stays exact */
-    for (i = 22; i >= 0; i--) m = fma(m, t, lgelu__mills_table[i]);
+    /* 1/2 stays exact */
+    if (a < 0.0001220703125)
+        return fma(z.h, e * fma(z.h, z.h * (1.0 / 3), 1.0 + k), 0.5);
+    for (i = 22; i >= 0; i--)
+        m = fma(m, t, lgelu__mills_table[i]);
     m /= a + 1.25;
     m = k ? fma(l, fma(a, m, -2.0), m - a) : fma(l, fma(a, m, -1.0), m);
     return z.h < 0 ? e * m : fma(-e, m, 1.0);
@@ -829,29 +1139,41 @@ static double lgelu__distribution(lgelu__exact_product z, int k)
 
 LGELU_DEF double lgelu_exact(double x, double lambda)
 {
-    if (!(lambda >= 0) || x != x) return (double)LGELU__NAN;
-    if (!(lambda > 0)) return 0.5 * x;
-    if (!(fabs(lambda * x) < 40)) return x > 0 ? x : copysign(0.0, x);    /* clang 14 may take x >= 0 ? x : -0.0 for a maximum */
+    if (!(lambda >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(lambda > 0))
+        return 0.5 * x;
+    /* clang 14 may take x >= 0 ? x : -0.0 for a maximum */
+    if (!(fabs(lambda * x) < 40))
+        return x > 0 ? x : copysign(0.0, x);
     return x * lgelu__distribution(lgelu__z(x, lambda), 0);
 }
 
-/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two doubles,
-   keeps relative accuracy */
+/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two
+   doubles, keeps relative accuracy */
 LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 {
-    static const double c[13] = { 0.4314939923140469, 0.388284982990552, -0.018199676398671087, -0.1140082332972217,
-        -0.014771522148244337, 0.019421679838189067, 0.004539228379125415, -0.002239538068073497, -0.0007448268386746817,
-        0.00018633974623233514, 8.615947861116571e-05, -1.121438018842664e-05, -7.74846130700372e-06 };
+    static const double c[13] = { 0.4314939923140469,     0.388284982990552,
+                                  -0.018199676398671087,  -0.1140082332972217,
+                                  -0.014771522148244337,  0.019421679838189067,
+                                  0.004539228379125415,   -0.002239538068073497,
+                                  -0.0007448268386746817, 0.00018633974623233514,
+                                  8.615947861116571e-05,  -1.121438018842664e-05,
+                                  -7.74846130700372e-06 };
     lgelu__exact_product z;
     double d, p;
     int i;
-    if (!(lambda >= 0) || x != x) return (double)LGELU__NAN;
-    if (!(lambda > 0)) return 0.5;
-    if (!(fabs(lambda * x) < 40)) return x > 0 ? 1 : 0;
+    if (!(lambda >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(lambda > 0))
+        return 0.5;
+    if (!(fabs(lambda * x) < 40))
+        return x > 0 ? 1 : 0;
     z = lgelu__z(x, lambda);
     d = (z.h + 0.7517915246935645) + (z.l - 1.4956759177009883e-17);
     if (fabs(d) < 0.125) {
-        for (p = c[12], i = 11; i >= 0; i--) p = fma(p, d, c[i]);
+        for (p = c[12], i = 11; i >= 0; i--)
+            p = fma(p, d, c[i]);
         return p * d;
     }
     return lgelu__distribution(z, 1);
@@ -859,8 +1181,10 @@ LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 
 LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
 {
-    if (!(lambda >= 0) || x != x) return (double)LGELU__NAN;
-    if (fabs(x) > DBL_MAX || (lambda > 0 && !(fabs(lambda * x) < 40))) return 0;
+    if (!(lambda >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (fabs(x) > DBL_MAX || (lambda > 0 && !(fabs(lambda * x) < 40)))
+        return 0;
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
@@ -868,31 +1192,45 @@ LGELU__APART double lgelu__log(double x)
 {
     double m, s, q, p;
     int e, i;
-    if (!(x > 0)) return x < 0 || x != x ? (double)LGELU__NAN : -HUGE_VAL;
-    if (x > DBL_MAX) return x;
+    if (!(x > 0))
+        return x < 0 || x != x ? (double)LGELU__NAN : -HUGE_VAL;
+    if (x > DBL_MAX)
+        return x;
     m = frexp(x, &e);
-    if (m < 0.7071067811865476) { m *= 2; e--; }
+    if (m < 0.7071067811865476) {
+        m *= 2;
+        e--;
+    }
     s = (m - 1) / (m + 1);
     q = s * s;
-    for (p = 0, i = 23; i > 1; i -= 2) p = fma(p, q, 1.0 / i);        /* atanh series, abs(s) <= 0.172 */
-    p = fma(s * q, p, fma(fma(-s, m, (m - 1) - s), 1 / (m + 1), s));  /* the quotient's own rounding is put back */
+    /* atanh series, abs(s) <= 0.172 */
+    for (p = 0, i = 23; i > 1; i -= 2)
+        p = fma(p, q, 1.0 / i);
+    /* the quotient's own rounding is put back */
+    p = fma(s * q, p, fma(fma(-s, m, (m - 1) - s), 1 / (m + 1), s));
     return fma((double)e, 0.6931471805599453, fma((double)e, 2.3190468138462996e-17, 2 * p));
 }
+
 static double lgelu__log1p(double x)
 {
     double u = 1 + x, c = u - 1;
-    if (!(u > 0) || u > DBL_MAX || !(c != 0)) return u > 0 && !(c != 0) ? x : lgelu__log(u);
-    return lgelu__log(u) + (x - c) / u;                               /* what 1 + x lost, to first order */
+    if (!(u > 0) || u > DBL_MAX || !(c != 0))
+        return u > 0 && !(c != 0) ? x : lgelu__log(u);
+    /* what 1 + x lost, to first order */
+    return lgelu__log(u) + (x - c) / u;
 }
-static double lgelu__cospi(double x)                                  /* cos(πx), x in [0, 1] */
+
+static double lgelu__cospi(double x) /* cos(πx), x in [0, 1] */
 {
     double y = (x > 0.5 ? 1 - x : x) * 3.141592653589793, q = y * y, p = 1;
     int i;
-    for (i = 22; i > 0; i -= 2) p = fma(p * q, -1.0 / (i * (i - 1)), 1.0);
+    for (i = 22; i > 0; i -= 2)
+        p = fma(p * q, -1.0 / (i * (i - 1)), 1.0);
     return x > 0.5 ? -p : p;
 }
 
-/* Philox4x32-10: a keyed bijection of a 128-bit counter, here (block = i/4, stream); the key is the seed */
+/* Philox4x32-10: a keyed bijection of a 128-bit counter, here (block = i/4, stream); the key is the
+   seed */
 static void lgelu__philox(uint32_t c[4], uint64_t seed)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -900,41 +1238,59 @@ static void lgelu__philox(uint32_t c[4], uint64_t seed)
     for (r = 0; r < 10; r++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c[0], p1 = (uint64_t)0xCD9E8D57u * c[2];
         uint32_t a = (uint32_t)(p1 >> 32) ^ c[1] ^ k0, b = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
-        c[0] = a; c[1] = (uint32_t)p1; c[2] = b; c[3] = (uint32_t)p0;
-        k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;
+        c[0] = a;
+        c[1] = (uint32_t)p1;
+        c[2] = b;
+        c[3] = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
     }
 }
+
 static void lgelu__draw(uint32_t c[4], uint64_t seed, uint64_t stream, uint64_t block)
 {
-    c[0] = (uint32_t)block; c[1] = (uint32_t)(block >> 32); c[2] = (uint32_t)stream; c[3] = (uint32_t)(stream >> 32);
+    c[0] = (uint32_t)block;
+    c[1] = (uint32_t)(block >> 32);
+    c[2] = (uint32_t)stream;
+    c[3] = (uint32_t)(stream >> 32);
     lgelu__philox(c, seed);
 }
+
 LGELU_DEF uint32_t lgelu_random(uint64_t seed, uint64_t stream, uint64_t i)
 {
     uint32_t c[4];
     lgelu__draw(c, seed, stream, i >> 2);
     return c[i & 3];
 }
+
 LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
-    { return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f); }
-static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)       /* Box & Muller: cos and sin */
+{
+    return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
+}
+
+static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream,
+                               uint64_t pair) /* Box & Muller: cos and sin */
 {
     uint32_t c[4];
     double r, b;
     lgelu__draw(c, seed, stream, pair >> 1);
     r = sqrt(-2 * lgelu__log(((double)c[2 * (pair & 1)] + 0.5) * (1.0 / 4294967296.0)));
-    b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);         /* in [0, 2) */
+    /* in [0, 2) */
+    b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);
     x[0] = r * lgelu__cospi(b > 1 ? 2 - b : b);
     b = fabs(b - 0.5);
     x[1] = r * lgelu__cospi(b > 1 ? 2 - b : b);
 }
+
 LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i)
 {
     double x[2];
     lgelu__normal_pair(x, seed, stream, i / 2);
     return (float)x[i & 1];
 }
-LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream)   /* Fisher-Yates */
+
+LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed,
+                             uint64_t stream) /* Fisher-Yates */
 {
     size_t i, j;
     for (i = 0; i < n; i++) {
@@ -944,123 +1300,184 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
     }
 }
 
-/* ==== [4] DISPATCH ================================================================================================= */
-/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, fresh1 = 1 - β1, fresh2 = 1 - β2 */
-typedef struct { float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay; } lgelu__rule;
+/* ==== [4] DISPATCH
+   =================================================================================================
+ */
+/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, fresh1 = 1 - β1,
+   fresh2 = 1 - β2 */
+typedef struct {
+    float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay;
+} lgelu__rule;
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
-/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 9 or even, so that fewer
-   tiles must be compiled */
+
+/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 9 or even,
+   so that fewer tiles must be compiled */
 static size_t lgelu__height(size_t rest, size_t most)
 {
-    const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1, even = (rows + 1) / 2 * 2;
+    const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1,
+                 even = (rows + 1) / 2 * 2;
     return rows <= 9 ? rows : even <= rest ? even : rows - rows / 2;
 }
+
 /* a block of B: its most columns, most rows and most numbers */
-enum { LGELU__N = 1024, LGELU__K = 512, LGELU__BLOCK = 196608,
-       /* where A is read along its columns: most rows of B; slivers copied together */
-       LGELU__ACROSS = 384, LGELU__GROUP = 8,
-       LGELU__STRANDS = 16 };                                         /* most tasks at a time that need room of their own */
-enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };       /* Winograd's transforms */
-typedef struct {                             /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
+enum {
+    LGELU__N = 1024,
+    LGELU__K = 512,
+    LGELU__BLOCK = 196608,
+    /* where A is read along its columns: most rows of B; slivers copied together */
+    LGELU__ACROSS = 384,
+    LGELU__GROUP = 8,
+    LGELU__STRANDS = 16
+}; /* most tasks at a time that need room of their own */
+
+enum {
+    LGELU__OF_X,
+    LGELU__OF_W,
+    LGELU__OF_Y,
+    LGELU__OF_DY,
+    LGELU__OF_DW
+}; /* Winograd's transforms */
+
+typedef struct { /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t rows, cols, depth, room;          /* the last: bytes for a strand */
-    /* whether A is read along its columns; whether A and B are copied, B comes in panels; the next task to be taken */
+    size_t rows, cols, depth, room; /* the last: bytes for a strand */
+    /* whether A is read along its columns; whether A and B are copied, B comes in panels; the next
+       task to be taken */
     int across, pack_a, pack_b, panels, next;
     unsigned char *work;
 } lgelu__block;
-typedef struct {                             /* slivers of A past `run` panels of B, k rows each */
+
+typedef struct { /* slivers of A past `run` panels of B, k rows each */
     /* start: of the sums, or NULL; next, y or NULL: what memory is asked for meanwhile */
     const float *a, *b, *start, *next, *y;
     float *c;
     /* step: from panel to panel */
-    size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row, next_step;
+    size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row,
+        next_step;
 } lgelu__sliver;
-typedef struct {                             /* a task at its block: rows i to end, columns j to j + n; k from k0 on */
+
+typedef struct { /* a task at its block: rows i to end, columns j to j + n; k from k0 on */
     const lgelu__block *p;
     size_t i, end, j, n, k0;
-    size_t width, most;                      /* of a tile: vectors across, rows */
-    size_t whole, panels, packed, b_panel;   /* panels: of full width; all; those before the first copied; floats of a copy */
-    size_t in, at;                           /* A copied along its columns: a sliver's place in its group, the row after this */
+    size_t width, most; /* of a tile: vectors across, rows */
+    size_t whole, panels, packed,
+        b_panel; /* panels: of full width; all; those before the first copied; floats of a copy */
+    size_t in,
+        at; /* A copied along its columns: a sliver's place in its group, the row after this */
     float *a_pack, *b_pack, *edge;
     lgelu__sliver t;
 } lgelu__stand;
-/* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column, channel) */
+
+/* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column,
+   channel) */
 typedef struct {
     const float *x;
-    size_t rows, columns, pixel;             /* of a picture; floats from pixel to pixel */
-    size_t channels, across;                 /* of a tap; taps in a row of the kernel */
-    size_t grid[2], step;                    /* picture's row = grid's row · step + tap + origin, columns likewise */
+    size_t rows, columns, pixel; /* of a picture; floats from pixel to pixel */
+    size_t channels, across;     /* of a tap; taps in a row of the kernel */
+    size_t grid[2], step; /* picture's row = grid's row · step + tap + origin, columns likewise */
     ptrdiff_t origin[2];
 } lgelu__im2col;
-typedef struct { const float *x, *scale, *shift; } lgelu__scaled;    /* x·scale + shift of each channel; NULL: 0, 1, 0 */
+
+typedef struct {
+    const float *x, *scale, *shift;
+} lgelu__scaled; /* x·scale + shift of each channel; NULL: 0, 1, 0 */
 #endif
-/* Every kernel by its name, which makes the table of each instruction set as well as its type: X(result, name, arguments) */
-#define LGELU__KERNELS(X) \
-    X(void,   forward,         (float *y, const float *x, float lambda, size_t n)) \
-    X(double, backward,        (float *dx, const float *dy, const float *x, float lambda, size_t n)) \
-    X(void,   forward_channels, (float *y, const float *x, const float *lambda, size_t outer, size_t channels, size_t inner)) \
-    X(void,   backward_channels, (float *dx, double *dlambda, const float *dy, const float *x, const float *lambda, \
-                                size_t outer, size_t channels, size_t inner)) \
-    X(void,   tanh_forward,    (float *y, const float *x, size_t n)) \
-    X(void,   tanh_backward,   (float *dx, const float *dy, const float *x, size_t n)) \
-    X(void,   adamw,           (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) \
-    X(void,   sgd,             (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) /* no v */ \
-    X(double, square_sum,      (const float *x, size_t n)) \
-    X(void,   add,             (float *y, const float *a, const float *b, size_t n)) \
-    X(void,   scale,           (float *y, const float *x, float scale, size_t n)) \
-    X(void,   from16,          (float *y, const uint16_t *x, int format, size_t n)) \
-    X(void,   to16,            (uint16_t *y, const float *x, int format, size_t n)) \
-    X(void,   forward16,       (uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)) \
-    X(double, backward16,      (uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
-    /* y = v·Bernoulli(Φ(λx)) */ \
-    X(void,   stochastic,      (float *y, const float *v, const float *x, float lambda, size_t n, \
-                                uint64_t seed, uint64_t stream, uint64_t first))
+/* Every kernel by its name, which makes the table of each instruction set as well as its type:
+   X(result, name, arguments) */
+#define LGELU__KERNELS(X)                                                                         \
+    X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
+    X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
+    X(void, forward_channels,                                                                     \
+      (float *y, const float *x, const float *lambda, size_t outer, size_t channels,              \
+       size_t inner))                                                                             \
+    X(void, backward_channels,                                                                    \
+      (float *dx, double *dlambda, const float *dy, const float *x, const float *lambda,          \
+       size_t outer, size_t channels, size_t inner))                                              \
+    X(void, tanh_forward, (float *y, const float *x, size_t n))                                   \
+    X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
+    X(void, adamw,                                                                                \
+      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
+    X(void, sgd,                                                                                  \
+      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule,                     \
+       size_t n)) /* no v */                                                                      \
+    X(double, square_sum, (const float *x, size_t n))                                             \
+    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
+    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
+    X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                          \
+    X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                           \
+    X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
+    X(double, backward16,                                                                         \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    /* y = v·Bernoulli(Φ(λx)) */                                                               \
+    X(void, stochastic,                                                                           \
+      (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
+       uint64_t stream, uint64_t first))
 #ifndef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)
 #else
-#define LGELU__TRAINER_KERNELS(X) \
-    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or NULL */ \
-    X(void,   exp_row,         (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
-    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */ \
-    X(void,   softmax_backward, (float *x, float *d, const float *stat, float scale, size_t n, size_t room)) \
-    X(void,   normalise,       (float *y, float *stat, const float *x, const float *gain, float eps, size_t n)) \
-    X(void,   normalise_backward, (float *dx, float *dgain, const float *dy, const float *x, const float *stat, \
-                                const float *gain, int add, size_t n)) \
-    X(void,   dropout,         (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate, size_t n)) \
-    X(void,   copy,            (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows, \
-                                size_t col, size_t cols)) \
-    X(void,   block,           (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room)) /* m rows from i */ \
-    X(void,   column_sums,     (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)) \
-    X(void,   im2col,          (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)) \
-    /* sum[j] = Σ a, sum[n + j] = Σ a·b */ \
-    X(void,   channel_sums,    (double *sum, const float *a, const float *b, size_t rows, size_t n)) \
-    X(void,   affine,          (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n)) /* a + b */ \
-    X(void,   depthwise,       (float *y, size_t n, const float *w, size_t w_tap, const float *start, const float *const *tap, \
-                                size_t taps)) \
-    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to 16; 16 to 2×2 pixels */ \
-    X(void,   winograd_in,     (float *u, size_t step, const float *x, const size_t *at, size_t n)) \
-    X(void,   winograd_kernel, (float *u, size_t step, const float *w, size_t tap, size_t n, int flip)) \
-    X(void,   winograd_out,    (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add, size_t n)) \
-    /* the transposes of the last two: 2×2 to 16, 16 to 3×3 */ \
-    X(void,   winograd_dy,     (float *m, size_t step, const float *dy, const size_t *at, size_t n)) \
-    X(void,   winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n)) \
-    /* columns j..end of C, at least 16 of them; m <= 8 */ \
-    X(void,   few_rows,        (const lgelu_product *job, size_t j, size_t end))
+#define LGELU__TRAINER_KERNELS(X)                                                                   \
+    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or    \
+       NULL */                                                                                      \
+    X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room))   \
+    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */        \
+    X(void, softmax_backward,                                                                       \
+      (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                  \
+    X(void, normalise,                                                                              \
+      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))              \
+    X(void, normalise_backward,                                                                     \
+      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,                 \
+       const float *gain, int add, size_t n))                                                       \
+    X(void, dropout,                                                                                \
+      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,          \
+       size_t n))                                                                                   \
+    X(void, copy,                                                                                   \
+      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,     \
+       size_t col, size_t cols))                                                                    \
+    X(void, block,                                                                                  \
+      (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n,                               \
+       float *room)) /* m rows from i */                                                            \
+    X(void, column_sums,                                                                            \
+      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))               \
+    X(void, im2col,                                                                                 \
+      (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,               \
+       size_t cols))                                                                                \
+    /* sum[j] = Σ a, sum[n + j] = Σ a·b */                                                       \
+    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))     \
+    X(void, affine,                                                                                 \
+      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows,                       \
+       size_t n)) /* a + b */                                                                       \
+    X(void, depthwise,                                                                              \
+      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                        \
+       const float *const *tap, size_t taps))                                                       \
+    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to \
+       16; 16 to 2×2 pixels */                                                                     \
+    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))       \
+    X(void, winograd_kernel,                                                                        \
+      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                      \
+    X(void, winograd_out,                                                                           \
+      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,         \
+       size_t n))                                                                                   \
+    /* the transposes of the last two: 2×2 to 16, 16 to 3×3 */                                    \
+    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))      \
+    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))          \
+    /* columns j..end of C, at least 16 of them; m <= 8 */                                          \
+    X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
 #endif
-#define LGELU__FIELD(result, name, arguments) result (*name) arguments;
+#define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
-    LGELU__KERNELS(LGELU__FIELD) LGELU__TRAINER_KERNELS(LGELU__FIELD)
-    size_t rows, cols;                                                                        /* of a tile */
+    LGELU__KERNELS(LGELU__FIELD)
+    LGELU__TRAINER_KERNELS(LGELU__FIELD) size_t rows, cols; /* of a tile */
 } lgelu__kernels;
 
 enum { LGELU__F16, LGELU__BF16 };
 
-/* Room [K], at the end of this file, is written once over a small vocabulary. Each include below reads that room again with
-   another vocabulary, so every function carries its own target attribute and no compiler flag is needed; a debugger or a
-   profiler still shows the real lines of this one file. The name is a literal because __FILE__ breaks with relative -I. */
+/* Room [K], at the end of this file, is written once over a small vocabulary. Each include below
+   reads that room again with another vocabulary, so every function carries its own target attribute
+   and no compiler flag is needed; a debugger or a profiler still shows the real lines of this one
+   file. The name is a literal because __FILE__ breaks with relative -I. */
 #define LGELU__SELF "lgelu.h"
 #define LGELU__PASS 0
 #include LGELU__SELF
@@ -1085,51 +1502,65 @@ static int lgelu__detect(void)
     unsigned a, b, c, d, os;
 #ifdef __GNUC__
     /* F16C AVX OSXSAVE POPCNT FMA */
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u)
+        return LGELU_ISA_SCALAR;
     __asm__ volatile("xgetbv" : "=a"(os), "=d"(d) : "c"(0));
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return LGELU_SCALAR;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return LGELU_ISA_SCALAR;
 #else
     int r[4];
     __cpuidex(r, 0, 0);
-    if (r[0] < 7) return LGELU_SCALAR;
+    if (r[0] < 7)
+        return LGELU_ISA_SCALAR;
     __cpuidex(r, 1, 0);
     c = (unsigned)r[2];
-    if ((c & 0x38801000u) != 0x38801000u) return LGELU_SCALAR;
+    if ((c & 0x38801000u) != 0x38801000u)
+        return LGELU_ISA_SCALAR;
     os = (unsigned)_xgetbv(0);
     __cpuidex(r, 7, 0);
     b = (unsigned)r[1];
 #endif
-    if ((os & 0x06) != 0x06 || !(b & (1u << 5))) return LGELU_SCALAR;                               /* YMM state; AVX2 */
-    return (os & 0xE6) == 0xE6 && (b & 0xC0030000u) == 0xC0030000u ? LGELU_AVX512 : LGELU_AVX2;     /* ZMM state; F DQ BW VL */
+    /* YMM state; AVX2 */
+    if ((os & 0x06) != 0x06 || !(b & (1u << 5)))
+        return LGELU_ISA_SCALAR;
+    /* ZMM state; F DQ BW VL */
+    return (os & 0xE6) == 0xE6 && (b & 0xC0030000u) == 0xC0030000u ? LGELU_ISA_AVX512
+                                                                   : LGELU_ISA_AVX2;
 #else
-    return LGELU__ARM ? LGELU_NEON : LGELU__WASM ? LGELU_SIMD128 : LGELU_SCALAR;
+    return LGELU__ARM ? LGELU_ISA_NEON : LGELU__WASM ? LGELU_ISA_SIMD128 : LGELU_ISA_SCALAR;
 #endif
 }
 
-static int lgelu__isa_in_force = -1;                                  /* the only global: threads may race to the same answer */
+static int lgelu__isa_in_force = -1; /* the only global: threads may race to the same answer */
 
 LGELU_DEF int lgelu_isa_limit(int most)
 {
     int isa = lgelu__detect();
 #if LGELU__X86
-    if (isa > most) isa = most >= LGELU_AVX2 ? most : LGELU_SCALAR;
+    if (isa > most)
+        isa = most >= LGELU_ISA_AVX2 ? most : LGELU_ISA_SCALAR;
 #else
-    if (isa > most) isa = LGELU_SCALAR;
+    if (isa > most)
+        isa = LGELU_ISA_SCALAR;
 #endif
     LGELU__SET(&lgelu__isa_in_force, isa);
     return isa;
 }
+
 LGELU_DEF int lgelu_isa(void)
 {
     int isa = LGELU__GET(&lgelu__isa_in_force);
-    return isa >= 0 ? isa : lgelu_isa_limit(LGELU_AVX512);
+    return isa >= 0 ? isa : lgelu_isa_limit(LGELU_ISA_AVX512);
 }
+
 LGELU_DEF const char *lgelu_isa_name(int isa)
 {
     static const char name[5][8] = { "scalar", "neon", "avx2", "avx512", "simd128" };
-    return isa < 0 || isa > 3 ? "?" : name[LGELU__WASM && isa == LGELU_SIMD128 ? 4 : isa];
+    return isa < 0 || isa > 3 ? "?" : name[LGELU__WASM && isa == LGELU_ISA_SIMD128 ? 4 : isa];
 }
-static const lgelu__kernels *const lgelu__kernels_of[4] = { &lgelu__kernels_scalar,       /* by lgelu_isa_id */
+
+static const lgelu__kernels *const lgelu__kernels_of[4] = {
+    &lgelu__kernels_scalar, /* by lgelu_isa_id */
 #if LGELU__ARM
     &lgelu__kernels_neon,
 #elif LGELU__WASM
@@ -1141,6 +1572,7 @@ static const lgelu__kernels *const lgelu__kernels_of[4] = { &lgelu__kernels_scal
     &lgelu__kernels_avx2, &lgelu__kernels_avx512
 #endif
 };
+
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
@@ -1148,129 +1580,192 @@ LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
     LGELU__GIVEN(n, y && x);
     lgelu__k()->forward(y, x, lambda, n);
 }
+
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, dy && x);
     return lgelu__k()->backward(dx, dy, x, lambda, n);
 }
-LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer, size_t channels, size_t inner)
+
+LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer,
+                                      size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
     lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner);
 }
-LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x, const float *lambda,
-                                       size_t outer, size_t channels, size_t inner)
+
+LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
+                                       const float *lambda, size_t outer, size_t channels,
+                                       size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
     lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner);
 }
-LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n) { lgelu__k()->tanh_forward(y, x, n); }
-LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
-    { lgelu__k()->tanh_backward(dx, dy, x, n); }
 
-#define LGELU__HALVES(name, format) \
-    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n) { lgelu__k()->from16(y, x, format, n); } \
-    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n) { lgelu__k()->to16(y, x, format, n); } \
+LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
+{
+    lgelu__k()->tanh_forward(y, x, n);
+}
+
+LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
+{
+    lgelu__k()->tanh_backward(dx, dy, x, n);
+}
+
+#define LGELU__HALVES(name, format)                                                             \
+    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
+    {                                                                                           \
+        lgelu__k()->from16(y, x, format, n);                                                    \
+    }                                                                                           \
+    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
+    {                                                                                           \
+        lgelu__k()->to16(y, x, format, n);                                                      \
+    }                                                                                           \
     LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
-    { lgelu__k()->forward16(y, x, lambda, format, n); } \
-    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, size_t n) \
-    { return lgelu__k()->backward16(dx, dy, x, lambda, format, n); }
+    {                                                                                           \
+        lgelu__k()->forward16(y, x, lambda, format, n);                                         \
+    }                                                                                           \
+    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
+                                           float lambda, size_t n)                              \
+    {                                                                                           \
+        return lgelu__k()->backward16(dx, dy, x, lambda, format, n);                            \
+    }
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
 
-LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n, uint64_t seed, uint64_t stream,
-                                        uint64_t first)
-    { lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first); }
-LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda, size_t n,
-                                           uint64_t seed, uint64_t stream, uint64_t first, lgelu_estimate how)
+LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n,
+                                        uint64_t seed, uint64_t stream, uint64_t first)
 {
-    double sum = lgelu__k()->backward(how == LGELU_MEAN ? dx : NULL, dy, x, lambda, n);
-    if (dx && how != LGELU_MEAN) lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
+    lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
+}
+
+LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
+                                           size_t n, uint64_t seed, uint64_t stream, uint64_t first,
+                                           lgelu_estimate how)
+{
+    double sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n);
+    if (dx && how != LGELU_ESTIMATE_MEAN)
+        lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
     return sum;
 }
 
-/* ==== [5] HARDNESS ================================================================================================= */
-static double lgelu__t(const lgelu_hardness *h) { return h->t > 0 && h->t <= FLT_MAX ? (double)h->t : 0.1; }
-static double lgelu__span(const lgelu_hardness *h)
-    { return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255; }
-static double lgelu__softplus(double u) { return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u)); }
-static double lgelu__sigmoid(double u)                                /* the small side is never 1 - something */
+/* ==== [5] HARDNESS
+   =================================================================================================
+ */
+static double lgelu__t(const lgelu_lambda_map *h)
+{
+    return h->temperature > 0 && h->temperature <= FLT_MAX ? (double)h->temperature : 0.1;
+}
+
+static double lgelu__span(const lgelu_lambda_map *h)
+{
+    return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255;
+}
+
+static double lgelu__softplus(double u)
+{
+    return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u));
+}
+
+static double lgelu__sigmoid(double u) /* the small side is never 1 - something */
 {
     double e = lgelu__exp(-fabs(u));
     return u < 0 ? e / (1 + e) : u >= 0 ? 1 / (1 + e) : u;
 }
 
-static double lgelu__expm1(double x)                                  /* x in [0, 1]: Taylor, nothing cancels */
+static double lgelu__expm1(double x) /* x in [0, 1]: Taylor, nothing cancels */
 {
     double p = 1;
     int i;
-    for (i = 18; i > 1; i--) p = fma(p * x, 1.0 / i, 1.0);
+    for (i = 18; i > 1; i--)
+        p = fma(p * x, 1.0 / i, 1.0);
     return p * x;
 }
 
-LGELU_DEF float lgelu_lambda(const lgelu_hardness *h, float s)
+LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *h, float s)
 {
     double u = (double)s / lgelu__t(h);
     switch (h->map) {
     case LGELU_SOFTPLUS: return (float)(1 + lgelu__softplus(u));
-    case LGELU_SIGMOID:  return (float)fma(lgelu__span(h), lgelu__sigmoid(u), 1.0);
-    default:             return s < 1 ? 1 : s;
+    case LGELU_SIGMOID: return (float)fma(lgelu__span(h), lgelu__sigmoid(u), 1.0);
+    default: return s < 1 ? 1 : s;
     }
 }
-LGELU_DEF float lgelu_lambda_slope(const lgelu_hardness *h, float s)
+
+LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *h, float s)
 {
     double t = lgelu__t(h), u = (double)s / t;
     switch (h->map) {
     case LGELU_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
-    case LGELU_SIGMOID:  return (float)(lgelu__span(h) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
-    default:             return s >= 1 ? 1.0f : s < 1 ? 0.0f : s;
-    }
-}
-LGELU_DEF float lgelu_lambda_inverse(const lgelu_hardness *h, float lambda)
-{
-    double d = (double)lambda - 1, r;
-    if (!(d >= 0)) return LGELU__NAN;
-    switch (h->map) {
-    case LGELU_SOFTPLUS:                      /* log(e^d - 1), by the side on which nothing cancels */
-        r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
-        return (float)(lgelu__t(h) * r);
-    case LGELU_SIGMOID:
-        if (d > lgelu__span(h)) return LGELU__NAN;
-        return (float)(lgelu__t(h) * (lgelu__log(d) - lgelu__log(lgelu__span(h) - d)));
-    default:
-        return lambda;
+    case LGELU_SIGMOID: return (float)(lgelu__span(h) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
+    default: return s >= 1 ? 1.0f : s < 1 ? 0.0f : s;
     }
 }
 
-LGELU_DEF float lgelu_gap                 (float lambda) { return (float)(0.16997120747990366 / (double)lambda); }
-LGELU_DEF float lgelu_gate_error          (float lambda) { return (float)(0.79788456080286536 / (double)lambda); }
-LGELU_DEF float lgelu_lambda_for_gap      (float gap)    { return lgelu_gap(gap); }                /* both are involutions */
-LGELU_DEF float lgelu_lambda_for_tolerance(float tau)    { return lgelu_gate_error(tau); }
+LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *h, float lambda)
+{
+    double d = (double)lambda - 1, r;
+    if (!(d >= 0))
+        return LGELU__NAN;
+    switch (h->map) {
+    case LGELU_SOFTPLUS: /* log(e^d - 1), by the side on which nothing cancels */
+        r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
+        return (float)(lgelu__t(h) * r);
+    case LGELU_SIGMOID:
+        if (d > lgelu__span(h))
+            return LGELU__NAN;
+        return (float)(lgelu__t(h) * (lgelu__log(d) - lgelu__log(lgelu__span(h) - d)));
+    default: return lambda;
+    }
+}
+
+LGELU_DEF float lgelu_gap(float lambda) { return (float)(0.16997120747990366 / (double)lambda); }
+
+LGELU_DEF float lgelu_gate_error(float lambda)
+{
+    return (float)(0.79788456080286536 / (double)lambda);
+}
+
+LGELU_DEF float lgelu_lambda_for_gap(float gap)
+{
+    return lgelu_gap(gap);
+} /* both are involutions */
+
+LGELU_DEF float lgelu_lambda_for_tolerance(float tau) { return lgelu_gate_error(tau); }
 
 LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long step)
 {
     double p, a = (double)lambda0, b = (double)plan->target;
-    if (step >= plan->end) return plan->target;
-    if (step <= plan->begin) return lambda0;
+    if (step >= plan->end)
+        return plan->target;
+    if (step <= plan->begin)
+        return lambda0;
     p = ((double)step - (double)plan->begin) / ((double)plan->end - (double)plan->begin);
     switch (plan->shape) {
-    case LGELU_GEOMETRIC: return (float)(a * lgelu__exp(p * (lgelu__log(b) - lgelu__log(a))));
-    case LGELU_LINEAR_S: {
-        float s0 = lgelu_lambda_inverse(&plan->h, lambda0 > 1.000001f ? lambda0 : 1.000001f);     /* s is -inf at λ = 1 */
+    case LGELU_SHAPE_GEOMETRIC: return (float)(a * lgelu__exp(p * (lgelu__log(b) - lgelu__log(a))));
+    case LGELU_SHAPE_LINEAR_S: {
+        /* s is -inf at λ = 1 */
+        float s0 = lgelu_lambda_inverse(&plan->h, lambda0 > 1.000001f ? lambda0 : 1.000001f);
         float s1 = lgelu_lambda_inverse(&plan->h, plan->target);
         return lgelu_lambda(&plan->h, (float)fma(p, (double)s1 - (double)s0, (double)s0));
     }
-    case LGELU_COSINE:    p = fma(-0.5, lgelu__cospi(p), 0.5); break;
-    default:              break;
+    case LGELU_SHAPE_COSINE: p = fma(-0.5, lgelu__cospi(p), 0.5); break;
+    default: break;
     }
     return (float)fma(p, b - a, a);
 }
 
-/* ==== [6] OPTIMISER ================================================================================================ */
+/* ==== [6] OPTIMISER
+   ================================================================================================
+ */
 LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr)
 {
     lgelu_adamw o;
-    o.lr = lr; o.beta1 = 0.9f; o.beta2 = 0.999f; o.eps = 1e-8f; o.weight_decay = 0.01f;
+    o.lr = lr;
+    o.beta1 = 0.9f;
+    o.beta2 = 0.999f;
+    o.eps = 1e-8f;
+    o.weight_decay = 0.01f;
     return o;
 }
 
@@ -1281,121 +1776,172 @@ LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr)
     return o;
 }
 
-/* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once per call. The decay enters
-   as lr·decay, not as the factor 1 - lr·decay: in float that factor is off by up to 3e-8, 3 % of a decay of 1e-6, each step. */
+/* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once
+   per call. The decay enters as lr·decay, not as the factor 1 - lr·decay: in float that factor is
+   off by up to 3e-8, 3 % of a decay of 1e-6, each step. */
 static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long step)
 {
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
     lgelu__rule r;
-    for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) if (step & 1) { p1 *= f1; p2 *= f2; }
-    r.scale = scale; r.fresh1 = (float)(1 - b1); r.beta2 = o->beta2; r.fresh2 = (float)(1 - b2); r.eps = o->eps;
-        r.decay = o->lr * o->weight_decay;
+    for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) {
+        if (step & 1) {
+            p1 *= f1;
+            p2 *= f2;
+        }
+    }
+    r.scale = scale;
+    r.fresh1 = (float)(1 - b1);
+    r.beta2 = o->beta2;
+    r.fresh2 = (float)(1 - b2);
+    r.eps = o->eps;
+    r.decay = o->lr * o->weight_decay;
     r.rate = (float)((double)o->lr / fma(p1, -1.0, 1.0));
     r.root = (float)(1 / sqrt(fma(p2, -1.0, 1.0)));
     return r;
 }
+
 static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay, float scale)
 {
     lgelu__rule r;
     memset(&r, 0, sizeof r);
-    r.scale = scale; r.momentum = momentum; r.rate = lr; r.decay = weight_decay;
+    r.scale = scale;
+    r.momentum = momentum;
+    r.rate = lr;
+    r.decay = weight_decay;
     return r;
 }
-LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g, const lgelu_adamw *opt, long step, size_t n)
+
+LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
+                                const lgelu_adamw *opt, long step, size_t n)
 {
     lgelu__rule r = lgelu__adamw_rule(opt, 1, step);
     LGELU__GIVEN(n, w && m && v && g);
-    LGELU_ASSERT(step > 0);                   /* it counts from 1: at 0 the correction of the moments divides by 0 */
+    /* it counts from 1: at 0 the correction of the moments divides by 0 */
+    LGELU_ASSERT(step > 0);
     lgelu__k()->adamw(w, m, v, g, &r, n);
 }
-LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum, float weight_decay, size_t n)
+
+LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
+                              float weight_decay, size_t n)
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
     LGELU__GIVEN(n, w && m && g);
     lgelu__k()->sgd(w, m, NULL, g, &r, n);
 }
-LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda, const double *dlambda,
-                                   const lgelu_hardness *h, const lgelu_adamw *opt, float c, long step, size_t layers)
+
+LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
+                                   const double *dlambda, const lgelu_lambda_map *h,
+                                   const lgelu_adamw *opt, float c, long step, size_t layers)
 {
     lgelu_adamw o = *opt;
     size_t i;
     o.lr = opt->lr * c;
     LGELU__GIVEN(layers, s && m && v && lambda && dlambda);
-    o.weight_decay = 0;                       /* decay of s would pull λ to 1 + ln 2, not to 1 */
+    /* decay of s would pull λ to 1 + ln 2, not to 1 */
+    o.weight_decay = 0;
     for (i = 0; i < layers; i++) {
         float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
         /* λ = 1 and λ = inf are ends: they stay */
-        if (fabsf(s[i]) <= FLT_MAX) lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
+        if (fabsf(s[i]) <= FLT_MAX)
+            lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
         lambda[i] = lgelu_lambda(h, s[i]);
     }
 }
 
-/* ==== [7] INSTRUMENTS ============================================================================================== */
-static size_t lgelu__argmax(const float *a, size_t n)                 /* the first of equals */
+/* ==== [7] INSTRUMENTS
+   ============================================================================================== */
+static size_t lgelu__argmax(const float *a, size_t n) /* the first of equals */
 {
     size_t i, best = 0;
-    for (i = 1; i < n; i++) if (a[i] > a[best]) best = i;
+    for (i = 1; i < n; i++) {
+        if (a[i] > a[best])
+            best = i;
+    }
     return best;
 }
-static size_t lgelu__changed_bits(const float *a, const float *b, size_t n)       /* of the bits a > 0 */
+
+static size_t lgelu__changed_bits(const float *a, const float *b, size_t n) /* of the bits a > 0 */
 {
     size_t i, changed = 0;
-    for (i = 0; i < n; i++) changed += (a[i] > 0) != (b[i] > 0);
+    for (i = 0; i < n; i++)
+        changed += (a[i] > 0) != (b[i] > 0);
     return changed;
 }
-LGELU_DEF size_t lgelu_flips(const float *before, const float *after, size_t samples, size_t classes)
+
+LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size_t samples,
+                                   size_t classes)
 {
     size_t i, flips = 0;
-    if (classes == 1) return lgelu__changed_bits(before, after, samples);
-    for (i = 0; i < samples; i++)
-        flips += lgelu__argmax(before + i * classes, classes) != lgelu__argmax(after + i * classes, classes);
+    if (classes == 1)
+        return lgelu__changed_bits(before, after, samples);
+    for (i = 0; i < samples; i++) {
+        flips += lgelu__argmax(before + i * classes, classes)
+                 != lgelu__argmax(after + i * classes, classes);
+    }
     return flips;
 }
-LGELU_DEF double lgelu_max_change(const float *before, const float *after, size_t n)
+
+LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after, size_t n)
 {
     double d, most = 0;
     size_t i;
     for (i = 0; i < n; i++) {
         d = fabs((double)after[i] - (double)before[i]);
-        if (d != d) return d;                 /* a NaN comes through */
-        if (d > most) most = d;
+        /* a NaN comes through */
+        if (d != d)
+            return d;
+        if (d > most)
+            most = d;
     }
     return most;
 }
-LGELU_DEF double lgelu_dead_share(const float *a, size_t n)
+
+LGELU_DEF double lgelu_dead_fraction(const float *a, size_t n)
 {
     size_t i, dead = 0;
-    for (i = 0; i < n; i++) dead += a[i] <= 0;
+    for (i = 0; i < n; i++)
+        dead += a[i] <= 0;
     return n ? (double)dead / (double)n : 0;
 }
+
 LGELU_DEF double lgelu_mean(const float *a, size_t n)
 {
     double sum = 0;
     size_t i;
-    for (i = 0; i < n; i++) sum += (double)a[i];
+    for (i = 0; i < n; i++)
+        sum += (double)a[i];
     return n ? sum / (double)n : 0;
 }
-LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2], size_t pairs)
+
+LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2],
+                                    size_t pairs)
 {
     size_t i, sum = 0, half = width / 2;
     for (i = 0; i < pairs; i++) {
-        const size_t distance = lgelu__changed_bits(a + pair[i][0] * width, a + pair[i][1] * width, width);
+        const size_t distance =
+            lgelu__changed_bits(a + pair[i][0] * width, a + pair[i][1] * width, width);
         sum += distance < half ? distance : half;
     }
     return pairs && half ? (double)sum / ((double)half * (double)pairs) : 0;
 }
+
 LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width)
 {
     size_t i, j, sum = 0;
     for (j = 0; j < width; j++) {
         size_t on = 0;
-        for (i = 0; i < samples; i++) on += a[i * width + j] > 0;
+        for (i = 0; i < samples; i++)
+            on += a[i * width + j] > 0;
         sum += on < samples - on ? on : samples - on;
     }
     return samples > 1 && width ? (double)sum / ((double)(samples / 2) * (double)width) : 0;
 }
+
 LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n)
-    { return n ? (double)lgelu__changed_bits(a, previous, n) / (double)n : 0; }
+{
+    return n ? (double)lgelu__changed_bits(a, previous, n) / (double)n : 0;
+}
+
 LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size_t n)
 {
     double sum = 0;
@@ -1406,148 +1952,215 @@ LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size
     }
     return sqrt(sum);
 }
+
 LGELU_DEF void lgelu_smooth(double *curve, size_t n, double keep)
 {
     size_t i;
-    for (i = 1; i < n; i++) curve[i] = fma(keep, curve[i - 1] - curve[i], curve[i]);
+    for (i = 1; i < n; i++)
+        curve[i] = fma(keep, curve[i - 1] - curve[i], curve[i]);
 }
+
 LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q)
 {
     double most = 0;
     size_t i;
-    for (i = 0; i < n; i++) if (curve[i] > most) most = curve[i];
-    for (i = n; i > 0 && curve[i - 1] < q * most; i--) {}
+    for (i = 0; i < n; i++) {
+        if (curve[i] > most)
+            most = curve[i];
+    }
+    for (i = n; i > 0 && curve[i - 1] < q * most; i--) {
+    }
     return i;
 }
+
 LGELU_DEF double lgelu_roughness(const double *curve, size_t n)
 {
     double sum = 0;
     size_t i;
-    for (i = 1; i < n; i++) sum += fabs(curve[i] - curve[i - 1]);
+    for (i = 1; i < n; i++)
+        sum += fabs(curve[i] - curve[i - 1]);
     return n > 1 ? sum / (double)(n - 1) : 0;
 }
+
 LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
 {
     double sum = 0;
     size_t i;
-    if (epochs < 2 || !layers) return 0;
-    for (i = layers; i < epochs * layers; i++) sum += fabs((double)history[i] - (double)history[i - layers]);
+    if (epochs < 2 || !layers)
+        return 0;
+    for (i = layers; i < epochs * layers; i++)
+        sum += fabs((double)history[i] - (double)history[i - layers]);
     return sum / ((double)(epochs - 1) * (double)layers);
 }
+
 /* twice the averaged rank, from the mean: no scratch needed */
 static double lgelu__rank(const float *a, size_t n, size_t i)
 {
     size_t j, below = 0, above = 0;
-    for (j = 0; j < n; j++) { below += a[j] < a[i]; above += a[j] > a[i]; }
+    for (j = 0; j < n; j++) {
+        below += a[j] < a[i];
+        above += a[j] > a[i];
+    }
     return a[i] != a[i] ? (double)LGELU__NAN : (double)below - (double)above;
 }
+
 LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
     double aa = 0, bb = 0, ab = 0;
     size_t i;
-    for (i = 0; i < n; i++) {                 /* whole numbers: exact */
+    /* whole numbers: exact */
+    for (i = 0; i < n; i++) {
         double p = lgelu__rank(a, n, i), q = lgelu__rank(b, n, i);
-        aa += p * p; bb += q * q; ab += p * q;
+        aa += p * p;
+        bb += q * q;
+        ab += p * q;
     }
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)LGELU__NAN;
 }
 
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 {
-    static const char *const text[] = { "no error", "an argument is out of its range", "shapes do not fit",
-        "the memory given is too small, or a size overflows", "an input has no data", "a label is out of range",
-            "a hardness must be at least 1",
-        "the loss is not finite", "a file is damaged, or could not be written", "the sum over machines failed" };
+    static const char *const text[] = { "no error",
+                                        "an argument is out of its range",
+                                        "shapes do not fit",
+                                        "the memory given is too small, or a size overflows",
+                                        "an input has no data",
+                                        "a label is out of range",
+                                        "a hardness must be at least 1",
+                                        "the loss is not finite",
+                                        "a file is damaged, or could not be written",
+                                        "the sum over machines failed" };
     return (unsigned)status < sizeof text / sizeof *text ? text[status] : "unknown status";
 }
 
 #ifdef LGELU_TRAINER
-/* ==== [8] NETWORK ================================================================================================== */
-/* Words. A *task* is one call, on whichever thread, and makes one *piece*: of a layer so many whole rows, of a product a *block*
-   of C, of an update so many parameters. A *strand* is one of a few tasks that take pieces in turn, each in room of its own; the
-   threads that help are a *crew*. A *round* is as many Winograd tiles as a cache holds. */
+/* ==== [8] NETWORK
+   ==================================================================================================
+ */
+/* Words. A *task* is one call, on whichever thread, and makes one *piece*: of a layer so many whole
+   rows, of a product a *block* of C, of an update so many parameters. A *strand* is one of a few
+   tasks that take pieces in turn, each in room of its own; the threads that help are a *crew*. A
+   *round* is as many Winograd tiles as a cache holds. */
 #include <limits.h>
 #include <stdarg.h>
 
-enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };  /* a node's four buffers */
-enum { LGELU__TAPS = 225 };                  /* most taps of a depthwise kernel and of a maximum */
+enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH }; /* a node's four buffers */
+enum { LGELU__TAPS = 225 }; /* most taps of a depthwise kernel and of a maximum */
 
-/* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale + b_shift], NULL being 1 or
-   0: the value of input 0, or what is left to it of that. The backward has dy and says which gradients hold something already and
-   are added to: the only place that knows is the walk, lgelu__run_backward. */
+/* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale +
+   b_shift], NULL being 1 or 0: the value of input 0, or what is left to it of that. The backward
+   has dy and says which gradients hold something already and are added to: the only place that
+   knows is the walk, lgelu__run_backward. */
 typedef struct lgelu__job lgelu__job;
-typedef void lgelu__rows_task(const lgelu__job *p, size_t row, size_t rows);      /* a piece: so many rows from `row` on */
+typedef void lgelu__rows_task(const lgelu__job *p, size_t row,
+                              size_t rows); /* a piece: so many rows from `row` on */
 struct lgelu__job {
-    lgelu_net *net; lgelu_node *node; const lgelu_node *from;         /* from: its input 0 */
-    size_t samples, rows, channels, piece;   /* piece: rows of one */
+    lgelu_net *net;
+    lgelu_node *node;
+    const lgelu_node *from;                /* from: its input 0 */
+    size_t samples, rows, channels, piece; /* piece: rows of one */
     lgelu__rows_task *task;
-    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy;      /* dy NULL: forward */
-    float *y, *aux, *w, *dw, *bias, *dbias, *dx[2], per_row;          /* dx NULL: nobody asks; bias NULL: none */
-    int add, add_dw, add_dbias;                                       /* to dx[0], dw, dbias */
-    double *sum;                                                      /* aux, or what of it is double */
+    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy; /* dy NULL: forward */
+    float *y, *aux, *w, *dw, *bias, *dbias, *dx[2],
+        per_row;                /* dx NULL: nobody asks; bias NULL: none */
+    int add, add_dw, add_dbias; /* to dx[0], dw, dbias */
+    double *sum;                /* aux, or what of it is double */
     const int32_t *label;
 };
 
-/* One row for each way in which a layer runs: one to each kind, then those that the memory plan chooses. forward, then a task for
-   each piece, write the node's value (a loss adds to net->loss); backward, or the same tasks, reads dy and writes or adds to the
-   gradients. aux: bytes that the forward leaves for the backward; work: bytes wanted of net->pack, train: and by the backward. */
-enum { LGELU__SOURCE = 1, LGELU__LOSS = 2,   /* it has no input; no reader */
-       LGELU__KEEPS = 4,                     /* backward reads the inputs' values */
-       LGELU__IN_PLACE = 8,                  /* the value may be written over that of input 0 */
-       LGELU__PASSES = 16,                   /* each input's gradient is the node's own */
-       LGELU__ADDS = 32,                     /* backward can add to dx[0] */
-       LGELU__AFFINE = 64,                   /* reads a batch normalisation as x·scale + shift: it need not be written */
-       LGELU__LEFT = 128,                    /* never written: left to its only reader */
-       LGELU__SAMPLES = 256, LGELU__64ROWS = 512, LGELU__FOURS = 1024,    /* a piece: a sample; 64 rows; rows in fours */
-       LGELU__TOKENWISE = 2048,              /* a row's value needs no other row: it can be made alone */
-       LGELU__NORMALISES = 4096,             /* biases: factors, then constants; the factors start at 1 */
-       LGELU__TABLE = 8192 };                /* its matrix is rows of its value, random as net.deviation says */
-enum { LGELU__NORM_LEFT = LGELU_OP_OUTER_LOSS + 1, LGELU__ADD_LEFT, LGELU__LINEAR_LEFT, LGELU__LINEAR_LOSS,
-       LGELU__DEPTHWISE, LGELU__WINOGRAD };
+/* One row for each way in which a layer runs: one to each kind, then those that the memory plan
+   chooses. forward, then a task for each piece, write the node's value (a loss adds to net->loss);
+   backward, or the same tasks, reads dy and writes or adds to the gradients. aux: bytes that the
+   forward leaves for the backward; work: bytes wanted of net->pack, train: and by the backward. */
+enum {
+    LGELU__SOURCE = 1,
+    LGELU__LOSS = 2,     /* it has no input; no reader */
+    LGELU__KEEPS = 4,    /* backward reads the inputs' values */
+    LGELU__IN_PLACE = 8, /* the value may be written over that of input 0 */
+    LGELU__PASSES = 16,  /* each input's gradient is the node's own */
+    LGELU__ADDS = 32,    /* backward can add to dx[0] */
+    LGELU__AFFINE = 64, /* reads a batch normalisation as x·scale + shift: it need not be written */
+    LGELU__LEFT = 128,  /* never written: left to its only reader */
+    LGELU__SAMPLES = 256,
+    LGELU__64ROWS = 512,
+    LGELU__FOURS = 1024,      /* a piece: a sample; 64 rows; rows in fours */
+    LGELU__TOKENWISE = 2048,  /* a row's value needs no other row: it can be made alone */
+    LGELU__NORMALISES = 4096, /* biases: factors, then constants; the factors start at 1 */
+    LGELU__TABLE = 8192
+}; /* its matrix is rows of its value, random as net.deviation says */
+
+enum {
+    LGELU__NORM_LEFT = LGELU_OP_CUSTOM_LOSS + 1,
+    LGELU__ADD_LEFT,
+    LGELU__LINEAR_LEFT,
+    LGELU__LINEAR_LOSS,
+    LGELU__DEPTHWISE,
+    LGELU__WINOGRAD
+};
+
 typedef struct {
     const char *name;
-    lgelu_status (*forward) (lgelu__job *p);
-    void         (*backward)(lgelu__job *p);
+    lgelu_status (*forward)(lgelu__job *p);
+    void (*backward)(lgelu__job *p);
     lgelu__rows_task *piece;
-    size_t       (*aux) (const lgelu__job *p);
-    size_t       (*work)(const lgelu__job *p, int train);
+    size_t (*aux)(const lgelu__job *p);
+    size_t (*work)(const lgelu__job *p, int train);
     unsigned traits;
 } lgelu__layer;
-static const lgelu__layer *lgelu__row(const lgelu_node *node);
-LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits) { return (lgelu__row(node)->traits & traits) != 0; }
 
-/* ---- [8a] texts: %s a text, %n a layer, %z a size_t, %d a long, after a width padded on the right or, numbers, on the
-   left; cut at end, which becomes the closing 0 at the latest ---- */
+static const lgelu__layer *lgelu__row(const lgelu_node *node);
+
+LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
+{
+    return (lgelu__row(node)->traits & traits) != 0;
+}
+
+/* ---- [8a] texts: %s a text, %n a layer, %z a size_t, %d a long, after a width padded on the right
+   or, numbers, on the left; cut at end, which becomes the closing 0 at the latest ---- */
 static char *lgelu__say(char *p, const char *end, const char *format, ...);
+
 static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
         char digit[24], *d = digit + sizeof digit - 1;
         const char *text;
         size_t width = 0, length;
-        if (*format != '%') { *p++ = *format; continue; }
+        if (*format != '%') {
+            *p++ = *format;
+            continue;
+        }
         *d = 0;
-        while (*++format >= '0' && *format <= '9') width = width * 10 + (size_t)(*format - '0');
-        if (*format == 's') text = va_arg(list, const char *);
-        else if (*format == 'n') {
+        while (*++format >= '0' && *format <= '9')
+            width = width * 10 + (size_t)(*format - '0');
+        if (*format == 's') {
+            text = va_arg(list, const char *);
+        } else if (*format == 'n') {
             const lgelu_node *node = va_arg(list, const lgelu_node *);
             p = lgelu__say(p, end, "%s '%s'", lgelu__row(node)->name, node->name);
             continue;
         } else {
-            long  n = *format == 'd' ? va_arg(list, long) : 0;
+            long n = *format == 'd' ? va_arg(list, long) : 0;
             size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
-            do { *--d = (char)('0' + u % 10); u /= 10; } while (u);
-            if (n < 0) *--d = '-';
+            do {
+                *--d = (char)('0' + u % 10);
+                u /= 10;
+            } while (u);
+            if (n < 0)
+                *--d = '-';
             text = d;
         }
         length = strlen(text);
-        for (; *format != 's' && length < width && p < end; width--) *p++ = ' ';
-        while (*text && p < end) *p++ = *text++;
-        for (; length < width && p < end; width--) *p++ = ' ';
+        for (; *format != 's' && length < width && p < end; width--)
+            *p++ = ' ';
+        while (*text && p < end)
+            *p++ = *text++;
+        for (; length < width && p < end; width--)
+            *p++ = ' ';
     }
     *p = 0;
     return p;
 }
+
 static char *lgelu__say(char *p, const char *end, const char *format, ...)
 {
     va_list list;
@@ -1556,36 +2169,59 @@ static char *lgelu__say(char *p, const char *end, const char *format, ...)
     va_end(list);
     return p;
 }
-static size_t lgelu__utf8(const void *text, size_t bytes)             /* how many are sound: Unicode 15, table 3-7 */
+
+static size_t lgelu__utf8(const void *text,
+                          size_t bytes) /* how many are sound: Unicode 15, table 3-7 */
 {
     const unsigned char *p = (const unsigned char *)text;
     size_t i, k;
     for (i = 0; i < bytes; i += k) {
-        unsigned c = p[i], more = c < 0x80 ? 0 : c < 0xC2 ? 9 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 9;
-        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80, high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-        if (more == 9 || more >= bytes - i) return i;
-        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF) if (p[i + k] < low || p[i + k] > high) return i;
+        unsigned c = p[i], more = c < 0x80   ? 0
+                                  : c < 0xC2 ? 9
+                                  : c < 0xE0 ? 1
+                                  : c < 0xF0 ? 2
+                                  : c < 0xF5 ? 3
+                                             : 9;
+        unsigned low = c == 0xE0   ? 0xA0
+                       : c == 0xF0 ? 0x90
+                                   : 0x80,
+                 high = c == 0xED   ? 0x9F
+                        : c == 0xF4 ? 0x8F
+                                    : 0xBF;
+        if (more == 9 || more >= bytes - i)
+            return i;
+        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF) {
+            if (p[i + k] < low || p[i + k] > high)
+                return i;
+        }
     }
     return bytes;
 }
+
 #define LGELU__PLAIN "must be UTF-8 without control characters, quotation marks and backslashes"
 static int lgelu__plain(const char *text)
 {
     const char *c;
-    for (c = text; (unsigned char)*c >= 32 && *c != '"' && *c != '\\'; c++) {}
+    for (c = text; (unsigned char)*c >= 32 && *c != '"' && *c != '\\'; c++) {
+    }
     return !*c && lgelu__utf8(text, strlen(text)) == strlen(text);
 }
+
 /* how every call begins: an error sticks, an older message goes */
 LGELU__APART lgelu_status lgelu__enter(lgelu_net *net)
 {
-    if (!net->status) net->message[0] = 0;
+    if (!net->status)
+        net->message[0] = 0;
     return net->status;
 }
-/* errors stick, the first one is kept: a builder may fail, go on, and leave the rest to lgelu__place */
+
+/* errors stick, the first one is kept: a builder may fail, go on, and leave the rest to
+   lgelu__place */
 static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
 {
     va_list list;
-    if (net->status) return net->status;
+    if (net->status)
+        return net->status;
     va_start(list, format);
     lgelu__format(net->message, net->message + sizeof net->message - 1, format, list);
     va_end(list);
@@ -1593,85 +2229,148 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 }
 
 /* a message without the sticky status: the network itself is unharmed */
-#define LGELU__REFUSE(net, status_, ...) ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
+#define LGELU__REFUSE(net, status_, ...) \
+    ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
 /* ---- small reads ---- */
 /* sums and products of sizes; beyond the largest they stay there */
-LGELU__APART size_t lgelu__times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }
-LGELU__APART size_t lgelu__plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
-static size_t lgelu__most (size_t a, size_t b) { return a > b ? a : b; }
-static size_t lgelu__size (const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
-static size_t lgelu__rows (const lgelu_net *net, const lgelu_node *node)
-    { return net->tokens ? net->tokens : net->samples * node->shape[0] * node->shape[1]; }
-static size_t lgelu__outputs(const lgelu_node *node) { return node->biases ? node->biases : node->shape[2]; }
+LGELU__APART size_t lgelu__times(size_t a, size_t b)
+{
+    return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
+}
+
+LGELU__APART size_t lgelu__plus(size_t a, size_t b)
+{
+    return b > (size_t)-1 - a ? (size_t)-1 : a + b;
+}
+
+static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
+
+static size_t lgelu__size(const lgelu_node *node)
+{
+    return node->shape[0] * node->shape[1] * node->shape[2];
+}
+
+static size_t lgelu__rows(const lgelu_net *net, const lgelu_node *node)
+{
+    return net->tokens ? net->tokens : net->samples * node->shape[0] * node->shape[1];
+}
+
+static size_t lgelu__outputs(const lgelu_node *node)
+{
+    return node->bias_count ? node->bias_count : node->shape[2];
+}
+
 LGELU__APART float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
 {
-    size_t from = which == LGELU__VALUE ? net->from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2]) : 0;
-    if (which == LGELU__VALUE) node = net->nodes + node->host;
-    if (which == LGELU__GRADIENT) node = net->nodes + node->lent;
+    size_t from =
+        which == LGELU__VALUE ? net->from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2]) : 0;
+    if (which == LGELU__VALUE)
+        node = net->nodes + node->host;
+    if (which == LGELU__GRADIENT)
+        node = net->nodes + node->lent;
     return (float *)(void *)(net->arena + node->buffer[which].at) + from;
 }
-static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node, int slot)   /* the value of an input */
+
+static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node,
+                              int slot) /* the value of an input */
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].host;
-    return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU__SOURCE) && !x->bound) ? (const float *)x->bound
-        : lgelu__at(net, x, LGELU__VALUE);
+    return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU__SOURCE) && !x->bound)
+               ? (const float *)x->bound
+               : lgelu__at(net, x, LGELU__VALUE);
 }
-/* the value of a normalisation left to its reader is its input's: scale, then shift (channels each); NULL: plain values */
+
+/* the value of a normalisation left to its reader is its input's: scale, then shift (channels
+   each); NULL: plain values */
 static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
     return x->row == LGELU__NORM_LEFT ? lgelu__at(net, x, LGELU__AUX) : NULL;
 }
 
-/* ---- [8b] threads: the only place that knows of any; the work is cut by the problem, so their number cannot change a bit. NULL:
-   this thread alone ---- */
+/* ---- [8b] threads: the only place that knows of any; the work is cut by the problem, so their
+   number cannot change a bit. NULL: this thread alone ---- */
 static void lgelu__alone(void *user, lgelu_task *task, void *job, size_t count)
 {
     size_t i;
     (void)user;
-    for (i = 0; i < count; i++) task(job, i);
+    for (i = 0; i < count; i++)
+        task(job, i);
 }
-LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
+
+LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job,
+                                  size_t count)
 {
-    if (!threads || !LGELU__ATOMIC || count < 2) { lgelu__alone(NULL, task, job, count); return; }
-    if (threads->run) { threads->run(threads->user, task, job, count); return; }
+    if (!threads || !LGELU__ATOMIC || count < 2) {
+        lgelu__alone(NULL, task, job, count);
+        return;
+    }
+    if (threads->run) {
+        threads->run(threads->user, task, job, count);
+        return;
+    }
 #ifdef _OPENMP
     {
         long k, n = (long)count;
 #pragma omp parallel for schedule(dynamic)
-        for (k = 0; k < n; k++) task(job, (size_t)k);
+        for (k = 0; k < n; k++)
+            task(job, (size_t)k);
     }
 #else
     lgelu__alone(NULL, task, job, count);
 #endif
 }
-/* A crew: threads called once for many short loops, since waking them takes longer than most loops. The first to come leads and
-   does the work; its loops are shared with whoever else has come. `state` counts those inside a loop, plus LGELU__OPEN while the
-   door is open; the leader changes the loop only when nobody is inside. A hook that has one thread only finds all done after the
+
+/* A crew: threads called once for many short loops, since waking them takes longer than most loops.
+   The first to come leads and does the work; its loops are shared with whoever else has come.
+   `state` counts those inside a loop, plus LGELU__OPEN while the door is open; the leader changes
+   the loop only when nobody is inside. A hook that has one thread only finds all done after the
    first call. */
 enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
-/* the least work worth sharing, in fma: one product of a crew's, a product that has to call a crew, a run of a network */
+/* the least work worth sharing, in fma: one product of a crew's, a product that has to call a crew,
+   a run of a network */
 static const double lgelu__share_product = 1e5, lgelu__share_call = 2e6, lgelu__share_run = 3e5;
-typedef struct { void (*work)(void *with, const lgelu_threads *crew); void *with; lgelu_task *task; void *job; size_t count;
-                 int next, state, came, over; } lgelu__crew;
+typedef struct {
+    void (*work)(void *with, const lgelu_threads *crew);
+    void *with;
+    lgelu_task *task;
+    void *job;
+    size_t count;
+    int next, state, came, over;
+} lgelu__crew;
 
-static void lgelu__wait(unsigned *turns) { if (++*turns % 256) LGELU__REST(); else LGELU__YIELD(); }
+static void lgelu__wait(unsigned *turns)
+{
+    if (++*turns % 256)
+        LGELU__REST();
+    else
+        LGELU__YIELD();
+}
+
 static void lgelu__crew_loop(lgelu__crew *crew)
 {
     size_t i;
-    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count) crew->task(crew->job, i);
+    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count)
+        crew->task(crew->job, i);
 }
-static void lgelu__crew_run(void *user, lgelu_task *task, void *job, size_t count)   /* called by the leader */
+
+static void lgelu__crew_run(void *user, lgelu_task *task, void *job,
+                            size_t count) /* called by the leader */
 {
     lgelu__crew *crew = (lgelu__crew *)user;
     unsigned turns = 0;
-    crew->task = task; crew->job = job; crew->count = count; crew->next = 0;
+    crew->task = task;
+    crew->job = job;
+    crew->count = count;
+    crew->next = 0;
     LGELU__ADD(&crew->state, LGELU__OPEN);
     lgelu__crew_loop(crew);
     LGELU__ADD(&crew->state, -LGELU__OPEN);
-    while (LGELU__ADD(&crew->state, 0)) lgelu__wait(&turns);
+    while (LGELU__ADD(&crew->state, 0))
+        lgelu__wait(&turns);
 }
+
 static void lgelu__crew_join(void *user, size_t index)
 {
     lgelu__crew *crew = (lgelu__crew *)user;
@@ -1681,20 +2380,30 @@ static void lgelu__crew_join(void *user, size_t index)
         const lgelu_threads threads = { lgelu__crew_run, crew };
         crew->work(crew->with, &threads);
         LGELU__SET(&crew->over, 1);
-    } else while (!LGELU__GET(&crew->over)) {
-        if (LGELU__GET(&crew->state) < LGELU__OPEN) { lgelu__wait(&turns); continue; }
-        if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN) lgelu__crew_loop(crew);
-        LGELU__ADD(&crew->state, -1);
-        turns = 0;
+    } else {
+        while (!LGELU__GET(&crew->over)) {
+            if (LGELU__GET(&crew->state) < LGELU__OPEN) {
+                lgelu__wait(&turns);
+                continue;
+            }
+            if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN)
+                lgelu__crew_loop(crew);
+            LGELU__ADD(&crew->state, -1);
+            turns = 0;
+        }
     }
 }
-static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *with, const lgelu_threads *crew), void *with)
+
+static void lgelu__with_crew(const lgelu_threads *threads,
+                             void (*work)(void *with, const lgelu_threads *crew), void *with)
 {
     lgelu__crew crew;
     memset(&crew, 0, sizeof crew);
-    crew.work = work; crew.with = with;
+    crew.work = work;
+    crew.with = with;
 #if defined(_OPENMP) && LGELU__ATOMIC
-    if (!threads->run) {                                              /* each of its threads once */
+    /* each of its threads once */
+    if (!threads->run) {
 #pragma omp parallel
         lgelu__crew_join(&crew, 0);
         return;
@@ -1703,7 +2412,8 @@ static void lgelu__with_crew(const lgelu_threads *threads, void (*work)(void *wi
     lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
 }
 
-/* ---- [8c] matrix products: each task makes one block of C alone, in its own room; METHOD stands with the kernel in [K] ---- */
+/* ---- [8c] matrix products: each task makes one block of C alone, in its own room; METHOD stands
+   with the kernel in [K] ---- */
 /* the size of equal parts of n, whole units, at most `most` */
 static size_t lgelu__even(size_t n, size_t most, size_t unit)
 {
@@ -1711,62 +2421,84 @@ static size_t lgelu__even(size_t n, size_t most, size_t unit)
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 
-/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21 fma or 16 of 2^26; returns
-   the strands */
+/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21
+   fma or 16 of 2^26; returns the strands */
 static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
-    p->rows = m; p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
+    p->rows = m;
+    p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
     p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
-    for (;; ) {
+    for (;;) {
         size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
-        p->room = ((p->cols + 32) * (p->depth + 1) + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32))
-            * sizeof(float);
+        p->room = ((p->cols + 32) * (p->depth + 1)
+                   + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32))
+                  * sizeof(float);
         if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
             || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728))
-                return lgelu__least(tasks, LGELU__STRANDS);
-        if (p->rows > p->cols || p->cols <= 32) p->rows -= p->rows / 2;             /* of any size */
-        else p->cols = (p->cols / 2 + 31) / 32 * 32;
+            return lgelu__least(tasks, LGELU__STRANDS);
+        /* of any size */
+        if (p->rows > p->cols || p->cols <= 32)
+            p->rows -= p->rows / 2;
+        else
+            p->cols = (p->cols / 2 + 31) / 32 * 32;
     }
 }
-/* B (k, n) may come as it would be copied: panels of isa->cols columns, k rows each, filled up with zeros. Row and col are 0
-   then, and `from` says for which instruction set, whatever is in force meanwhile. */
+
+/* B (k, n) may come as it would be copied: panels of isa->cols columns, k rows each, filled up with
+   zeros. Row and col are 0 then, and `from` says for which instruction set, whatever is in force
+   meanwhile. */
 static const lgelu__kernels *lgelu__in_panels(const lgelu_matrix *b)
-    { return !b->read && !b->row && !b->col ? (const lgelu__kernels *)b->from : NULL; }
+{
+    return !b->read && !b->row_stride && !b->col_stride ? (const lgelu__kernels *)b->user : NULL;
+}
+
 static size_t lgelu__multiply_room(size_t m, size_t n, size_t k, int alone)
 {
     lgelu__block p;
     size_t most = 0, strands;
     for (p.across = 0; p.across < 2; p.across++) {
         lgelu__blocks(&p, m, n, k, 1);
-        if (p.room > most) most = p.room;
+        if (p.room > most)
+            most = p.room;
         strands = lgelu__blocks(&p, m, n, k, 0);
-        if (!alone && strands * p.room > most) most = strands * p.room;
+        if (!alone && strands * p.room > most)
+            most = strands * p.room;
     }
     return (most + 127) & ~(size_t)63;
 }
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k) { return lgelu__multiply_room(m, n, k, 0); }
+
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
+{
+    return lgelu__multiply_room(m, n, k, 0);
+}
+
 static void lgelu__multiply_strand(void *user, size_t strand)
 {
     lgelu__block *p = (lgelu__block *)user;
     size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
     for (;;) {
         j = (size_t)LGELU__ADD(&p->next, 1);
-        i = j % down * p->rows; j = j / down * p->cols;
-        if (j >= n) return;
+        i = j % down * p->rows;
+        j = j / down * p->cols;
+        if (j >= n)
+            return;
         p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols),
                       (float *)(void *)(p->work + strand * p->room));
     }
 }
+
 static void lgelu__few_rows(void *user, size_t task)
 {
     const lgelu__block *p = (const lgelu__block *)user;
     p->isa->few_rows(p->job, task * p->cols, lgelu__least(p->job->n, (task + 1) * p->cols));
 }
+
 static void lgelu__multiply_crew(void *user, const lgelu_threads *crew)
 {
     const lgelu__block *p = (const lgelu__block *)user;
     lgelu_multiply(p->job, p->work, crew);
 }
+
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
     const lgelu_matrix *a = &job->a, *b = &job->b;
@@ -1774,45 +2506,79 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
     size_t strands;
-    if (size < (threads && threads->run == lgelu__crew_run ? lgelu__share_product : lgelu__share_call)) threads = NULL;
-    p.job = job; p.isa = panels ? panels : lgelu__k(); p.panels = panels != NULL; p.next = 0; p.work = (unsigned char *)work;
-    if (threads && threads->run != lgelu__crew_run) { lgelu__with_crew(threads, lgelu__multiply_crew, &p); return; }
+    if (size
+        < (threads && threads->run == lgelu__crew_run ? lgelu__share_product : lgelu__share_call))
+        threads = NULL;
+    p.job = job;
+    p.isa = panels ? panels : lgelu__k();
+    p.panels = panels != NULL;
+    p.next = 0;
+    p.work = (unsigned char *)work;
+    if (threads && threads->run != lgelu__crew_run) {
+        lgelu__with_crew(threads, lgelu__multiply_crew, &p);
+        return;
+    }
     /* a few rows times Wᵀ: nothing is copied, if its columns fill a vector, in each task */
-    if (job->m <= 8 && job->n >= 16 && b->row == 1 && b->col != 1 && !b->read && !a->read && job->m) {
+    if (job->m <= 8 && job->n >= 16 && b->row_stride == 1 && b->col_stride != 1 && !b->read
+        && !a->read && job->m) {
         p.cols = lgelu__even(job->n, 256, 16);
-        while (job->n % p.cols && job->n % p.cols < 16) p.cols += 16;
+        while (job->n % p.cols && job->n % p.cols < 16)
+            p.cols += 16;
         lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
         return;
     }
     p.work += (64 - ((uintptr_t)work & 63)) & 63;
-    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would fight for the same lines of the
-       cache; A where its numbers are. B read once only (one sliver) is copied a little at a time. */
-    p.across = a->row == 1 && a->col != 1 && !a->read;
+    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would
+       fight for the same lines of the cache; A where its numbers are. B read once only (one sliver)
+       is copied a little at a time. */
+    p.across = a->row_stride == 1 && a->col_stride != 1 && !a->read;
     strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
-    if (threads && p.panels && job->m <= 8 && !a->read && a->col == 1) {
-        p.cols = 128; p.room = 0;                                     /* four of the widest panels; nothing is copied */
+    if (threads && p.panels && job->m <= 8 && !a->read && a->col_stride == 1) {
+        /* four of the widest panels; nothing is copied */
+        p.cols = 128;
+        p.room = 0;
         strands = lgelu__least((job->n + p.cols - 1) / p.cols, LGELU__STRANDS);
     }
-    p.pack_b = !p.panels && (b->read || b->col != 1 || (b->row * job->k > 16384
-                                                        && job->m > (b->row % 512 ? p.isa->cols / 2 : 2) * p.isa->rows));
-    p.pack_a = a->read || (p.across ? a->col * job->k > 16384 && p.cols > 2 * p.isa->cols : a->col != 1);
+    p.pack_b = !p.panels
+               && (b->read || b->col_stride != 1
+                   || (b->row_stride * job->k > 16384
+                       && job->m > (b->row_stride % 512 ? p.isa->cols / 2 : 2) * p.isa->rows));
+    p.pack_a = a->read
+               || (p.across ? a->col_stride * job->k > 16384 && p.cols > 2 * p.isa->cols
+                            : a->col_stride != 1);
     if (job->m <= p.isa->rows && job->k && !p.panels) {
-        if (p.pack_b) { p.depth = lgelu__least(p.depth, 64); p.cols = p.isa->cols; }
-        else if (b->row * job->k > 65536) { p.depth = 16; if (!threads) p.cols = job->n; }
+        if (p.pack_b) {
+            p.depth = lgelu__least(p.depth, 64);
+            p.cols = p.isa->cols;
+        } else if (b->row_stride * job->k > 65536) {
+            p.depth = 16;
+            if (!threads)
+                p.cols = job->n;
+        }
     }
-    if (strands == 1) p.isa->block(&p, 0, job->m, 0, job->n, (float *)(void *)p.work);
-    else lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
+    if (strands == 1)
+        p.isa->block(&p, 0, job->m, 0, job->n, (float *)(void *)p.work);
+    else
+        lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
 }
 
-typedef struct { float *sum; const float *x; size_t x_row, m, n; int accumulate; } lgelu__sums;
+typedef struct {
+    float *sum;
+    const float *x;
+    size_t x_row, m, n;
+    int accumulate;
+} lgelu__sums;
+
 static void lgelu__column_sums_piece(void *user, size_t task)
 {
     const lgelu__sums *p = (const lgelu__sums *)user;
     size_t j = task * 256;
-    lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__least(p->n - j, 256), p->accumulate);
+    lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__least(p->n - j, 256),
+                            p->accumulate);
 }
-LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate,
-                                 const lgelu_threads *threads)
+
+LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n,
+                                 int accumulate, const lgelu_threads *threads)
 {
     lgelu__sums p = { sum, x, x_row, m, n, accumulate };
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
@@ -1822,69 +2588,105 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
 LGELU__APART lgelu_matrix lgelu__matrix(const float *x, size_t row)
 {
     lgelu_matrix m;
-    m.x = x; m.row = row; m.col = 1; m.read = NULL; m.from = NULL;
+    m.x = x;
+    m.row_stride = row;
+    m.col_stride = 1;
+    m.read = NULL;
+    m.user = NULL;
     return m;
 }
+
 LGELU__APART lgelu_matrix lgelu__transpose(const float *x, size_t row)
 {
     lgelu_matrix m = lgelu__matrix(x, 1);
-    m.col = row;
+    m.col_stride = row;
     return m;
 }
-LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, float *c, size_t c_row, lgelu_matrix a,
-                                               lgelu_matrix b)
+
+LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, float *c, size_t c_row,
+                                               lgelu_matrix a, lgelu_matrix b)
 {
     lgelu_product p;
     memset(&p, 0, sizeof p);
-    p.m = m; p.n = n; p.k = k;
-    p.c = c; p.c_row = c_row;
-    p.a = a; p.b = b;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.c = c;
+    p.c_stride = c_row;
+    p.a = a;
+    p.b = b;
     return p;
 }
 
 /* Wᵀ for x Wᵀ, W (out, k): as W lies, or in panels (net.prepack) */
-LGELU__APART size_t lgelu__panels(size_t out, size_t k) { return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32); }  /* floats */
+LGELU__APART size_t lgelu__panels(size_t out, size_t k)
+{
+    return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32);
+} /* floats */
+
 static const float *lgelu__packed(const lgelu_net *net, const lgelu_node *node)
-    { return net->packed && node->packed ? net->packs + node->packed - 1 : NULL; }
+{
+    return net->prepacked_valid && node->prepacked_at ? net->prepacked + node->prepacked_at - 1
+                                                      : NULL;
+}
+
 static lgelu_matrix lgelu__of_panels(const lgelu_net *net, const float *panels)
 {
     lgelu_matrix m = lgelu__matrix(panels, 0);
-    m.col = 0; m.from = lgelu__kernels_of[net->packed - 1];
+    m.col_stride = 0;
+    m.user = lgelu__kernels_of[net->prepacked_valid - 1];
     return m;
 }
 
 /* ---- [8d] linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
-static lgelu_matrix lgelu__weights(const lgelu__job *j, size_t row, size_t k)             /* Wᵀ, of W's rows from this one on */
+static lgelu_matrix lgelu__weights(const lgelu__job *j, size_t row,
+                                   size_t k) /* Wᵀ, of W's rows from this one on */
 {
     const float *panels = lgelu__packed(j->net, j->node);
     return panels ? lgelu__of_panels(j->net, panels) : lgelu__transpose(j->w + row * k, k);
 }
+
 static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
-    lgelu_product y = lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), lgelu__weights(j, 0, in));
+    lgelu_product y = lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in),
+                                          lgelu__weights(j, 0, in));
     y.bias = j->bias;
-    lgelu_multiply(&y, j->net->pack, &j->net->threads);
+    lgelu_multiply(&y, j->net->scratch, &j->net->threads);
     return LGELU_OK;
 }
-LGELU__APART void lgelu__bias_backward(const lgelu__job *p)           /* db = Σ dy */
-    { if (p->bias) lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias, &p->net->threads); }
+
+LGELU__APART void lgelu__bias_backward(const lgelu__job *p) /* db = Σ dy */
+{
+    if (p->bias) {
+        lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias,
+                          &p->net->threads);
+    }
+}
+
 /* dW = dyᵀ x, dx = dy W */
 static void lgelu__linear_backward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
-    lgelu_product p = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out), lgelu__matrix(j->x, in));
+    lgelu_product p = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out),
+                                          lgelu__matrix(j->x, in));
     p.accumulate = j->add_dw;
-    lgelu_multiply(&p, j->net->pack, &j->net->threads);
+    lgelu_multiply(&p, j->net->scratch, &j->net->threads);
     lgelu__bias_backward(j);
-    if (!j->dx[0]) return;
-    p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out), lgelu__matrix(j->w, in));
-    lgelu_multiply(&p, j->net->pack, &j->net->threads);
+    if (!j->dx[0])
+        return;
+    p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out),
+                            lgelu__matrix(j->w, in));
+    lgelu_multiply(&p, j->net->scratch, &j->net->threads);
 }
-static size_t lgelu__products_room(size_t m, size_t n, size_t k)      /* of y (m, n) = x (m, k) W, dW and dx */
+
+static size_t lgelu__products_room(size_t m, size_t n,
+                                   size_t k) /* of y (m, n) = x (m, k) W, dW and dx */
 {
-    return lgelu__most(lgelu_multiply_bytes(m, n, k), lgelu__most(lgelu_multiply_bytes(n, k, m), lgelu_multiply_bytes(m, k, n)));
+    return lgelu__most(lgelu_multiply_bytes(m, n, k),
+                       lgelu__most(lgelu_multiply_bytes(n, k, m), lgelu_multiply_bytes(m, k, n)));
 }
+
 static size_t lgelu__linear_work(const lgelu__job *p, int train)
 {
     const size_t out = p->channels, in = p->from->shape[2];
@@ -1892,349 +2694,518 @@ static size_t lgelu__linear_work(const lgelu__job *p, int train)
 }
 
 /* ---- jobs ---- */
-static size_t lgelu__piece(const lgelu_node *node)                    /* rows: a sample's, or about 16 Ki numbers */
+static size_t lgelu__piece(const lgelu_node *node) /* rows: a sample's, or about 16 Ki numbers */
 {
     const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
-    if (lgelu__is_a(node, LGELU__SAMPLES)) return node->shape[0] * node->shape[1];
-    return lgelu__is_a(node, LGELU__64ROWS) ? 64 : lgelu__is_a(node, LGELU__FOURS) ? (rows + 3) / 4 * 4 : rows;
+    if (lgelu__is_a(node, LGELU__SAMPLES))
+        return node->shape[0] * node->shape[1];
+    return lgelu__is_a(node, LGELU__64ROWS)  ? 64
+           : lgelu__is_a(node, LGELU__FOURS) ? (rows + 3) / 4 * 4
+                                             : rows;
 }
-static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node, size_t samples)     /* what the plan needs */
+
+static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node,
+                            size_t samples) /* what the plan needs */
 {
     const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node;
     const lgelu_node *whole = lgelu__is_a(node, LGELU__LOSS) ? from : node;
     memset(p, 0, sizeof *p);
-    p->net = net; p->node = node; p->from = from; p->samples = samples;
+    p->net = net;
+    p->node = node;
+    p->from = from;
+    p->samples = samples;
     p->rows = net->tokens ? net->tokens : lgelu__times(samples, whole->shape[0] * whole->shape[1]);
-    p->channels = whole->shape[2]; p->piece = lgelu__piece(whole);
+    p->channels = whole->shape[2];
+    p->piece = lgelu__piece(whole);
 }
-static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)   /* of the forward */
+
+static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node) /* of the forward */
 {
     const lgelu_node *reader;
     lgelu__job p;
     lgelu__job_size(&p, net, node, net->samples);
     reader = p.from->row == LGELU__ADD_LEFT ? p.from : node;
-    p.y = lgelu__at(net, node, LGELU__VALUE); p.aux = lgelu__at(net, node, LGELU__AUX); p.sum = (double *)(void *)p.aux;
-    if (net->w) p.w = net->w + node->weight;
-    if (node->biases) p.bias = net->w + node->bias;
-    if (net->g) { p.dw = net->g + node->weight; p.dbias = net->g + node->bias; }
-    if (!node->inputs) return p;
-    if (node->op == LGELU_OP_CROSS_ENTROPY) p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
-    p.per_row = (float)(1 / (double)p.rows) * net->share;             /* a row's part of the loss */
-    p.x = lgelu__in(net, reader, 0); p.scale = lgelu__scale(net, reader, 0);
-    if (p.scale) p.shift = p.scale + p.channels;
-    if (reader->op != LGELU_OP_ADD) return p;
-    p.b = lgelu__in(net, reader, 1); p.b_scale = lgelu__scale(net, reader, 1);
-    if (p.b_scale) p.b_shift = p.b_scale + p.channels;
+    p.y = lgelu__at(net, node, LGELU__VALUE);
+    p.aux = lgelu__at(net, node, LGELU__AUX);
+    p.sum = (double *)(void *)p.aux;
+    if (net->w)
+        p.w = net->w + node->weight_at;
+    if (node->bias_count)
+        p.bias = net->w + node->bias_at;
+    if (net->g) {
+        p.dw = net->g + node->weight_at;
+        p.dbias = net->g + node->bias_at;
+    }
+    if (!node->inputs)
+        return p;
+    if (node->op == LGELU_OP_CROSS_ENTROPY)
+        p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
+    /* a row's part of the loss */
+    p.per_row = (float)(1 / (double)p.rows) * net->loss_scale;
+    p.x = lgelu__in(net, reader, 0);
+    p.scale = lgelu__scale(net, reader, 0);
+    if (p.scale)
+        p.shift = p.scale + p.channels;
+    if (reader->op != LGELU_OP_ADD)
+        return p;
+    p.b = lgelu__in(net, reader, 1);
+    p.b_scale = lgelu__scale(net, reader, 1);
+    if (p.b_scale)
+        p.b_shift = p.b_scale + p.channels;
     return p;
 }
+
 LGELU__APART size_t lgelu__pieces(const lgelu__job *p) { return (p->rows - 1) / p->piece + 1; }
+
 static void lgelu__do_piece(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     p->task(p, index * p->piece, lgelu__least(p->rows - index * p->piece, p->piece));
 }
-LGELU__APART void lgelu__each(lgelu__job *p, lgelu__rows_task *task)  /* piece of its rows */
+
+LGELU__APART void lgelu__each(lgelu__job *p, lgelu__rows_task *task) /* piece of its rows */
 {
     p->task = task;
     lgelu__parallel(&p->net->threads, lgelu__do_piece, p, lgelu__pieces(p));
 }
-static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)      /* what goes in */
+
+static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows) /* what goes in */
 {
     const size_t at = row * p->channels;
-    const lgelu__scaled a = { p->x + at, p->scale, p->shift }, b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
+    const lgelu__scaled a = { p->x + at, p->scale, p->shift },
+                        b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
     lgelu__k()->affine(y, &a, &b, rows, p->channels);
 }
+
 static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
-    { lgelu__affine(p, p->y + row * p->channels, row, rows); }
+{
+    lgelu__affine(p, p->y + row * p->channels, row, rows);
+}
 
-/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the caller's own gate,
-   which are added in order ---- */
-enum { LGELU__GATE_ROOM = 2048 };            /* floats that wait on the stack between a normalisation or a sum and its gate */
+/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the
+   caller's own gate, which are added in order ---- */
+enum {
+    LGELU__GATE_ROOM = 2048
+}; /* floats that wait on the stack between a normalisation or a sum and its gate */
 
-static size_t lgelu__gate_sums(const lgelu_node *node) { return (size_t)node->hardnesses + node->biases; }
+static size_t lgelu__gate_sums(const lgelu_node *node)
+{
+    return (size_t)node->lambda_count + node->bias_count;
+}
+
 static size_t lgelu__gate_aux(const lgelu__job *p)
-    { return lgelu__times(lgelu__times(lgelu__pieces(p), lgelu__gate_sums(p->node)), sizeof(double)); }
+{
+    return lgelu__times(lgelu__times(lgelu__pieces(p), lgelu__gate_sums(p->node)), sizeof(double));
+}
+
 static void lgelu__gate_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const float *lambda = p->net->lambda + p->node->hardness;
-    const lgelu_outer_gate *outer = p->node->gate == LGELU_GATE_OUTER ? p->node->outer : NULL;
+    const float *lambda = p->net->lambda + p->node->first_lambda;
+    const lgelu_custom_gate *outer = p->node->gate == LGELU_GATE_CUSTOM ? p->node->custom : NULL;
     const int made = p->scale || p->b;
-    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_ROOM / c : rows, sums = lgelu__gate_sums(p->node);
+    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_ROOM / c : rows,
+                 sums = lgelu__gate_sums(p->node);
     double *dlambda = p->sum + row / p->piece * sums;
     float room[LGELU__GATE_ROOM];
-    if (p->dy) memset(dlambda, 0, sums * sizeof *dlambda);
+    if (p->dy)
+        memset(dlambda, 0, sums * sizeof *dlambda);
     for (; row < end; row += rows) {
         const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
         float *y = p->y + row * c, *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
         rows = lgelu__least(end - row, step);
-        if (made) lgelu__affine(p, room, row, rows);
-        if (outer && !dy) outer->forward(y, x, rows * c, row * c, p->net, p->node);
-        else if (outer) outer->backward(dx, dlambda + p->node->hardnesses, dy, x, rows * c, row * c, p->net, p->node);
-        else if (p->node->gate == LGELU_GATE_TANH) {
-            if (!dy) lgelu_tanh_forward(y, x, rows * c);
-            else if (dx) lgelu_tanh_backward(dx, dy, x, rows * c);
-        } else if (p->node->hardnesses > 1) {
-            if (!dy) lgelu_forward_channels(y, x, lambda, rows, c, 1);
-            else lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
-        } else if (!dy) lgelu_forward(y, x, *lambda, rows * c);
-        else *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
+        if (made)
+            lgelu__affine(p, room, row, rows);
+        if (outer && !dy) {
+            outer->forward(y, x, rows * c, row * c, p->net, p->node);
+        } else if (outer) {
+            outer->backward(dx, dlambda + p->node->lambda_count, dy, x, rows * c, row * c, p->net,
+                            p->node);
+        } else if (p->node->gate == LGELU_GATE_TANH) {
+            if (!dy)
+                lgelu_tanh_forward(y, x, rows * c);
+            else if (dx)
+                lgelu_tanh_backward(dx, dy, x, rows * c);
+        } else if (p->node->lambda_count > 1) {
+            if (!dy)
+                lgelu_forward_channels(y, x, lambda, rows, c, 1);
+            else
+                lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
+        } else if (!dy) {
+            lgelu_forward(y, x, *lambda, rows * c);
+        } else {
+            *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
+        }
     }
 }
+
 static void lgelu__gate_backward(lgelu__job *p)
 {
-    const size_t n = (size_t)p->node->hardnesses, sums = lgelu__gate_sums(p->node);
-    double *sum = p->net->dlambda + p->node->hardness;
+    const size_t n = (size_t)p->node->lambda_count, sums = lgelu__gate_sums(p->node);
+    double *sum = p->net->dlambda + p->node->first_lambda;
     size_t i;
     lgelu__each(p, lgelu__gate_piece);
-    if (!p->add_dbias) memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < lgelu__pieces(p) * sums; i++)
-        if (i % sums < n) sum[i % sums] += p->sum[i];
-        else if (i >= sums) p->sum[i % sums] += p->sum[i];
-    for (i = n; i < sums; i++) p->dbias[i - n] = (float)((p->add_dbias ? (double)p->dbias[i - n] : 0) + p->sum[i]);
+    if (!p->add_dbias)
+        memset(sum, 0, n * sizeof *sum);
+    for (i = 0; i < lgelu__pieces(p) * sums; i++) {
+        if (i % sums < n)
+            sum[i % sums] += p->sum[i];
+        else if (i >= sums)
+            p->sum[i % sums] += p->sum[i];
+    }
+    for (i = n; i < sums; i++)
+        p->dbias[i - n] = (float)((p->add_dbias ? (double)p->dbias[i - n] : 0) + p->sum[i]);
 }
 
-/* ---- residual sum and views; the gradients of its inputs are its own, lent to them by the memory plan ---- */
+/* ---- residual sum and views; the gradients of its inputs are its own, lent to them by the memory
+   plan ---- */
 static void lgelu__pass_backward(lgelu__job *p)
 {
     int k;
-    for (k = 0; k < 2; k++) if (p->dx[k] && p->dx[k] != p->dy) memcpy(p->dx[k], p->dy, p->rows * p->channels * sizeof(float));
+    for (k = 0; k < 2; k++) {
+        if (p->dx[k] && p->dx[k] != p->dy)
+            memcpy(p->dx[k], p->dy, p->rows * p->channels * sizeof(float));
+    }
 }
 
-/* ---- [8e] convolution: three implicit matrix products. With P the matrix of patches (positions, kernel·kernel·channels), read
-   in runs of whole pixels while it is packed and never stored: y = P Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy
-   and W' the taps in reverse. W as (outputs, kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a
-   stride s, dx falls into s² lattices of pixels, each met by its own taps only: one product each, spread into dx. ---- */
-static int lgelu__pointwise(const lgelu_node *node) { return node->window[0] == 1 && node->stride == 1 && !node->padding; }
+/* ---- [8e] convolution: three implicit matrix products. With P the matrix of patches (positions,
+   kernel·kernel·channels), read in runs of whole pixels while it is packed and never stored: y = P
+   Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W' the taps in reverse. W as (outputs,
+   kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s, dx
+   falls into s² lattices of pixels, each met by its own taps only: one product each, spread into
+   dx. ---- */
+static int lgelu__pointwise(const lgelu_node *node)
+{
+    return node->window[0] == 1 && node->stride == 1 && !node->padding;
+}
+
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, out = p->channels / node->groups, in = x[2] / node->groups, s = node->stride;
+    const size_t *x = p->from->shape, out = p->channels / node->groups, in = x[2] / node->groups,
+                 s = node->stride;
     const size_t taps = node->window[0] * node->window[0];
     const size_t lattice = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
-    const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in), dw = lgelu_multiply_bytes(out, taps * in, p->rows);
-    const size_t waits = s > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0;           /* a lattice that is yet to be spread */
-    return train ? lgelu__most(y, lgelu__most(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits))) : y;
+    const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in),
+                 dw = lgelu_multiply_bytes(out, taps * in, p->rows);
+    /* a lattice that is yet to be spread */
+    const size_t waits = s > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0;
+    return train ? lgelu__most(
+               y,
+               lgelu__most(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits)))
+                 : y;
 }
-static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups, size_t group)   /* of one group */
+
+static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups,
+                                        size_t group) /* of one group */
 {
     lgelu__im2col p;
     p.channels = node->shape[2] / groups;
     p.x = x + group * p.channels;
-    p.rows = node->shape[0]; p.columns = node->shape[1]; p.pixel = node->shape[2];
+    p.rows = node->shape[0];
+    p.columns = node->shape[1];
+    p.pixel = node->shape[2];
     return p;
 }
+
 /* P of a group, as the product reads it: *p says how */
 static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgelu__im2col *p)
 {
     const lgelu_node *node = job->node;
     lgelu_matrix x;
     *p = lgelu__channels_of(job->x, job->from, node->groups, group);
-    p->across = node->window[1]; p->step = node->stride;
-    p->grid[0] = node->shape[0]; p->grid[1] = node->shape[1];
+    p->across = node->window[1];
+    p->step = node->stride;
+    p->grid[0] = node->shape[0];
+    p->grid[1] = node->shape[1];
     p->origin[0] = p->origin[1] = -(ptrdiff_t)node->padding;
     x = lgelu__matrix(p->x, p->pixel);
-    if (!lgelu__pointwise(node)) { x.read = lgelu__k()->im2col; x.from = p; }
+    if (!lgelu__pointwise(node)) {
+        x.read = lgelu__k()->im2col;
+        x.user = p;
+    }
     return x;
 }
+
 static lgelu_status lgelu__conv_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
-    const size_t out = p->channels / node->groups, k = node->weights / p->channels;
+    const size_t out = p->channels / node->groups, k = node->weight_count / p->channels;
     size_t g;
     for (g = 0; g < node->groups; g++) {
         lgelu__im2col how;
-        lgelu_product y = lgelu__product_make(p->rows, out, k, p->y + g * out, p->channels, lgelu__conv_matrix(p, g, &how),
-                                              lgelu__weights(p, g * out, k));
-        if (p->bias) y.bias = p->bias + g * out;
-        lgelu_multiply(&y, p->net->pack, &p->net->threads);
+        lgelu_product y =
+            lgelu__product_make(p->rows, out, k, p->y + g * out, p->channels,
+                                lgelu__conv_matrix(p, g, &how), lgelu__weights(p, g * out, k));
+        if (p->bias)
+            y.bias = p->bias + g * out;
+        lgelu_multiply(&y, p->net->scratch, &p->net->threads);
     }
     return LGELU_OK;
 }
-/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart, meet them: W' has a row for
-   each (tap row, tap column, output). The product waits in c until it is spread. */
-typedef struct { const lgelu__job *job; const float *w, *c; float *dx; size_t first[2], last[2]; lgelu__im2col dy;
-                 } lgelu__lattice;
 
-static void lgelu__read_flipped(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols)
+/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart,
+   meet them: W' has a row for each (tap row, tap column, output). The product waits in c until it
+   is spread. */
+typedef struct {
+    const lgelu__job *job;
+    const float *w, *c;
+    float *dx;
+    size_t first[2], last[2];
+    lgelu__im2col dy;
+} lgelu__lattice;
+
+static void lgelu__read_flipped(const void *from, float *out, size_t out_row, size_t i, size_t rows,
+                                size_t j, size_t cols)
 {
     const lgelu__lattice *l = (const lgelu__lattice *)from;
     const lgelu_node *node = l->job->node;
     const lgelu__kernels *isa = lgelu__k();
-    const size_t channels = l->job->channels / node->groups, inputs = l->job->from->shape[2] / node->groups;
-    lgelu_matrix w = lgelu__matrix(NULL, node->weights / node->shape[2]);
+    const size_t channels = l->job->channels / node->groups,
+                 inputs = l->job->from->shape[2] / node->groups;
+    lgelu_matrix w = lgelu__matrix(NULL, node->weight_count / node->shape[2]);
     size_t n;
     for (; rows; rows -= n, i += n, out += n * out_row) {
         size_t tap = i / channels, o = i % channels;
-        size_t row = l->last[0] - tap / l->dy.across * node->stride, column = l->last[1] - tap % l->dy.across * node->stride;
+        size_t row = l->last[0] - tap / l->dy.across * node->stride,
+               column = l->last[1] - tap % l->dy.across * node->stride;
         n = lgelu__least(rows, channels - o);
         w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
     }
 }
+
 static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t j, size_t cols)
 {
     const lgelu__lattice *l = (const lgelu__lattice *)with;
     const lgelu_node *node = l->job->node, *x = l->job->from;
     for (; rows; rows--, i++) {
         size_t v = i % l->dy.grid[1] * node->stride + l->first[1],
-            u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
-        float *d = l->dx + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v) * x->shape[2] + j;
+               u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
+        float *d = l->dx
+                   + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v)
+                         * x->shape[2]
+                   + j;
         const float *c = l->c + i * (x->shape[2] / node->groups) + j;
-        if (l->job->add) lgelu__k()->add(d, d, c, cols); else memcpy(d, c, cols * sizeof *d);
+        if (l->job->add)
+            lgelu__k()->add(d, d, c, cols);
+        else
+            memcpy(d, c, cols * sizeof *d);
     }
 }
+
 static void lgelu__conv_dx(const lgelu__job *job)
 {
     const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
-    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0], in = x[2] / node->groups,
-        k = node->weights / node->shape[2];
+    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0],
+                 in = x[2] / node->groups, k = node->weight_count / node->shape[2];
     size_t g, n, d;
-    for (g = 0; g < node->groups; g++) for (n = 0; n < s * s; n++) {
-        lgelu__lattice l;
-        lgelu_product p;
-        size_t taps[2];
-        l.job = job; l.c = net->pack; l.dx = job->dx[0] + g * in;
-        l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
-        l.w = job->w + g * l.dy.channels * k;
-        l.first[0] = n / s; l.first[1] = n % s;
-        /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s - 0, 1, ... */
-        for (d = 0; d < 2; d++) {
-            size_t r = (l.first[d] + node->padding) % s;
-            taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-            l.last[d] = r + (taps[d] - 1) * s;
-            l.dy.grid[d] = l.first[d] < x[d] ? (x[d] - 1 - l.first[d]) / s + 1 : 0;
-            l.dy.origin[d] = (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
+    for (g = 0; g < node->groups; g++) {
+        for (n = 0; n < s * s; n++) {
+            lgelu__lattice l;
+            lgelu_product p;
+            size_t taps[2];
+            l.job = job;
+            l.c = net->scratch;
+            l.dx = job->dx[0] + g * in;
+            l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
+            l.w = job->w + g * l.dy.channels * k;
+            l.first[0] = n / s;
+            l.first[1] = n % s;
+            /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s
+               - 0, 1, ... */
+            for (d = 0; d < 2; d++) {
+                size_t r = (l.first[d] + node->padding) % s;
+                taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
+                l.last[d] = r + (taps[d] - 1) * s;
+                l.dy.grid[d] = l.first[d] < x[d] ? (x[d] - 1 - l.first[d]) / s + 1 : 0;
+                l.dy.origin[d] =
+                    (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
+            }
+            l.dy.across = taps[1];
+            l.dy.step = 1;
+            p = lgelu__product_make(job->samples * l.dy.grid[0] * l.dy.grid[1], in,
+                                    taps[0] * taps[1] * l.dy.channels, l.dx, x[2],
+                                    lgelu__matrix(l.dy.x, l.dy.pixel), lgelu__matrix(l.w, in));
+            p.accumulate = job->add;
+            if (!lgelu__pointwise(node)) {
+                p.a.read = lgelu__k()->im2col;
+                p.a.user = &l.dy;
+                p.b.read = lgelu__read_flipped;
+                p.b.user = &l;
+            }
+            if (s > 1) {
+                p.c = net->scratch;
+                p.c_stride = in;
+                p.accumulate = 0;
+                p.finish = lgelu__spread_piece;
+                p.user = &l;
+            }
+            lgelu_multiply(&p, net->scratch + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0),
+                           &net->threads);
         }
-        l.dy.across = taps[1]; l.dy.step = 1;
-        p = lgelu__product_make(job->samples * l.dy.grid[0] * l.dy.grid[1], in, taps[0] * taps[1] * l.dy.channels, l.dx, x[2],
-                                lgelu__matrix(l.dy.x, l.dy.pixel), lgelu__matrix(l.w, in));
-        p.accumulate = job->add;
-        if (!lgelu__pointwise(node)) {
-            p.a.read = lgelu__k()->im2col; p.a.from = &l.dy;
-            p.b.read = lgelu__read_flipped; p.b.from = &l;
-        }
-        if (s > 1) {
-            p.c = net->pack; p.c_row = in;
-            p.accumulate = 0;
-            p.finish = lgelu__spread_piece; p.with = &l;
-        }
-        lgelu_multiply(&p, net->pack + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0), &net->threads);
     }
 }
+
 static void lgelu__conv_backward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
-    const size_t c = p->channels, out = c / node->groups, k = node->weights / c;
+    const size_t c = p->channels, out = c / node->groups, k = node->weight_count / c;
     size_t g;
     lgelu__bias_backward(p);
     for (g = 0; g < node->groups; g++) {
         lgelu__im2col how;
-        lgelu_product dw = lgelu__product_make(out, k, p->rows, p->dw + g * out * k, k, lgelu__transpose(p->dy + g * out, c),
+        lgelu_product dw = lgelu__product_make(out, k, p->rows, p->dw + g * out * k, k,
+                                               lgelu__transpose(p->dy + g * out, c),
                                                lgelu__conv_matrix(p, g, &how));
         dw.accumulate = p->add_dw;
-        lgelu_multiply(&dw, p->net->pack, &p->net->threads);
+        lgelu_multiply(&dw, p->net->scratch, &p->net->threads);
     }
-    if (p->dx[0]) lgelu__conv_dx(p);
+    if (p->dx[0])
+        lgelu__conv_dx(p);
 }
 
-/* one channel a group: the weights lie in net->pack tap by tap, the channels of a pixel are made together */
-/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in order */
+/* one channel a group: the weights lie in net->pack tap by tap, the channels of a pixel are made
+   together */
+/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in
+   order */
 static void lgelu__depthwise_row(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
     const int back = p->dy != NULL;
-    const size_t *to = back ? p->from->shape : node->shape, *from = back ? node->shape : p->from->shape;
-    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0], column, i, j;
+    const size_t *to = back ? p->from->shape : node->shape,
+                 *from = back ? node->shape : p->from->shape;
+    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0],
+           column, i, j;
     const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
     for (column = 0; column < to[1]; column++) {
         float *y = (back ? p->dx[0] : p->y) + (index * to[1] + column) * c;
-        for (i = 0; i < kernel; i++) for (j = 0; j < kernel; j++) {
-            size_t u = row + node->padding - i, v = column + node->padding - j;       /* wraps where there is no such pixel */
-            int there = 1;
-            if (!back) { u = row * node->stride + i - node->padding; v = column * node->stride + j - node->padding; }
-            else {
-                there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
-                u /= node->stride; v /= node->stride;
+        for (i = 0; i < kernel; i++) {
+            for (j = 0; j < kernel; j++) {
+                /* wraps where there is no such pixel */
+                size_t u = row + node->padding - i, v = column + node->padding - j;
+                int there = 1;
+                if (!back) {
+                    u = row * node->stride + i - node->padding;
+                    v = column * node->stride + j - node->padding;
+                } else {
+                    there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2
+                            && v < (size_t)-1 / 2;
+                    u /= node->stride;
+                    v /= node->stride;
+                }
+                tap[i * kernel + j] =
+                    there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
             }
-            tap[i * kernel + j] = there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
         }
-        lgelu__k()->depthwise(y, c, p->net->pack, c, !back ? p->bias : p->add ? y : NULL, tap, kernel * kernel);
+        lgelu__k()->depthwise(y, c, p->net->scratch, c,
+                              !back    ? p->bias
+                              : p->add ? y
+                                       : NULL,
+                              tap, kernel * kernel);
     }
 }
+
 /* dW of one tap and 64 channels: one chain over all pixels */
 static void lgelu__depthwise_weight(void *user, size_t index)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape;
-    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps, i = tap / node->window[0],
-        j = tap % node->window[0];
+    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps,
+           i = tap / node->window[0], j = tap % node->window[0];
     size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
-    float *sum = p->net->pack + tap * c + first;
+    float *sum = p->net->scratch + tap * c + first;
     memset(sum, 0, n * sizeof *sum);
     for (row = 0; row < p->samples * node->shape[0]; row++) {
         size_t u = row % node->shape[0] * node->stride + i - node->padding;
-        if (u < x[0]) for (column = 0; column < node->shape[1]; column++) {
-            size_t v = column * node->stride + j - node->padding;
-            const float *pixel = v < x[1] ? p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first : NULL;
-            if (pixel) lgelu__k()->depthwise(sum, n, p->dy + (row * node->shape[1] + column) * c + first, 0, sum, &pixel, 1);
+        if (u < x[0]) {
+            for (column = 0; column < node->shape[1]; column++) {
+                size_t v = column * node->stride + j - node->padding;
+                const float *pixel =
+                    v < x[1] ? p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first
+                             : NULL;
+                if (pixel) {
+                    lgelu__k()->depthwise(sum, n,
+                                          p->dy + (row * node->shape[1] + column) * c + first, 0,
+                                          sum, &pixel, 1);
+                }
+            }
         }
     }
 }
+
 static void lgelu__depthwise_weights(const lgelu__job *p)
 {
-    size_t c = p->channels, taps = p->node->weights / c, i;
-    for (i = 0; i < p->node->weights; i++) p->net->pack[i % taps * c + i / taps] = p->w[i];
+    size_t c = p->channels, taps = p->node->weight_count / c, i;
+    for (i = 0; i < p->node->weight_count; i++)
+        p->net->scratch[i % taps * c + i / taps] = p->w[i];
 }
+
 static lgelu_status lgelu__depthwise_forward(lgelu__job *p)
 {
     lgelu__depthwise_weights(p);
     lgelu__parallel(&p->net->threads, lgelu__depthwise_row, p, p->samples * p->node->shape[0]);
     return LGELU_OK;
 }
+
 static void lgelu__depthwise_backward(lgelu__job *p)
 {
-    size_t c = p->channels, taps = p->node->weights / c, i;
+    size_t c = p->channels, taps = p->node->weight_count / c, i;
     lgelu__bias_backward(p);
     lgelu__parallel(&p->net->threads, lgelu__depthwise_weight, p, taps * ((c + 63) / 64));
-    for (i = 0; i < p->node->weights; i++) p->dw[i] = (p->add_dw ? p->dw[i] : 0) + p->net->pack[i % taps * c + i / taps];
+    for (i = 0; i < p->node->weight_count; i++)
+        p->dw[i] = (p->add_dw ? p->dw[i] : 0) + p->net->scratch[i % taps * c + i / taps];
     lgelu__depthwise_weights(p);
-    if (p->dx[0]) lgelu__parallel(&p->net->threads, lgelu__depthwise_row, p, p->samples * p->from->shape[0]);
+    if (p->dx[0])
+        lgelu__parallel(&p->net->threads, lgelu__depthwise_row, p, p->samples * p->from->shape[0]);
 }
+
 static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
 {
     (void)train;
-    return lgelu__times(p->node->weights, sizeof(float));
+    return lgelu__times(p->node->weight_count, sizeof(float));
 }
 
-/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the products, summed over the
-   channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix products (tiles, in) by (in, out) for a round of
-   tiles. A thread takes whole rounds, in its cache from pixels to pixels; only where there are many channels are the steps of a
-   round shared out. dx is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around the
-   products backwards: each of the eight strands (or one, with many channels) sums up tiles of its own. */
+/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the
+   products, summed over the channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix
+   products (tiles, in) by (in, out) for a round of tiles. A thread takes whole rounds, in its cache
+   from pixels to pixels; only where there are many channels are the steps of a round shared out. dx
+   is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around
+   the products backwards: each of the eight strands (or one, with many channels) sums up tiles of
+   its own. */
 enum { LGELU__WSTRANDS = 8 };
 typedef struct {
-    const float *x, *w, *bias, *dy; float *y, *dw;                    /* x and w to y, or x and dy to dw */
-    const size_t *from, *to;                 /* shapes of x and y */
-    size_t in, out, padding, across, down, tiles, first, count;       /* tiles: in a row, in a column, all, of this round */
-    size_t most, own, multiply;              /* tiles in a round; of a strand of dW; bytes of the room for a product */
-    float *u, *m, *kernel; unsigned char *work; int big, flip, add, *next;
-    const lgelu_net *panels;                 /* whose kernels stand in panels, or NULL */
+    const float *x, *w, *bias, *dy;
+    float *y, *dw;           /* x and w to y, or x and dy to dw */
+    const size_t *from, *to; /* shapes of x and y */
+    size_t in, out, padding, across, down, tiles, first,
+        count; /* tiles: in a row, in a column, all, of this round */
+    size_t most, own,
+        multiply; /* tiles in a round; of a strand of dW; bytes of the room for a product */
+    float *u, *m, *kernel;
+    unsigned char *work;
+    int big, flip, add, *next;
+    const lgelu_net *panels; /* whose kernels stand in panels, or NULL */
 } lgelu__winograd;
 
-static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)     /* bytes */
+static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out) /* bytes */
 {
     size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
-    p->in = in; p->out = out;
+    p->in = in;
+    p->out = out;
     p->big = in * out >= 65536;
-    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384; ) p->most /= 2;
-    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1), lgelu__multiply_room(out, in, p->most, 1));
+    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384;)
+        p->most /= 2;
+    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1),
+                              lgelu__multiply_room(out, in, p->most, 1));
     room = 64 * p->most * (in + out);
-    if (p->big) return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
+    if (p->big)
+        return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
     return LGELU__WSTRANDS * (kernel + room + p->multiply);
 }
+
 /* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
 static void lgelu__winograd_taps(void *user, size_t task)
 {
@@ -2243,47 +3214,66 @@ static void lgelu__winograd_taps(void *user, size_t task)
     size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
     float taps[9 * 16 * 16];
     lgelu_matrix w = lgelu__transpose(NULL, 9 * p->in);
-    for (k = 0; p->flip && k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
-                                                                p->out, p->out, 1);
+    for (k = 0; p->flip && k < count; k++) {
+        isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
+                             p->out, p->out, 1);
+    }
     for (j = 0; !p->flip && j < p->out; j += 16) {
-        const size_t o = lgelu__least(j, p->out - 16);                /* the last may be made twice */
+        /* the last may be made twice */
+        const size_t o = lgelu__least(j, p->out - 16);
         for (k = 0; k < 9; k++) {
             w.x = p->w + k * p->in;
             isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, o, 16);
         }
-        for (k = 0; k < count; k++) isa->winograd_kernel(p->kernel + (i + k) * p->out + o, step, taps + k * 9 * 16, 16, 16, 0);
+        for (k = 0; k < count; k++) {
+            isa->winograd_kernel(p->kernel + (i + k) * p->out + o, step, taps + k * 9 * 16, 16, 16,
+                                 0);
+        }
     }
 }
+
 /* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
-static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile, const size_t *shape, size_t side,
-                                   size_t padding)
+static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile,
+                                   const size_t *shape, size_t side, size_t padding)
 {
     size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding,
-        column = 2 * (tile % p->across) - padding, i, j;
-    for (i = row; i != row + side; i++) for (j = column; j != column + side; j++)     /* wrap below 0 */
-        *at++ = i < shape[0] && j < shape[1] ? ((sample * shape[0] + i) * shape[1] + j) * shape[2] : (size_t)-1;
+           column = 2 * (tile % p->across) - padding, i, j;
+    /* wrap below 0 */
+    for (i = row; i != row + side; i++) {
+        for (j = column; j != column + side; j++) {
+            *at++ = i < shape[0] && j < shape[1]
+                        ? ((sample * shape[0] + i) * shape[1] + j) * shape[2]
+                        : (size_t)-1;
+        }
+    }
 }
-static void lgelu__winograd_in(void *user, size_t task)               /* eight tiles of x, and of dy where dW is wanted */
+
+static void lgelu__winograd_in(void *user,
+                               size_t task) /* eight tiles of x, and of dy where dW is wanted */
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t t, at[16];
     for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
         lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, p->x, at, p->in);
-        if (!p->dw) continue;
+        if (!p->dw)
+            continue;
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
         lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, p->dy, at, p->out);
     }
 }
+
 static void lgelu__winograd_out(void *user, size_t task)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t t, at[4];
     for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add, p->out);
+        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add,
+                                 p->out);
     }
 }
+
 static void lgelu__winograd_products(void *user, size_t strand)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
@@ -2291,23 +3281,29 @@ static void lgelu__winograd_products(void *user, size_t strand)
     while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
         float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out;
         float *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
-        lgelu_product job = p->dw
-            ? lgelu__product_make(p->out, p->in, p->count, kernel, p->in, lgelu__transpose(m, p->out), lgelu__matrix(u, p->in))
-            : lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in),
-                                  p->panels ? lgelu__of_panels(p->panels, kernel) : lgelu__matrix(kernel, p->out));
+        lgelu_product job =
+            p->dw ? lgelu__product_make(p->out, p->in, p->count, kernel, p->in,
+                                        lgelu__transpose(m, p->out), lgelu__matrix(u, p->in))
+                  : lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in),
+                                        p->panels ? lgelu__of_panels(p->panels, kernel)
+                                                  : lgelu__matrix(kernel, p->out));
         job.accumulate = p->dw && p->first % p->own != 0;
         lgelu_multiply(&job, p->work + strand * p->multiply, NULL);
     }
 }
-static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)    /* NULL: this thread alone */
+
+static void lgelu__winograd_round(lgelu__winograd *p,
+                                  const lgelu_threads *threads) /* NULL: this thread alone */
 {
     size_t eights = (p->count + 7) / 8;
     int next = 0;
     p->next = &next;
     lgelu__parallel(threads, lgelu__winograd_in, p, eights);
     lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
-    if (!p->dw) lgelu__parallel(threads, lgelu__winograd_out, p, eights);
+    if (!p->dw)
+        lgelu__parallel(threads, lgelu__winograd_out, p, eights);
 }
+
 /* rounds of few channels; dW: a strand's own */
 static void lgelu__winograd_rounds(void *user, size_t strand)
 {
@@ -2317,23 +3313,32 @@ static void lgelu__winograd_rounds(void *user, size_t strand)
     p.u += strand * 16 * p.most * (p.in + p.out);
     p.m = p.u + 16 * p.most * p.in;
     p.work += strand * p.multiply;
-    if (p.dw) p.kernel += strand * 16 * p.in * p.out;
-    for (p.first = strand * p.own; ; p.first += p.most) {
-        if (!p.dw) p.first = (size_t)LGELU__ADD(next, 1) * p.most;
-        if (p.first >= end) return;
+    if (p.dw)
+        p.kernel += strand * 16 * p.in * p.out;
+    for (p.first = strand * p.own;; p.first += p.most) {
+        if (!p.dw)
+            p.first = (size_t)LGELU__ADD(next, 1) * p.most;
+        if (p.first >= end)
+            return;
         p.count = lgelu__least(end - p.first, p.most);
         lgelu__winograd_round(&p, NULL);
     }
 }
+
 static void lgelu__winograd_dtaps(void *user, size_t o)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t size = p->in * p->out, strand, k;
     float *kernel = p->kernel + o * p->in;
-    for (strand = 1; strand * p->own < p->tiles; strand++) for (k = 0; k < 16; k++)
-        lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * strand + k) * size, p->in);
+    for (strand = 1; strand * p->own < p->tiles; strand++) {
+        for (k = 0; k < 16; k++) {
+            lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * strand + k) * size,
+                            p->in);
+        }
+    }
     lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
+
 /* the value, dx or dW */
 static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
 {
@@ -2343,37 +3348,60 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     size_t strands;
     int next = 0;
     lgelu__winograd p;
-    p.from = dx ? node->shape : job->from->shape; p.to = dx ? job->from->shape : node->shape;
+    p.from = dx ? node->shape : job->from->shape;
+    p.to = dx ? job->from->shape : node->shape;
     lgelu__winograd_size(&p, p.from[2], p.to[2]);
-    p.x = dx ? job->dy : job->x; p.dy = job->dy;
-    p.y = dx ? dx : job->y; p.dw = dw;
-    p.w = job->w; p.bias = dx ? NULL : job->bias;
+    p.x = dx ? job->dy : job->x;
+    p.dy = job->dy;
+    p.y = dx ? dx : job->y;
+    p.dw = dw;
+    p.w = job->w;
+    p.bias = dx ? NULL : job->bias;
     p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to[1] + 1) / 2; p.down = (p.to[0] + 1) / 2; p.tiles = job->samples * p.across * p.down;
+    p.across = (p.to[1] + 1) / 2;
+    p.down = (p.to[0] + 1) / 2;
+    p.tiles = job->samples * p.across * p.down;
     strands = p.big || !dw ? 1 : LGELU__WSTRANDS;
     p.own = ((p.tiles - 1) / strands / p.most + 1) * p.most;
     p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
-    p.flip = dx != NULL; p.add = dw ? job->add_dw : dx && job->add; p.next = &next;
-    p.kernel = net->pack;                                             /* before it stands elsewhere, see below */
+    p.flip = dx != NULL;
+    p.add = dw ? job->add_dw : dx && job->add;
+    p.next = &next;
+    /* before it stands elsewhere, see below */
+    p.kernel = net->scratch;
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WSTRANDS);
     p.m = p.u + 16 * p.most * p.in;
     p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__WSTRANDS));
-    if (p.panels) p.kernel = net->packs + node->packed - 1;
-    else if (!dw) lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
-    if (!p.big) lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__WSTRANDS);
-    else for (p.first = 0; p.first < p.tiles; p.first += p.count) {
-        p.count = lgelu__least(p.tiles - p.first, p.most);
-        lgelu__winograd_round(&p, threads);
+    if (p.panels)
+        p.kernel = net->prepacked + node->prepacked_at - 1;
+    else if (!dw)
+        lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
+    if (!p.big) {
+        lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__WSTRANDS);
+    } else {
+        for (p.first = 0; p.first < p.tiles; p.first += p.count) {
+            p.count = lgelu__least(p.tiles - p.first, p.most);
+            lgelu__winograd_round(&p, threads);
+        }
     }
-    if (dw) lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
+    if (dw)
+        lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
 }
-static lgelu_status lgelu__winograd_forward(lgelu__job *p) { lgelu__winograd_run(p, NULL, NULL); return LGELU_OK; }
+
+static lgelu_status lgelu__winograd_forward(lgelu__job *p)
+{
+    lgelu__winograd_run(p, NULL, NULL);
+    return LGELU_OK;
+}
+
 static void lgelu__winograd_backward(lgelu__job *p)
 {
     lgelu__bias_backward(p);
     lgelu__winograd_run(p, NULL, p->dw);
-    if (p->dx[0]) lgelu__winograd_run(p, p->dx[0], NULL);
+    if (p->dx[0])
+        lgelu__winograd_run(p, p->dx[0], NULL);
 }
+
 static size_t lgelu__winograd_work(const lgelu__job *job, int train)
 {
     const size_t in = job->from->shape[2], out = job->channels;
@@ -2382,115 +3410,177 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     return train ? lgelu__most(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's pieces, as good as in double,
-   the pieces in order. A reader that can (a gate, a sum) computes y itself, so that y is never written. aux: scale, shift, the
-   three factors of the backward (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
-static double *lgelu__norm_mean(const lgelu__job *p) { return (double *)(void *)(p->aux + 6 * p->channels); }
+/* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's
+   pieces, as good as in double, the pieces in order. A reader that can (a gate, a sum) computes y
+   itself, so that y is never written. aux: scale, shift, the three factors of the backward
+   (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
+static double *lgelu__norm_mean(const lgelu__job *p)
+{
+    return (double *)(void *)(p->aux + 6 * p->channels);
+}
+
 static size_t lgelu__norm_aux(const lgelu__job *p)
-    { return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(p), 16), 40), p->channels); }
-static void lgelu__norm_sums_piece(const lgelu__job *p, size_t row, size_t rows)          /* Σ x and Σ x·b of each channel */
+{
+    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(p), 16), 40), p->channels);
+}
+
+static void lgelu__norm_sums_piece(const lgelu__job *p, size_t row,
+                                   size_t rows) /* Σ x and Σ x·b of each channel */
 {
     const size_t c = p->channels;
-    lgelu__k()->channel_sums(p->sum + row / p->piece * 2 * c, p->x + row * c, p->b + row * c, rows, c);
+    lgelu__k()->channel_sums(p->sum + row / p->piece * 2 * c, p->x + row * c, p->b + row * c, rows,
+                             c);
 }
-static void lgelu__norm_sums(lgelu__job *p)                           /* the totals end up in the first piece's place */
+
+static void lgelu__norm_sums(lgelu__job *p) /* the totals end up in the first piece's place */
 {
     size_t i, n = 2 * p->channels;
     lgelu__each(p, lgelu__norm_sums_piece);
-    for (i = n; i < lgelu__pieces(p) * n; i++) p->sum[i % n] += p->sum[i];
+    for (i = n; i < lgelu__pieces(p) * n; i++)
+        p->sum[i % n] += p->sum[i];
 }
-static lgelu_status lgelu__norm_forward(lgelu__job *p)                /* scale and shift; y by pieces, if not by the reader */
+
+static lgelu_status lgelu__norm_forward(
+    lgelu__job *p) /* scale and shift; y by pieces, if not by the reader */
 {
     lgelu_net *net = p->net;
     const lgelu_node *node = p->node;
     size_t c = p->channels, i;
     const float *gamma = p->bias, *beta = gamma + c;
-    float *scale = p->aux, *shift = scale + c, *running = net->state + node->state;
+    float *scale = p->aux, *shift = scale + c, *running = net->state + node->state_at;
     double *mean = lgelu__norm_mean(p), *inverse = mean + c, n = (double)p->rows;
     const int learn = net->learning || net->estimate;
-    if (learn && p->rows < 2) return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: one pixel has no variance", node);
-    p->sum = mean + 2 * c; p->b = p->x;
-    if (learn) lgelu__norm_sums(p);
+    if (learn && p->rows < 2)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: one pixel has no variance", node);
+    p->sum = mean + 2 * c;
+    p->b = p->x;
+    if (learn)
+        lgelu__norm_sums(p);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
         if (learn) {
             const double k = net->estimate ? 1 / (double)net->estimate : (double)node->momentum;
             m = p->sum[i] / n;
             variance = fma(-m, m, p->sum[c + i] / n);
-            if (variance < 0) variance = 0;
+            if (variance < 0)
+                variance = 0;
             running[i] = (float)fma(k, m - (double)running[i], (double)running[i]);
-            running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i], (double)running[c + i]);
+            running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i],
+                                        (double)running[c + i]);
         }
         mean[i] = m;
         inverse[i] = 1 / sqrt(variance + (double)node->eps);
         scale[i] = (float)(inverse[i] * (double)gamma[i]);
         shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
     }
-    p->scale = scale; p->shift = shift; p->b = NULL;
+    p->scale = scale;
+    p->shift = shift;
+    p->b = NULL;
     return LGELU_OK;
 }
-/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy - dbeta/n -
-   x̂·dgamma/n), as three factors: of dy, of x, and 1; with running statistics, n = ∞, dx = scale·dy */
+
+/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy -
+   dbeta/n - x̂·dgamma/n), as three factors: of dy, of x, and 1; with running statistics, n = ∞, dx =
+   scale·dy */
 static void lgelu__norm_backward(lgelu__job *p)
 {
     size_t c = p->channels, i;
     const float *gamma = p->bias;
     float *g = p->dbias, *factor = p->aux + 2 * c;
     double *mean = lgelu__norm_mean(p), *inverse = mean + c;
-    p->sum = mean + 2 * c; p->b = p->x; p->x = p->dy; p->y = p->dx[0];
+    p->sum = mean + 2 * c;
+    p->b = p->x;
+    p->x = p->dy;
+    p->y = p->dx[0];
     lgelu__norm_sums(p);
     for (i = 0; i < c; i++) {
         const double n = p->net->learning ? (double)p->rows : HUGE_VAL, dbeta = p->sum[i];
-        const double dgamma = fma(-mean[i], dbeta, p->sum[c + i]) * inverse[i], k = inverse[i] * (double)gamma[i];
-        g[i]     = (float)((p->add_dbias ? (double)g[i] : 0) + dgamma);
+        const double dgamma = fma(-mean[i], dbeta, p->sum[c + i]) * inverse[i],
+                     k = inverse[i] * (double)gamma[i];
+        g[i] = (float)((p->add_dbias ? (double)g[i] : 0) + dgamma);
         g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbeta);
         factor[i] = (float)k;
         factor[c + i] = (float)(-k * inverse[i] * (dgamma / n));
         factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dgamma / n, -(dbeta / n)));
     }
-    p->scale = factor; p->b_scale = factor + c; p->b_shift = factor + 2 * c;
-    if (p->dx[0]) lgelu__each(p, lgelu__affine_piece);
+    p->scale = factor;
+    p->b_scale = factor + c;
+    p->b_shift = factor + 2 * c;
+    if (p->dx[0])
+        lgelu__each(p, lgelu__affine_piece);
 }
 
-/* ---- [8g] pooling: y = max x or Σ x·factor over the taps; aux keeps which tap was the largest, the first of equals. dx = dy
-   there, or dy·factor at each tap ---- */
+/* ---- [8g] pooling: y = max x or Σ x·factor over the taps; aux keeps which tap was the largest,
+   the first of equals. dx = dy there, or dy·factor at each tap ---- */
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
-static void lgelu__pool_piece(const lgelu__job *p, size_t first, size_t rows)             /* a sample: its value, or dx */
+
+static void lgelu__pool_piece(const lgelu__job *p, size_t first,
+                              size_t rows) /* a sample: its value, or dx */
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, picture = first / rows * lgelu__size(p->from);
+    const size_t *x = p->from->shape, c = p->channels,
+                 picture = first / rows * lgelu__size(p->from);
     const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t row, column, i, j, k;
-    if (back) memset(p->dx[0] + picture, 0, lgelu__size(p->from) * sizeof *p->dx[0]);
-    for (row = 0; row < node->shape[0]; row++) for (column = 0; column < node->shape[1]; column++) {
-        size_t at = (first + row * node->shape[1] + column) * c;
-        unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
-        float *y = p->y + at;
-        if (!back && most) memset(which, 255, c);
-        for (k = 0; !back && k < c; k++) y[k] = most ? -HUGE_VALF : 0;
-        for (i = 0; i < node->window[0]; i++) for (j = 0; j < node->window[1]; j++) {
-            const size_t u = row * node->stride + i - node->padding, v = column * node->stride + j - node->padding;
-            const size_t tap = i * node->window[1] + j;
-            if (u >= x[0] || v >= x[1]) continue;
-            if (back) {
-                const float *dy = p->dy + at;
-                float *dx = p->dx[0] + picture + (u * x[1] + v) * c;
-                if (most) { for (k = 0; k < c; k++) if (which[k] == tap) dx[k] += dy[k]; }
-                else for (k = 0; k < c; k++) { float d = dy[k] * factor; dx[k] += d; }
-            } else {
-                const float *in = p->x + picture + (u * x[1] + v) * c;
-                if (!most) for (k = 0; k < c; k++) y[k] += in[k];
-                else for (k = 0; k < c; k++) if (!(in[k] <= y[k]) || which[k] == 255) {
-                    if (y[k] >= y[k] || which[k] == 255) { y[k] = in[k]; which[k] = (unsigned char)tap; }
+    if (back)
+        memset(p->dx[0] + picture, 0, lgelu__size(p->from) * sizeof *p->dx[0]);
+    for (row = 0; row < node->shape[0]; row++) {
+        for (column = 0; column < node->shape[1]; column++) {
+            size_t at = (first + row * node->shape[1] + column) * c;
+            unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
+            float *y = p->y + at;
+            if (!back && most)
+                memset(which, 255, c);
+            for (k = 0; !back && k < c; k++)
+                y[k] = most ? -HUGE_VALF : 0;
+            for (i = 0; i < node->window[0]; i++) {
+                for (j = 0; j < node->window[1]; j++) {
+                    const size_t u = row * node->stride + i - node->padding,
+                                 v = column * node->stride + j - node->padding;
+                    const size_t tap = i * node->window[1] + j;
+                    if (u >= x[0] || v >= x[1])
+                        continue;
+                    if (back) {
+                        const float *dy = p->dy + at;
+                        float *dx = p->dx[0] + picture + (u * x[1] + v) * c;
+                        if (most) {
+                            for (k = 0; k < c; k++) {
+                                if (which[k] == tap)
+                                    dx[k] += dy[k];
+                            }
+                        } else {
+                            for (k = 0; k < c; k++) {
+                                float d = dy[k] * factor;
+                                dx[k] += d;
+                            }
+                        }
+                    } else {
+                        const float *in = p->x + picture + (u * x[1] + v) * c;
+                        if (!most) {
+                            for (k = 0; k < c; k++)
+                                y[k] += in[k];
+                        } else {
+                            for (k = 0; k < c; k++) {
+                                if (!(in[k] <= y[k]) || which[k] == 255) {
+                                    if (y[k] >= y[k] || which[k] == 255) {
+                                        y[k] = in[k];
+                                        which[k] = (unsigned char)tap;
+                                    }
+                                }
+                            }
+                        }
+                    }
                 }
             }
+            for (k = 0; !back && !most && k < c; k++)
+                y[k] *= factor;
         }
-        for (k = 0; !back && !most && k < c; k++) y[k] *= factor;
     }
 }
 
-/* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward reads that copy ---- */
+/* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward
+   reads that copy ---- */
 static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
@@ -2498,24 +3588,30 @@ static lgelu_status lgelu__numbers_forward(lgelu__job *p)
     int32_t *y = (int32_t *)(void *)p->y;
     const int label = node->op == LGELU_OP_LABELS;
     size_t i;
-    if (!x || (label && p->net->tokens)) return LGELU_OK;
+    if (!x || (label && p->net->tokens))
+        return LGELU_OK;
     for (i = 0; i < p->rows; i++) {
         y[i] = x[i];
-        if (y[i] < 0 || (size_t)y[i] >= node->shape[2])
-            return lgelu__fail(p->net, LGELU_E_LABEL, "%n: %s %z is %d, expected 0 to %z", node, label ? "label" : "token",
-                               p->net->from + i, (long)y[i], node->shape[2] - 1);
+        if (y[i] < 0 || (size_t)y[i] >= node->shape[2]) {
+            return lgelu__fail(p->net, LGELU_E_LABEL, "%n: %s %z is %d, expected 0 to %z", node,
+                               label ? "label" : "token", p->net->from + i, (long)y[i],
+                               node->shape[2] - 1);
+        }
     }
     return LGELU_OK;
 }
 
-/* ---- tokens: a table's rows, plus a learned vector for each place. Its gradient: summed row by row, 64 channels a piece ---- */
+/* ---- tokens: a table's rows, plus a learned vector for each place. Its gradient: summed row by
+   row, 64 channels a piece ---- */
 static lgelu_status lgelu__embedding_forward(lgelu__job *p)
 {
     const int32_t *token = (const int32_t *)(const void *)p->x;
     size_t i, c = p->channels;
-    for (i = 0; i < p->rows; i++) memcpy(p->y + i * c, p->w + (size_t)token[i] * c, c * sizeof *p->y);
+    for (i = 0; i < p->rows; i++)
+        memcpy(p->y + i * c, p->w + (size_t)token[i] * c, c * sizeof *p->y);
     return LGELU_OK;
 }
+
 static void lgelu__embedding_piece(void *user, size_t task)
 {
     const lgelu__job *p = (const lgelu__job *)user;
@@ -2526,16 +3622,20 @@ static void lgelu__embedding_piece(void *user, size_t task)
         lgelu__k()->add(sum, sum, p->dy + i * p->channels + first, n);
     }
 }
+
 static void lgelu__embedding_backward(lgelu__job *p)
 {
-    if (!p->add_dw) memset(p->dw, 0, p->node->weights * sizeof *p->dw);
+    if (!p->add_dw)
+        memset(p->dw, 0, p->node->weight_count * sizeof *p->dw);
     lgelu__parallel(&p->net->threads, lgelu__embedding_piece, p, (p->channels + 63) / 64);
 }
+
 static void lgelu__position_piece(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
     lgelu__k()->add(p->y + at, p->x + at, p->w + p->net->from * p->channels, rows * p->channels);
 }
+
 static void lgelu__position_backward(lgelu__job *p)
 {
     const size_t n = lgelu__size(p->node);
@@ -2543,67 +3643,104 @@ static void lgelu__position_backward(lgelu__job *p)
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean and 1/deviation of each
-   row, then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d = dy·gain, dx = (d - mean(d) -
-   x̂·mean(d·x̂))/deviation ---- */
+/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean
+   and 1/deviation of each row, then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d =
+   dy·gain, dx = (d - mean(d) - x̂·mean(d·x̂))/deviation ---- */
 static size_t lgelu__layer_norm_aux(const lgelu__job *p)
-    { return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__pieces(p), p->channels)), 2 * sizeof(float)); }
+{
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__pieces(p), p->channels)),
+                        2 * sizeof(float));
+}
+
 static void lgelu__layer_norm_piece(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
     float *sums = p->aux + 2 * (p->rows + row / p->piece * c);
     size_t i;
-    if (p->dy) memset(sums, 0, 2 * c * sizeof *sums);
-    for (i = row; i < row + rows; i++)
-        if (!p->dy) lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, p->bias, p->node->eps, c);
-        else lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, sums, p->dy + i * c, p->x + i * c, p->aux + 2 * i,
-                                            p->bias, p->add, c);
+    if (p->dy)
+        memset(sums, 0, 2 * c * sizeof *sums);
+    for (i = row; i < row + rows; i++) {
+        if (!p->dy) {
+            lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, p->bias, p->node->eps,
+                                  c);
+        } else {
+            lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, sums, p->dy + i * c,
+                                           p->x + i * c, p->aux + 2 * i, p->bias, p->add, c);
+        }
+    }
 }
+
 static void lgelu__layer_norm_backward(lgelu__job *p)
 {
     const size_t n = 2 * p->channels;
     lgelu__each(p, lgelu__layer_norm_piece);
-    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__pieces(p), n, p->add_dbias, &p->net->threads);
+    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__pieces(p), n, p->add_dbias,
+                      &p->net->threads);
 }
 
-/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for 64 queries at a time, so
-   memory grows with the context, not with its square. The forward leaves each row's largest score and Σ exp, the backward makes
-   the scores again. A few strands of tasks, each with its own place in net->pack: scores, their gradients, products. ---- */
+/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for
+   64 queries at a time, so memory grows with the context, not with its square. The forward leaves
+   each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks,
+   each with its own place in net->pack: scores, their gradients, products. ---- */
 enum { LGELU__QUERIES = 64 };
 typedef struct {
-    const float *x, *dy; float *y, *dx, *stat, scale; unsigned char *work;
-    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand; int causal;
+    const float *x, *dy;
+    float *y, *dx, *stat, scale;
+    unsigned char *work;
+    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand;
+    int causal;
 } lgelu__attention_job;
 
-static size_t lgelu__attention_row(const lgelu_node *node) { return (node->shape[1] + 15) & ~(size_t)15; }   /* of the scores */
+static size_t lgelu__attention_row(const lgelu_node *node)
+{
+    return (node->shape[1] + 15) & ~(size_t)15;
+} /* of the scores */
+
 static size_t lgelu__attention_strand(const lgelu_node *node)
 {
-    const size_t n = LGELU__QUERIES, most = lgelu__products_room(n, node->shape[1], node->shape[2] / node->option[0]);
-    return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63) & ~(size_t)63;
+    const size_t n = LGELU__QUERIES,
+                 most = lgelu__products_room(n, node->shape[1], node->shape[2] / node->option[0]);
+    return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63)
+           & ~(size_t)63;
 }
+
 static size_t lgelu__attention_work(const lgelu__job *p, int train)
 {
     (void)train;
     return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(p->node));
 }
+
 static size_t lgelu__attention_aux(const lgelu__job *p)
-    { return lgelu__times(lgelu__times(p->rows, p->node->option[0]), 2 * sizeof(float)); }
+{
+    return lgelu__times(lgelu__times(p->rows, p->node->option[0]), 2 * sizeof(float));
+}
+
 static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
 {
     const lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     lgelu__attention_job p;
-    p.tokens = node->shape[1]; p.channels = node->shape[2]; p.heads = node->option[0]; p.width = p.channels / p.heads;
+    p.tokens = node->shape[1];
+    p.channels = node->shape[2];
+    p.heads = node->option[0];
+    p.width = p.channels / p.heads;
     p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
-    p.row = lgelu__attention_row(node); p.strand = lgelu__attention_strand(node);
-    p.from = net->from; p.count = net->tokens ? net->tokens : p.tokens;
-    p.x = job->x - p.from * 3 * p.channels; p.y = job->y - p.from * p.channels;
-    p.dx = job->dx[0]; p.dy = job->dy; p.stat = job->aux; p.work = (unsigned char *)net->pack;
+    p.row = lgelu__attention_row(node);
+    p.strand = lgelu__attention_strand(node);
+    p.from = net->from;
+    p.count = net->tokens ? net->tokens : p.tokens;
+    p.x = job->x - p.from * 3 * p.channels;
+    p.y = job->y - p.from * p.channels;
+    p.dx = job->dx[0];
+    p.dy = job->dy;
+    p.stat = job->aux;
+    p.work = (unsigned char *)net->scratch;
     p.blocks = (p.count + LGELU__QUERIES - 1) / LGELU__QUERIES;
     p.tasks = job->samples * p.heads;
     return p;
 }
+
 static void lgelu__attention_forward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
@@ -2615,18 +3752,28 @@ static void lgelu__attention_forward_strand(void *user, size_t strand)
     for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
         const size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * w;
         const size_t first = p->from + task % p->blocks * LGELU__QUERIES;
-        const size_t m = lgelu__least(p->from + p->count - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
-        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c, *v = k + c;
-        float *y = p->y + (sample * p->tokens + first) * c + at, *stat = p->stat + 2 * (head * p->tokens + first);
-        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row), lgelu__transpose(k, x_row));
-        lgelu_multiply(&job, pack, NULL);                             /* S = Q Kᵀ */
-        for (i = 0; i < m; i++)
-            isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale, p->causal ? first + i + 1 : n, n);
+        const size_t m = lgelu__least(p->from + p->count - first, LGELU__QUERIES),
+                     n = p->causal ? first + m : p->tokens;
+        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c,
+                    *v = k + c;
+        float *y = p->y + (sample * p->tokens + first) * c + at,
+              *stat = p->stat + 2 * (head * p->tokens + first);
+        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
+                                                lgelu__transpose(k, x_row));
+        /* S = Q Kᵀ */
+        lgelu_multiply(&job, pack, NULL);
+        for (i = 0; i < m; i++) {
+            isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
+                         p->causal ? first + i + 1 : n, n);
+        }
         job = lgelu__product_make(m, w, n, y, c, lgelu__matrix(s, row), lgelu__matrix(v, x_row));
-        lgelu_multiply(&job, pack, NULL);                             /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
-        for (i = 0; i < m; i++) isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
+        /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
+        lgelu_multiply(&job, pack, NULL);
+        for (i = 0; i < m; i++)
+            isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
     }
 }
+
 static void lgelu__attention_backward_strand(void *user, size_t strand)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
@@ -2636,81 +3783,125 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
     void *pack = ds + LGELU__QUERIES * row;
     size_t head, block, i;
     /* the last sees all keys */
-    for (head = strand; head < p->tasks; head += LGELU__STRANDS) for (block = p->blocks; block--; ) {
-        const size_t sample = head / p->heads, at = head % p->heads * w, first = block * LGELU__QUERIES;
-        const size_t m = lgelu__least(p->tokens - first, LGELU__QUERIES), n = p->causal ? first + m : p->tokens;
-        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c, *v = k + c;
-        const float *dy = p->dy + (sample * p->tokens + first) * c + at;
-        float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row, *dk = dx + c, *dv = dk + c;
-        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row), lgelu__transpose(k, x_row));
-        lgelu_multiply(&job, pack, NULL);                             /* S = Q Kᵀ */
-        job.c = ds; job.a = lgelu__matrix(dy, c); job.b.x = v;
-        lgelu_multiply(&job, pack, NULL);                             /* O = P V: dP = dO Vᵀ */
-        for (i = 0; i < m; i++)                                       /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
-            isa->softmax_backward(s + i * row, ds + i * row, p->stat + 2 * (head * p->tokens + first + i), p->scale,
-                                  p->causal ? first + i + 1 : n, n);
-        job = lgelu__product_make(n, w, m, dv, x_row, lgelu__transpose(s, row), lgelu__matrix(dy, c));
-        job.accumulate = block + 1 < p->blocks;
-        lgelu_multiply(&job, pack, NULL);                             /* dV = Pᵀ dO */
-        job.c = dk; job.a.x = ds; job.b = lgelu__matrix(q, x_row);
-        lgelu_multiply(&job, pack, NULL);                             /* dK = dSᵀ Q */
-        job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row), lgelu__matrix(k, x_row));
-        lgelu_multiply(&job, pack, NULL);                             /* dQ = dS K */
+    for (head = strand; head < p->tasks; head += LGELU__STRANDS) {
+        for (block = p->blocks; block--;) {
+            const size_t sample = head / p->heads, at = head % p->heads * w,
+                         first = block * LGELU__QUERIES;
+            const size_t m = lgelu__least(p->tokens - first, LGELU__QUERIES),
+                         n = p->causal ? first + m : p->tokens;
+            const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row,
+                        *k = x + c, *v = k + c;
+            const float *dy = p->dy + (sample * p->tokens + first) * c + at;
+            float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row,
+                  *dk = dx + c, *dv = dk + c;
+            lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
+                                                    lgelu__transpose(k, x_row));
+            /* S = Q Kᵀ */
+            lgelu_multiply(&job, pack, NULL);
+            job.c = ds;
+            job.a = lgelu__matrix(dy, c);
+            job.b.x = v;
+            /* O = P V: dP = dO Vᵀ */
+            lgelu_multiply(&job, pack, NULL);
+            /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
+            for (i = 0; i < m; i++) {
+                isa->softmax_backward(s + i * row, ds + i * row,
+                                      p->stat + 2 * (head * p->tokens + first + i), p->scale,
+                                      p->causal ? first + i + 1 : n, n);
+            }
+            job = lgelu__product_make(n, w, m, dv, x_row, lgelu__transpose(s, row),
+                                      lgelu__matrix(dy, c));
+            job.accumulate = block + 1 < p->blocks;
+            /* dV = Pᵀ dO */
+            lgelu_multiply(&job, pack, NULL);
+            job.c = dk;
+            job.a.x = ds;
+            job.b = lgelu__matrix(q, x_row);
+            /* dK = dSᵀ Q */
+            lgelu_multiply(&job, pack, NULL);
+            job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row),
+                                      lgelu__matrix(k, x_row));
+            /* dQ = dS K */
+            lgelu_multiply(&job, pack, NULL);
+        }
     }
 }
+
 static lgelu_status lgelu__attention_forward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
-    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &job->net->threads, lgelu__attention_forward_strand, &p,
+    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &job->net->threads,
+                    lgelu__attention_forward_strand, &p,
                     lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
     return LGELU_OK;
 }
+
 static void lgelu__attention_backward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
-    if (p.dx) lgelu__parallel(&job->net->threads, lgelu__attention_backward_strand, &p, lgelu__least(LGELU__STRANDS, p.tasks));
+    if (p.dx) {
+        lgelu__parallel(&job->net->threads, lgelu__attention_backward_strand, &p,
+                        lgelu__least(LGELU__STRANDS, p.tasks));
+    }
 }
 
-/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept for the backward ---- */
+/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept
+   for the backward ---- */
 static void lgelu__dropout_piece(const lgelu__job *p, size_t row, size_t rows)
 {
     const lgelu_net *net = p->net;
-    const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31
-                          | ((uint64_t)net->step & 0x7FFFFFFF);
+    const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47
+                            | (net->pass & 0xFFFF) << 31 | ((uint64_t)net->step & 0x7FFFFFFF);
     const size_t first = row * p->channels, n = rows * p->channels;
     const float *x = (p->dy ? p->dy : p->x) + first;
     float *y = (p->dy ? p->dx[0] : p->y) + first;
-    if (net->learning) lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
-    else if (y != x) memcpy(y, x, n * sizeof *y);
+    if (net->learning)
+        lgelu__k()->dropout(y, x, net->seed, stream, first, p->node->rate, n);
+    else if (y != x)
+        memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a sample at a time ---- */
+/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a
+   sample at a time ---- */
 static void lgelu__squares_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2], across = x[1] / side, sample = row / rows;
+    const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2],
+                 across = x[1] / side, sample = row / rows;
     size_t i, k;
-    for (i = 0; i < x[0]; i++) for (k = 0; k < across; k++) {         /* a line of patch k in row i of the picture */
-        const size_t at = ((sample * x[0] + i) * across + k) * line,
-            to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
-        if (p->dy) memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
-        else memcpy(p->y + to, p->x + at, line * sizeof *p->y);
+    /* a line of patch k in row i of the picture */
+    for (i = 0; i < x[0]; i++) {
+        for (k = 0; k < across; k++) {
+            const size_t at = ((sample * x[0] + i) * across + k) * line,
+                         to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
+            if (p->dy)
+                memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
+            else
+                memcpy(p->y + to, p->x + at, line * sizeof *p->y);
+        }
     }
 }
+
 static void lgelu__class_token_piece(const lgelu__job *p, size_t row, size_t rows)
 {
-    const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c, from = (row - row / rows) * c;
-    if (p->dy) memcpy(p->dx[0] + from, p->dy + at + c, bytes);
-    else {
+    const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c,
+                 from = (row - row / rows) * c;
+    if (p->dy) {
+        memcpy(p->dx[0] + from, p->dy + at + c, bytes);
+    } else {
         memcpy(p->y + at, p->bias, c * sizeof *p->y);
         memcpy(p->y + at + c, p->x + from, bytes);
     }
 }
+
 static void lgelu__class_token_backward(lgelu__job *p)
 {
-    lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->samples, p->channels, p->add_dbias, &p->net->threads);
-    if (p->dx[0]) lgelu__each(p, lgelu__class_token_piece);
+    lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->samples, p->channels, p->add_dbias,
+                      &p->net->threads);
+    if (p->dx[0])
+        lgelu__each(p, lgelu__class_token_piece);
 }
-static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows)               /* rows: 1 */
+
+static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows) /* rows: 1 */
 {
     const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__size(p->from);
     const size_t at = row * n, first = at + p->node->option[0] * c;
@@ -2719,15 +3910,17 @@ static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows)     
     size_t k;
     if (p->dy) {
         memset(p->dx[0] + at, 0, n * sizeof *y);
-        for (k = 0; k < count; k++) lgelu__k()->scale(p->dx[0] + first + k * c, p->dy + row * c, factor, c);
+        for (k = 0; k < count; k++)
+            lgelu__k()->scale(p->dx[0] + first + k * c, p->dy + row * c, factor, c);
     } else {
         lgelu__k()->column_sums(y, p->x + first, c, count, c, 0);
-        if (count > 1) lgelu__k()->scale(y, y, factor, c);
+        if (count > 1)
+            lgelu__k()->scale(y, y, factor, c);
     }
 }
 
-/* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient may lie where they
-   lie: row by row it is made from them. ---- */
+/* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient
+   may lie where they lie: row by row it is made from them. ---- */
 /* -log softmax at the label; dx: (softmax - 1[label])·share/rows, may be x */
 static void lgelu__cross_entropy_piece(const lgelu__job *p, size_t row, size_t rows)
 {
@@ -2736,35 +3929,51 @@ static void lgelu__cross_entropy_piece(const lgelu__job *p, size_t row, size_t r
     for (i = row; i < row + rows; i++) {
         const float *x = p->x + i * c;
         float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], of_label;
-        if (!p->label) { memset(d, 0, c * sizeof *d); continue; }
+        if (!p->label) {
+            memset(d, 0, c * sizeof *d);
+            continue;
+        }
         of_label = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
         p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
-        if (!d) continue;
+        if (!d)
+            continue;
         lgelu__k()->scale(d, d, p->per_row / stat[1], c);
         d[(size_t)p->label[i]] -= p->per_row;
     }
 }
+
 static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
 {
     double sum = 0;
     size_t i;
-    for (i = 0; i < p->rows; i++) sum += p->sum[i];
+    for (i = 0; i < p->rows; i++)
+        sum += p->sum[i];
     p->net->loss += sum / (double)p->rows;
     return LGELU_OK;
 }
+
 static lgelu_status lgelu__cross_entropy_forward(lgelu__job *p)
 {
-    if (!p->label) return LGELU_OK;
+    if (!p->label)
+        return LGELU_OK;
     lgelu__each(p, lgelu__cross_entropy_piece);
     return lgelu__cross_entropy_end(p);
 }
-static void lgelu__cross_entropy_backward(lgelu__job *p) { if (p->dx[0]) lgelu__each(p, lgelu__cross_entropy_piece); }
-/* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one place: their loss, its gradient
-   where they stand, and what follows from that, straight into net->g; only the gradient of the linear layer's input waits in its
-   aux. So the forward does half of the backward, unless g holds something or nothing is learned: then the
-   backward makes them again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };            /* bytes of all; rows at a time */
+
+static void lgelu__cross_entropy_backward(lgelu__job *p)
+{
+    if (p->dx[0])
+        lgelu__each(p, lgelu__cross_entropy_piece);
+}
+
+/* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one
+   place: their loss, its gradient where they stand, and what follows from that, straight into
+   net->g; only the gradient of the linear layer's input waits in its aux. So the forward does half
+   of the backward, unless g holds something or nothing is learned: then the backward makes them
+   again. */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 }; /* bytes of all; rows at a time */
+
 static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
 {
     lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
@@ -2772,43 +3981,65 @@ static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
     linear.y = lgelu__at(p->net, p->node, LGELU__SCRATCH);
     linear.dx[0] = linear.aux;
     linear.dy = loss.x = linear.y;
-    linear.add_dw = p->add_dw; linear.add_dbias = p->add_dbias;
+    linear.add_dw = p->add_dw;
+    linear.add_dbias = p->add_dbias;
     loss.dx[0] = gradients ? linear.y : NULL;
     for (left = p->rows; left; left -= loss.rows) {
         loss.rows = linear.rows = lgelu__least(left, LGELU__LOGITS_ROWS);
         lgelu__linear_forward(&linear);
         lgelu__each(&loss, lgelu__cross_entropy_piece);
-        if (gradients) lgelu__linear_backward(&linear);
-        linear.x += linear.rows * linear.from->shape[2]; linear.dx[0] += linear.rows * linear.from->shape[2];
+        if (gradients)
+            lgelu__linear_backward(&linear);
+        linear.x += linear.rows * linear.from->shape[2];
+        linear.dx[0] += linear.rows * linear.from->shape[2];
         linear.add_dw = linear.add_dbias = 1;
-        if (loss.label) loss.label += loss.rows;
+        if (loss.label)
+            loss.label += loss.rows;
         loss.sum += loss.rows;
     }
 }
+
 static lgelu_status lgelu__linear_loss_forward(lgelu__job *p)
 {
     p->node->ahead = p->label && p->net->learning && p->net->fresh;
-    if (!p->label) return LGELU_OK;
+    if (!p->label)
+        return LGELU_OK;
     lgelu__logits_in_turn(p, p->node->ahead);
     return lgelu__cross_entropy_end(p);
 }
+
 static void lgelu__linear_loss_backward(lgelu__job *p)
 {
     const lgelu__job linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
     const size_t in = linear.from->shape[2];
-    const float share = p->net->share;
-    if (!p->dx[0]) return;
-    if (!p->node->ahead) lgelu__logits_in_turn(p, 1);
-    else if (share < 1 || share > 1) {
+    const float share = p->net->loss_scale;
+    if (!p->dx[0])
+        return;
+    if (!p->node->ahead) {
+        lgelu__logits_in_turn(p, 1);
+    } else if (share < 1 || share > 1) {
         lgelu__k()->scale(linear.dw, linear.dw, share, p->channels * in);
-        lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->biases);
+        lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->bias_count);
         lgelu__k()->scale(linear.aux, linear.aux, share, p->rows * in);
     }
 }
-static void lgelu__linear_left_backward(lgelu__job *p)                /* its gradient is there already */
-    { if (p->dx[0]) memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float)); }
-static size_t lgelu__linear_left_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->from->shape[2] * sizeof(float)); }
-static size_t lgelu__cross_entropy_aux(const lgelu__job *p) { return lgelu__times(p->rows, sizeof(double)); }
+
+static void lgelu__linear_left_backward(lgelu__job *p) /* its gradient is there already */
+{
+    if (p->dx[0])
+        memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
+}
+
+static size_t lgelu__linear_left_aux(const lgelu__job *p)
+{
+    return lgelu__times(p->rows, p->from->shape[2] * sizeof(float));
+}
+
+static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
+{
+    return lgelu__times(p->rows, sizeof(double));
+}
+
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
     const float *t = lgelu__in(p->net, p->node, 1);
@@ -2821,22 +4052,28 @@ static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
     p->net->loss += sum / (double)n;
     return LGELU_OK;
 }
+
 static void lgelu__squared_error_backward(lgelu__job *p)
 {
     const float *x = p->x, *t = lgelu__in(p->net, p->node, 1);
     size_t i, n = p->rows * p->channels;
-    const float factor = (float)(2 / (double)n) * p->net->share;
+    const float factor = (float)(2 / (double)n) * p->net->loss_scale;
     int k;
-    for (k = 0; k < 2; k++) for (i = 0; p->dx[k] && i < n; i++) p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * factor : 0;
+    for (k = 0; k < 2; k++) {
+        for (i = 0; p->dx[k] && i < n; i++)
+            p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * factor : 0;
+    }
 }
-static void lgelu__outer_loss_backward(lgelu__job *p)
+
+static void lgelu__custom_loss_backward(lgelu__job *p)
 {
     const float *given = lgelu__in(p->net, p->node, 1);
     size_t i;
     for (i = 0; p->dx[0] && i < p->rows * p->channels; i++) {
-        p->dx[0][i] = given ? given[i] * p->net->share : 0;
+        p->dx[0][i] = given ? given[i] * p->net->loss_scale : 0;
         if (!(p->dx[0][i] - p->dx[0][i] <= 0)) {
-            lgelu__fail(p->net, LGELU_E_NONFINITE, "%n: number %z of its gradient is not finite", p->node, i);
+            lgelu__fail(p->net, LGELU_E_NONFINITE, "%n: number %z of its gradient is not finite",
+                        p->node, i);
             return;
         }
     }
@@ -2847,14 +4084,16 @@ static const lgelu__layer lgelu__layers[] = {
     { "input", NULL, NULL, NULL, NULL, NULL, LGELU__SOURCE },
     { "tokens", lgelu__numbers_forward, NULL, NULL, NULL, NULL, LGELU__SOURCE },
     { "labels", lgelu__numbers_forward, NULL, NULL, NULL, NULL, LGELU__SOURCE },
-    { "linear", lgelu__linear_forward, lgelu__linear_backward, NULL, NULL, lgelu__linear_work, LGELU__KEEPS | LGELU__TOKENWISE },
+    { "linear", lgelu__linear_forward, lgelu__linear_backward, NULL, NULL, lgelu__linear_work,
+      LGELU__KEEPS | LGELU__TOKENWISE },
     { "gate", NULL, lgelu__gate_backward, lgelu__gate_piece, lgelu__gate_aux, NULL,
       LGELU__KEEPS | LGELU__IN_PLACE | LGELU__AFFINE | LGELU__TOKENWISE },
     { "add", NULL, lgelu__pass_backward, lgelu__affine_piece, NULL, NULL,
       LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE | LGELU__TOKENWISE },
-    { "convolution", lgelu__conv_forward, lgelu__conv_backward, NULL, NULL, lgelu__conv_work, LGELU__KEEPS | LGELU__ADDS },
-    { "batch norm", lgelu__norm_forward, lgelu__norm_backward, lgelu__affine_piece, lgelu__norm_aux, NULL,
-      LGELU__KEEPS | LGELU__IN_PLACE | LGELU__TOKENWISE | LGELU__NORMALISES },
+    { "convolution", lgelu__conv_forward, lgelu__conv_backward, NULL, NULL, lgelu__conv_work,
+      LGELU__KEEPS | LGELU__ADDS },
+    { "batch norm", lgelu__norm_forward, lgelu__norm_backward, lgelu__affine_piece, lgelu__norm_aux,
+      NULL, LGELU__KEEPS | LGELU__IN_PLACE | LGELU__TOKENWISE | LGELU__NORMALISES },
     { "max pool", NULL, NULL, lgelu__pool_piece, lgelu__pool_aux, NULL, LGELU__SAMPLES },
     { "average pool", NULL, NULL, lgelu__pool_piece, NULL, NULL, LGELU__SAMPLES },
     { "view", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES | LGELU__TOKENWISE },
@@ -2862,34 +4101,43 @@ static const lgelu__layer lgelu__layers[] = {
       LGELU__KEEPS | LGELU__TOKENWISE | LGELU__TABLE },
     { "position", NULL, lgelu__position_backward, lgelu__position_piece, NULL, NULL,
       LGELU__IN_PLACE | LGELU__SAMPLES | LGELU__TOKENWISE | LGELU__TABLE },
-    { "layer norm", NULL, lgelu__layer_norm_backward, lgelu__layer_norm_piece, lgelu__layer_norm_aux, NULL,
+    { "layer norm", NULL, lgelu__layer_norm_backward, lgelu__layer_norm_piece,
+      lgelu__layer_norm_aux, NULL,
       LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS | LGELU__TOKENWISE | LGELU__NORMALISES },
-    { "attention", lgelu__attention_forward, lgelu__attention_backward, NULL, lgelu__attention_aux, lgelu__attention_work,
-      LGELU__KEEPS },
-    { "dropout", NULL, NULL, lgelu__dropout_piece, NULL, NULL, LGELU__IN_PLACE | LGELU__FOURS | LGELU__TOKENWISE },
+    { "attention", lgelu__attention_forward, lgelu__attention_backward, NULL, lgelu__attention_aux,
+      lgelu__attention_work, LGELU__KEEPS },
+    { "dropout", NULL, NULL, lgelu__dropout_piece, NULL, NULL,
+      LGELU__IN_PLACE | LGELU__FOURS | LGELU__TOKENWISE },
     { "patches", NULL, NULL, lgelu__squares_piece, NULL, NULL, LGELU__SAMPLES },
-    { "class token", NULL, lgelu__class_token_backward, lgelu__class_token_piece, NULL, NULL, LGELU__SAMPLES },
+    { "class token", NULL, lgelu__class_token_backward, lgelu__class_token_piece, NULL, NULL,
+      LGELU__SAMPLES },
     { "take", NULL, NULL, lgelu__mean_piece, NULL, NULL, LGELU__SAMPLES },
-    { "cross-entropy", lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL, lgelu__cross_entropy_aux, NULL,
-      LGELU__KEEPS | LGELU__LOSS },
-    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL, NULL, NULL,
-      LGELU__KEEPS | LGELU__LOSS },
-    { "outer loss", NULL, lgelu__outer_loss_backward, NULL, NULL, NULL, LGELU__LOSS },
+    { "cross-entropy", lgelu__cross_entropy_forward, lgelu__cross_entropy_backward, NULL,
+      lgelu__cross_entropy_aux, NULL, LGELU__KEEPS | LGELU__LOSS },
+    { "mean squared error", lgelu__squared_error_forward, lgelu__squared_error_backward, NULL, NULL,
+      NULL, LGELU__KEEPS | LGELU__LOSS },
+    { "outer loss", NULL, lgelu__custom_loss_backward, NULL, NULL, NULL, LGELU__LOSS },
     /* what never writes its value: the only reader makes it */
     { "batch norm", lgelu__norm_forward, lgelu__norm_backward, NULL, lgelu__norm_aux, NULL,
       LGELU__KEEPS | LGELU__LEFT | LGELU__TOKENWISE | LGELU__NORMALISES },
     { "add", NULL, lgelu__pass_backward, NULL, NULL, NULL, LGELU__PASSES | LGELU__LEFT },
-    { "linear", NULL, lgelu__linear_left_backward, NULL, lgelu__linear_left_aux, lgelu__linear_work, LGELU__KEEPS | LGELU__LEFT },
-    { "cross-entropy", lgelu__linear_loss_forward, lgelu__linear_loss_backward, NULL, lgelu__cross_entropy_aux, NULL,
-      LGELU__KEEPS | LGELU__LOSS },
+    { "linear", NULL, lgelu__linear_left_backward, NULL, lgelu__linear_left_aux, lgelu__linear_work,
+      LGELU__KEEPS | LGELU__LEFT },
+    { "cross-entropy", lgelu__linear_loss_forward, lgelu__linear_loss_backward, NULL,
+      lgelu__cross_entropy_aux, NULL, LGELU__KEEPS | LGELU__LOSS },
     /* convolutions of another kind */
-    { "convolution", lgelu__depthwise_forward, lgelu__depthwise_backward, NULL, NULL, lgelu__depthwise_work,
-      LGELU__KEEPS | LGELU__ADDS },
-    { "convolution", lgelu__winograd_forward, lgelu__winograd_backward, NULL, NULL, lgelu__winograd_work,
-      LGELU__KEEPS | LGELU__ADDS }
+    { "convolution", lgelu__depthwise_forward, lgelu__depthwise_backward, NULL, NULL,
+      lgelu__depthwise_work, LGELU__KEEPS | LGELU__ADDS },
+    { "convolution", lgelu__winograd_forward, lgelu__winograd_backward, NULL, NULL,
+      lgelu__winograd_work, LGELU__KEEPS | LGELU__ADDS }
 };
+
 static const lgelu__layer *lgelu__row(const lgelu_node *node) { return lgelu__layers + node->row; }
-LGELU_DEF const char *lgelu_op_name(int op) { return op < 0 || op > LGELU_OP_OUTER_LOSS ? "?" : lgelu__layers[op].name; }
+
+LGELU_DEF const char *lgelu_op_name(int op)
+{
+    return op < 0 || op > LGELU_OP_CUSTOM_LOSS ? "?" : lgelu__layers[op].name;
+}
 
 /* ---- [8k] builders ---- */
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
@@ -2898,184 +4146,268 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->nodes = nodes;
     net->capacity = capacity;
 }
-/* a node to be, its inputs checked; its shape is that of its first input until the builder says otherwise (zeros
-   after an error) */
+
+/* a node to be, its inputs checked; its shape is that of its first input until the builder says
+   otherwise (zeros after an error) */
 static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
     int k;
     memset(&node, 0, sizeof node);
     lgelu__say(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
-    node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;         /* cut between two characters */
+    /* cut between two characters */
+    node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
     lgelu__enter(net);
-    if (!lgelu__plain(net->prefix) || !lgelu__plain(name))
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu__layers[op].name, (size_t)net->count, LGELU__PLAIN);
+    if (!lgelu__plain(net->prefix) || !lgelu__plain(name)) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu__layers[op].name,
+                    (size_t)net->count, LGELU__PLAIN);
+    }
     node.op = op;
     node.row = (int)op;
     node.init = net->init;
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
-    node.input[0] = a; node.input[1] = b;
+    node.input[0] = a;
+    node.input[1] = b;
     node.inputs = lgelu__is_a(&node, LGELU__SOURCE) ? 0 : b < 0 ? 1 : 2;
-    if (net->memory) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
-    if (net->count >= net->capacity) lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %z nodes", &node,
-                                                   (size_t)net->capacity);
+    if (net->memory)
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
+    if (net->count >= net->capacity) {
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %z nodes", &node,
+                    (size_t)net->capacity);
+    }
     for (k = 0; k < node.inputs && !net->status; k++) {
         const lgelu_node *from = net->nodes + node.input[k];
-        if (node.input[k] < 0 || node.input[k] >= net->count)
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", &node, (size_t)k);
-        else if (lgelu__is_a(from, LGELU__LOSS) || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
-                 || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1))
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", &node, from->name, (size_t)k);
-        else node.learns |= from->learns;
+        if (node.input[k] < 0 || node.input[k] >= net->count) {
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", &node,
+                        (size_t)k);
+        } else if (lgelu__is_a(from, LGELU__LOSS)
+                   || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
+                   || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1)) {
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", &node, from->name,
+                        (size_t)k);
+        } else {
+            node.learns |= from->learns;
+        }
     }
-    if (node.inputs && !net->status) memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
+    if (node.inputs && !net->status)
+        memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
     return node;
 }
-static int lgelu__place(lgelu_net *net, lgelu_node *node)             /* the last node from now on; -1 after an error */
+
+static int lgelu__place(lgelu_net *net,
+                        lgelu_node *node) /* the last node from now on; -1 after an error */
 {
     const size_t *s = node->shape;
     if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: a value of %z x %z x %z", node, s[0], s[1], s[2]);
-    if (net->status) return -1;
-    node->learns |= node->weights || node->biases || node->shares;
+    if (net->status)
+        return -1;
+    node->learns |= node->weight_count || node->bias_count || node->tied;
     net->nodes[net->count] = *node;
     return net->count++;
 }
+
 LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
-    node->weights = lgelu__times(outputs, inputs);
-    if (!node->weights || node->weights > (size_t)-1 / 64)
+    node->weight_count = lgelu__times(outputs, inputs);
+    if (!node->weight_count || node->weight_count > (size_t)-1 / 64)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: a matrix of %z x %z", node, outputs, inputs);
     return lgelu__place(net, node);
 }
-static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t rows, size_t columns, size_t channels)
+
+static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t rows, size_t columns,
+                         size_t channels)
 {
     lgelu_node node = lgelu__node(net, op, name, -1, -1);
-    node.shape[0] = rows; node.shape[1] = columns; node.shape[2] = channels;
+    node.shape[0] = rows;
+    node.shape[1] = columns;
+    node.shape[2] = channels;
     if (!rows || !columns || !channels)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: shape %z x %z x %z", &node, rows, columns, channels);
     return lgelu__place(net, &node);
 }
-LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns, size_t channels)
-    { return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels); }
+
+LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns,
+                          size_t channels)
+{
+    return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels);
+}
+
 LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
-    { return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary); }
+{
+    return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary);
+}
+
 LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
-    { return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes); }
+{
+    return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes);
+}
+
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const size_t inputs = node.shape[2];
-    node.biases = node.shape[2] = outputs;
+    node.bias_count = node.shape[2] = outputs;
     return lgelu__with_matrix(net, &node, outputs, inputs);
 }
+
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
-    if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING)
+    if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: only an embedding's matrix can be shared", &node);
-    else if (table->shape[2] != node.shape[2])
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the embedding has another number of channels than %z", &node, node.shape[2]);
-    else node.shape[2] = table->weights / table->shape[2];
-    node.shares = net->status ? 0 : embedding + 1;
+    } else if (table->shape[2] != node.shape[2]) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the embedding has another number of channels than %z",
+                    &node, node.shape[2]);
+    } else {
+        node.shape[2] = table->weight_count / table->shape[2];
+    }
+    node.tied = net->status ? 0 : embedding + 1;
     return lgelu__place(net, &node);
 }
-static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda, int channels)
+
+static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
+                            float lambda, int channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
-    if ((unsigned)kind > LGELU_GATE_OUTER) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
-    if (kind == LGELU_GATE_OUTER) {
-        if (!net->outer || !net->outer->forward || !net->outer->backward)
+    if ((unsigned)kind > LGELU_GATE_CUSTOM)
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
+    if (kind == LGELU_GATE_CUSTOM) {
+        if (!net->custom_gate || !net->custom_gate->forward || !net->custom_gate->backward)
             lgelu__fail(net, LGELU_E_ARGUMENT, "%n: net.outer points to no gate of yours", &node);
-        else node.biases = net->outer->parameters;
-        node.outer = net->outer;
+        else
+            node.bias_count = net->custom_gate->parameters;
+        node.custom = net->custom_gate;
     }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1)) lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
-    if (channels && node.shape[2] > 0xFFFFFF) lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
+    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1))
+        lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
+    if (channels && node.shape[2] > 0xFFFFFF)
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
     node.gate = kind;
     node.lambda0 = lambda;
-    node.hardnesses = channels ? (int)node.shape[2] : 1;
+    node.lambda_count = channels ? (int)node.shape[2] : 1;
     node.learns |= kind == LGELU_GATE_LAMBDA;
     return lgelu__place(net, &node);
 }
-LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind, float lambda)
-    { return lgelu__gate_node(net, name, x, kind, lambda, 0); }
-LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
-    { return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1); }
-static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)        /* two inputs of one shape */
+
+LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
+                         float lambda)
 {
-    lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);                 /* refused as no earlier layer */
+    return lgelu__gate_node(net, name, x, kind, lambda, 0);
+}
+
+LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
+{
+    return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
+}
+
+static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a,
+                              int b) /* two inputs of one shape */
+{
+    /* refused as no earlier layer */
+    lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);
     const lgelu_node *p, *q;
-    if (net->status) return node;
-    p = net->nodes + a; q = net->nodes + b;
-    if (memcmp(p->shape, q->shape, sizeof p->shape))
+    if (net->status)
+        return node;
+    p = net->nodes + a;
+    q = net->nodes + b;
+    if (memcmp(p->shape, q->shape, sizeof p->shape)) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: '%s' is %z x %z x %z, '%s' is %z x %z x %z", &node,
-                      p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0], q->shape[1], q->shape[2]);
+                    p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
+                    q->shape[1], q->shape[2]);
+    }
     return node;
 }
+
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
     lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
     return lgelu__place(net, &node);
 }
+
 static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
 {
     lgelu_node node = lgelu__pair(net, op, name, x, target);
     memset(node.shape, 0, sizeof node.shape);
     return lgelu__place(net, &node);
 }
+
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
-    { return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels); }
-LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
-    { return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target); }
-LGELU_DEF int lgelu_outer_loss(lgelu_net *net, const char *name, int x, int gradient)
 {
-    if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT) gradient = -1;
-    return lgelu__loss(net, LGELU_OP_OUTER_LOSS, name, x, gradient);
+    return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
 }
+
+LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
+{
+    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
+}
+
+LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
+{
+    if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
+        gradient = -1;
+    return lgelu__loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
+}
+
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
     lgelu_node node;
-    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0) return x;
+    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0)
+        return x;
     node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
-    if (!(rate > 0 && rate < 1)) lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the rate must be at least 0 and less than 1", &node);
+    if (!(rate > 0 && rate < 1)) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the rate must be at least 0 and less than 1",
+                    &node);
+    }
     node.rate = rate;
     return lgelu__place(net, &node);
 }
 
 /* ---- pictures ---- */
 /* a node with a square window (NULL: the whole picture), whose shape is what comes out */
-static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x, const size_t *kernel, size_t stride,
-                                size_t padding)
+static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
+                                const size_t *kernel, size_t stride, size_t padding)
 {
     lgelu_node node = lgelu__node(net, op, name, x, -1);
     size_t d;
-    node.stride = stride; node.padding = padding; node.groups = 1;
+    node.stride = stride;
+    node.padding = padding;
+    node.groups = 1;
     for (d = 0; d < 2; d++) {
-        const size_t window = kernel ? *kernel : node.shape[d], pixels = node.shape[d] + 2 * padding;
+        const size_t window = kernel ? *kernel : node.shape[d],
+                     pixels = node.shape[d] + 2 * padding;
         node.window[d] = window;
-        if (window && stride && window <= 65535 && padding < window && pixels >= window)
+        if (window && stride && window <= 65535 && padding < window && pixels >= window) {
             node.shape[d] = (pixels - window) / stride + 1;
-        else lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, stride %z, padding %z on %z pixels", &node, window, stride,
-                         padding, node.shape[d]);
+        } else {
+            lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, stride %z, padding %z on %z pixels",
+                        &node, window, stride, padding, node.shape[d]);
+        }
     }
     return node;
 }
-LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel, size_t stride, size_t padding,
-                         size_t groups, int bias)
+
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
+                         size_t stride, size_t padding, size_t groups, int bias)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
     const size_t in = node.shape[2];
-    if (!groups || !outputs || in % groups || outputs % groups)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z in %z groups", &node, in, outputs, groups);
-    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a depthwise kernel of %z, the largest is 15", &node, kernel);
+    if (!groups || !outputs || in % groups || outputs % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z in %z groups", &node, in, outputs,
+                    groups);
+    }
+    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: a depthwise kernel of %z, the largest is 15", &node,
+                    kernel);
+    }
     node.groups = groups;
     node.shape[2] = outputs;
-    node.biases = bias ? outputs : 0;
-    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(lgelu__times(kernel, kernel), in / groups) : 0);
+    node.bias_count = bias ? outputs : 0;
+    return lgelu__with_matrix(net, &node, outputs,
+                              groups ? lgelu__times(lgelu__times(kernel, kernel), in / groups) : 0);
 }
+
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
@@ -3083,26 +4415,35 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: momentum must lie in 0 to 1, eps above 0", &node);
     node.momentum = momentum;
     node.eps = eps;
-    node.states = node.biases = 2 * node.shape[2];                    /* means, then variances; factors, then constants */
+    /* means, then variances; factors, then constants */
+    node.state_count = node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
-LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+
+LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
+                             size_t padding)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
-    if (kernel > 15 || 2 * padding > kernel)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, padding %z: at most 15, and half of it", &node, kernel, padding);
+    if (kernel > 15 || 2 * padding > kernel) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, padding %z: at most 15, and half of it",
+                    &node, kernel, padding);
+    }
     return lgelu__place(net, &node);
 }
-LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride, size_t padding)
+
+LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
+                                 size_t stride, size_t padding)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, &kernel, stride, padding);
     return lgelu__place(net, &node);
 }
+
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, NULL, 1, 0);
     return lgelu__place(net, &node);
 }
+
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_VIEW, name, x, -1);
@@ -3119,64 +4460,85 @@ LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size
     node.shape[2] = channels;
     return lgelu__with_matrix(net, &node, words, channels);
 }
+
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_POSITION, name, x, -1);
     return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
 }
+
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
     node.eps = 1e-5f;
-    node.biases = 2 * node.shape[2];                                  /* gains, then shifts: neither decays */
+    /* gains, then shifts: neither decays */
+    node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
+
 static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
-    { if (node->shape[0] != 1) lgelu__fail(net, LGELU_E_SHAPE, "%n: tokens lie in one row, not in %z", node, node->shape[0]); }
+{
+    if (node->shape[0] != 1) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: tokens lie in one row, not in %z", node,
+                    node->shape[0]);
+    }
+}
+
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
-    if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: its input must be 3·heads times a whole number of channels, not %z", &node,
-                      node.shape[2]);
+    if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: its input must be 3·heads times a whole number of channels, not %z", &node,
+                    node.shape[2]);
+    }
     lgelu__one_row(net, &node);
     node.shape[2] /= 3;
-    node.option[0] = heads; node.option[1] = causal != 0;
+    node.option[0] = heads;
+    node.option[1] = causal != 0;
     return lgelu__place(net, &node);
 }
+
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
     size_t *s = node.shape;
-    if (!side || s[0] % side || s[1] % side)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the picture can't be cut into squares of side %z", &node, side);
-    else s[1] = s[0] / side * (s[1] / side);
+    if (!side || s[0] % side || s[1] % side) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the picture can't be cut into squares of side %z",
+                    &node, side);
+    } else {
+        s[1] = s[0] / side * (s[1] / side);
+    }
     s[0] = 1;
     s[2] *= side * side;
     node.option[0] = side;
     return lgelu__place(net, &node);
 }
+
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_CLASS_TOKEN, name, x, -1);
     lgelu__one_row(net, &node);
     node.shape[1]++;
-    node.biases = node.shape[2];
+    node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
-LGELU_DEF int lgelu_take(lgelu_net *net, const char *name, int x, size_t first, size_t count)
+
+LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t first, size_t count)
 {
-    lgelu_node node = lgelu__node(net, LGELU_OP_TAKE, name, x, -1);
+    lgelu_node node = lgelu__node(net, LGELU_OP_MEAN_TOKENS, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
     if (!count || first >= tokens || count > tokens - first)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: there are no such tokens, only %z", &node, tokens);
-    node.option[0] = first; node.option[1] = count;
+    node.option[0] = first;
+    node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
 }
 
 /* ---- whole networks ---- */
-LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count, lgelu_gate_kind kind, float lambda)
+LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
+                        lgelu_gate_kind kind, float lambda)
 {
     char name[16];
     int k;
@@ -3184,10 +4546,12 @@ LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
         lgelu__say(name, name + 15, "fc%z", (size_t)k + 1);
         x = lgelu_linear(net, name, x, outputs[k]);
         lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
-        if (k + 1 < count) x = lgelu_gate(net, name, x, kind, lambda);
+        if (k + 1 < count)
+            x = lgelu_gate(net, name, x, kind, lambda);
     }
     return net->status ? -1 : x;
 }
+
 LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind, float lambda)
 {
     x = lgelu_conv(net, "conv1", x, 6, 5, 1, 2, 1, 1);
@@ -3198,32 +4562,46 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
     x = lgelu_linear(net, "fc2", lgelu_gate(net, "gate3", x, kind, lambda), 84);
     return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
 }
-LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x, size_t width, size_t kernel,
-                                  size_t stride)
-    { return lgelu_batch_norm(net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f); }
-LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks, size_t classes, lgelu_gate_kind kind,
-                           float lambda)
+
+LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x,
+                                  size_t width, size_t kernel, size_t stride)
 {
-    char *room = net->prefix + strlen(net->prefix);                   /* names as torchvision's: layer1.0.conv1 */
+    return lgelu_batch_norm(
+        net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
+}
+
+LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
+                           size_t classes, lgelu_gate_kind kind, float lambda)
+{
+    /* names as torchvision's: layer1.0.conv1 */
+    char *room = net->prefix + strlen(net->prefix);
     int stage, block;
-    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind, lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) for (block = 0; block < blocks && !net->status; block++) {
-        size_t stride = stage && !block ? 2 : 1;
-        int y;
-        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
-        y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
-        y = lgelu_gate(net, "gate1", y, kind, lambda);
-        y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
-        if (stride > 1) x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
-        x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind,
+                   lambda);
+    for (stage = 0; stage < stages; stage++, width *= 2) {
+        for (block = 0; block < blocks && !net->status; block++) {
+            size_t stride = stage && !block ? 2 : 1;
+            int y;
+            lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1,
+                       (size_t)block);
+            y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
+            y = lgelu_gate(net, "gate1", y, kind, lambda);
+            y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
+            if (stride > 1)
+                x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
+            x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+        }
     }
     *room = 0;
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
+
 /* positions by the deviation as it stands, what follows by `given`, the caller's own */
-static int lgelu__transformer(lgelu_net *net, int x, const char *position, float given, const lgelu_transformer *t, int causal)
+static int lgelu__transformer(lgelu_net *net, int x, const char *position, float given,
+                              const lgelu_transformer *t, int causal)
 {
-    char *room = net->prefix + strlen(net->prefix);                   /* names as GPT-2's: h.0.attn.c_attn */
+    /* names as GPT-2's: h.0.attn.c_attn */
+    char *room = net->prefix + strlen(net->prefix);
     const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
     const float deviation = given > 0 ? given : 0.02f;
     const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
@@ -3235,241 +4613,350 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     for (b = 0; b < t->layers && !net->status; b++) {
         lgelu__say(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
         y = lgelu_layer_norm(net, "ln_1", x);
-        y = lgelu_linear    (net, "attn.c_attn", y, lgelu__times(3, t->width));
-        y = lgelu_attention (net, "attn", y, t->heads, causal);
+        y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
+        y = lgelu_attention(net, "attn", y, t->heads, causal);
         net->deviation = narrow;
-        y = lgelu_linear    (net, "attn.c_proj", y, t->width);
+        y = lgelu_linear(net, "attn.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, "attn.drop", y, t->dropout);
-        x = lgelu_add       (net, "attn.add", y, x);
+        y = lgelu_dropout(net, "attn.drop", y, t->dropout);
+        x = lgelu_add(net, "attn.add", y, x);
         y = lgelu_layer_norm(net, "ln_2", x);
-        y = lgelu_linear    (net, "mlp.c_fc", y, hidden);
-        y = lgelu_gate      (net, "mlp.gate", y, t->gate, t->lambda);
+        y = lgelu_linear(net, "mlp.c_fc", y, hidden);
+        y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
         net->deviation = narrow;
-        y = lgelu_linear    (net, "mlp.c_proj", y, t->width);
+        y = lgelu_linear(net, "mlp.c_proj", y, t->width);
         net->deviation = deviation;
-        y = lgelu_dropout   (net, "mlp.drop", y, t->dropout);
-        x = lgelu_add       (net, "mlp.add", y, x);
+        y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
+        x = lgelu_add(net, "mlp.add", y, x);
     }
     *room = 0;
     net->deviation = given;
     return lgelu_layer_norm(net, "ln_f", x);
 }
+
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
 {
     const lgelu_init init = net->init;
     const float deviation = net->deviation;
     int x, wte;
-    net->init = LGELU_NORMAL;
-    if (shape->embedding > 0) net->deviation = shape->embedding;
+    net->init = LGELU_INIT_NORMAL;
+    if (shape->embedding > 0)
+        net->deviation = shape->embedding;
     wte = lgelu_embedding(net, "wte", tokens, shape->width);
     x = lgelu__transformer(net, wte, "wpe", deviation, shape, 1);
     x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2])
-        : lgelu_linear_tied(net, "lm_head", x, wte);
+                      : lgelu_linear_tied(net, "lm_head", x, wte);
     net->init = init;
     return x;
 }
-LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side, int mean, size_t classes)
+
+LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shape, size_t side,
+                        int mean, size_t classes)
 {
     const lgelu_init init = net->init;
     const float deviation = net->deviation;
     int x;
-    net->init = LGELU_NORMAL;
+    net->init = LGELU_INIT_NORMAL;
     x = lgelu_linear(net, "patch", lgelu_patches(net, "patches", image, side), shape->width);
-    if (shape->embedding > 0) net->deviation = shape->embedding;
-    if (!mean) x = lgelu_class_token(net, "class", x);
+    if (shape->embedding > 0)
+        net->deviation = shape->embedding;
+    if (!mean)
+        x = lgelu_class_token(net, "class", x);
     x = lgelu__transformer(net, x, "position", deviation, shape, 0);
-    x = lgelu_take(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
+    x = lgelu_mean_tokens(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
     return x;
 }
 
-/* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A buffer lives from its first write
-   to its last read; buffers whose lives do not meet share space: the largest is placed first, each as low as it fits. ---- */
+/* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A
+   buffer lives from its first write to its last read; buffers whose lives do not meet share space:
+   the largest is placed first, each as low as it fits. ---- */
 LGELU__APART void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
-    { b->bytes = bytes; b->from = from; b->to = to; b->at = (size_t)-1; }
-/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the last, and the last but one (-1:
-   none); when it is read for the last time; whether a gradient has to be added to another by way of scratch */
-typedef struct { int inputs, layers, first, last, below, until, scratch; } lgelu__readers;
+{
+    b->bytes = bytes;
+    b->from = from;
+    b->to = to;
+    b->at = (size_t)-1;
+}
+
+/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the
+   last, and the last but one (-1: none); when it is read for the last time; whether a gradient has
+   to be added to another by way of scratch */
+typedef struct {
+    int inputs, layers, first, last, below, until, scratch;
+} lgelu__readers;
+
 LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
     lgelu__readers r;
     int j, k;
     memset(&r, 0, sizeof r);
-    r.first = r.last = r.until = i; r.below = -1;
-    for (j = i + 1; j < net->count; j++) for (k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == i) {
-        const lgelu_node *reader = net->nodes + j;
-        const int end = 2 * net->count, kept = mode == LGELU_TRAIN && lgelu__is_a(reader, LGELU__KEEPS);
-        const int use = mode == LGELU_GENERATE && reader->op == LGELU_OP_ATTENTION ? end : kept ? end - 1 - j : j;
-        if (use > r.until) r.until = use;
-        if (r.inputs) { r.below = r.last; r.scratch |= r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS); }
-        else r.first = j;
-        r.last = j;
-        r.inputs++;
-        r.layers += !lgelu__is_a(reader, LGELU__LOSS);
+    r.first = r.last = r.until = i;
+    r.below = -1;
+    for (j = i + 1; j < net->count; j++) {
+        for (k = 0; k < net->nodes[j].inputs; k++) {
+            if (net->nodes[j].input[k] == i) {
+                const lgelu_node *reader = net->nodes + j;
+                const int end = 2 * net->count,
+                          kept = mode == LGELU_MODE_TRAIN && lgelu__is_a(reader, LGELU__KEEPS);
+                const int use = mode == LGELU_MODE_GENERATE && reader->op == LGELU_OP_ATTENTION
+                                    ? end
+                                : kept ? end - 1 - j
+                                       : j;
+                if (use > r.until)
+                    r.until = use;
+                if (r.inputs) {
+                    r.below = r.last;
+                    r.scratch |= r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS);
+                } else {
+                    r.first = j;
+                }
+                r.last = j;
+                r.inputs++;
+                r.layers += !lgelu__is_a(reader, LGELU__LOSS);
+            }
+        }
     }
     return r;
 }
-static int lgelu__stays(const lgelu_net *net, int i, int until)        /* the value of node i */
+
+static int lgelu__stays(const lgelu_net *net, int i, int until) /* the value of node i */
 {
     const lgelu_node *x = net->nodes + net->nodes[i].host;
     return x->op == LGELU_OP_INPUT || x->buffer[LGELU__VALUE].to >= until;
 }
-/* The row it runs by. What is never written, but made by the only reader: a normalisation by what can; a sum by a gate, there and
-   again in the backward, of values that stay for that in any case; large logits by their loss, if whoever writes their matrix's
-   gradient first is the last to share it. */
+
+/* The row it runs by. What is never written, but made by the only reader: a normalisation by what
+   can; a sum by a gate, there and again in the backward, of values that stay for that in any case;
+   large logits by their loss, if whoever writes their matrix's gradient first is the last to share
+   it. */
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
-    if (node->groups > 1 && node->groups == in && node->groups == out) return LGELU__DEPTHWISE;
-    if (net->direct || node->window[0] != 3 || node->stride != 1 || node->groups != 1 || node->padding > 2) return LGELU_OP_CONV;
+    if (node->groups > 1 && node->groups == in && node->groups == out)
+        return LGELU__DEPTHWISE;
+    if (net->no_winograd || node->window[0] != 3 || node->stride != 1 || node->groups != 1
+        || node->padding > 2)
+        return LGELU_OP_CONV;
     return in < 16 || out < 16 ? (int)LGELU_OP_CONV : (int)LGELU__WINOGRAD;
 }
-static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r, size_t bytes, int train)
+
+static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
+                         size_t bytes, int train)
 {
     const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
-    const int back = 2 * net->count - 1 - r->last, plain = (int)node->op, fits = node->shape[2] <= LGELU__GATE_ROOM;
-    if (node->op == LGELU_OP_CROSS_ENTROPY) return net->nodes[node->input[0]].row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS
-        : plain;
-    if (node->op == LGELU_OP_CONV) return lgelu__choose_conv(net, node);
-    if (r->inputs != 1 || node->keep) return plain;
-    if (node->op == LGELU_OP_BATCH_NORM) return fits && lgelu__is_a(reader, LGELU__AFFINE) ? LGELU__NORM_LEFT : plain;
-    if (node->op == LGELU_OP_ADD) return fits && train && reader->op == LGELU_OP_GATE && lgelu__stays(net, node->input[0], back)
-                                      && lgelu__stays(net, node->input[1], back) ? LGELU__ADD_LEFT : plain;
-    if (node->op != LGELU_OP_LINEAR || !train || reader->op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE) return plain;
-    while (other < net->nodes + net->count && (!node->shares || other->shares != node->shares)) other++;
+    const int back = 2 * net->count - 1 - r->last, plain = (int)node->op,
+              fits = node->shape[2] <= LGELU__GATE_ROOM;
+    if (node->op == LGELU_OP_CROSS_ENTROPY)
+        return net->nodes[node->input[0]].row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS : plain;
+    if (node->op == LGELU_OP_CONV)
+        return lgelu__choose_conv(net, node);
+    if (r->inputs != 1 || node->keep)
+        return plain;
+    if (node->op == LGELU_OP_BATCH_NORM)
+        return fits && lgelu__is_a(reader, LGELU__AFFINE) ? LGELU__NORM_LEFT : plain;
+    if (node->op == LGELU_OP_ADD) {
+        return fits && train && reader->op == LGELU_OP_GATE
+                       && lgelu__stays(net, node->input[0], back)
+                       && lgelu__stays(net, node->input[1], back)
+                   ? LGELU__ADD_LEFT
+                   : plain;
+    }
+    if (node->op != LGELU_OP_LINEAR || !train || reader->op != LGELU_OP_CROSS_ENTROPY
+        || bytes <= LGELU__LARGE)
+        return plain;
+    while (other < net->nodes + net->count && (!node->tied || other->tied != node->tied))
+        other++;
     return other == net->nodes + net->count ? LGELU__LINEAR_LEFT : plain;
 }
+
 LGELU__APART void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
     lgelu_node *node = net->nodes + i;
     lgelu_buffer *b = node->buffer;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int end = 2 * net->count, back = end - 1 - i, x = node->inputs ? net->nodes[node->input[0]].host : i;
-    const int learns = mode == LGELU_TRAIN && node->learns;
-    const size_t each = node->op == LGELU_OP_INPUT ? 0 : lgelu__is_a(node, LGELU__SOURCE) ? node->shape[1] : lgelu__size(node);
+    const int end = 2 * net->count, back = end - 1 - i,
+              x = node->inputs ? net->nodes[node->input[0]].host : i;
+    const int learns = mode == LGELU_MODE_TRAIN && node->learns;
+    const size_t each = node->op == LGELU_OP_INPUT         ? 0
+                        : lgelu__is_a(node, LGELU__SOURCE) ? node->shape[1]
+                                                           : lgelu__size(node);
     const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
     lgelu__job job;
     int hosted, left;
     node->host = node->lent = i;
-    node->row = lgelu__choose(net, node, &r, bytes, mode == LGELU_TRAIN);
+    node->row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
     lgelu__job_size(&job, net, node, batch);
     left = lgelu__is_a(node, LGELU__LEFT);
-    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i,                                     /* results stay readable */
+    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, /* results stay readable */
                 (r.layers || lgelu__is_a(node, LGELU__SOURCE)) && !node->keep ? r.until : end);
     hosted = node->op == LGELU_OP_VIEW || node->row == LGELU__NORM_LEFT
-          || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU__SOURCE)
-              && net->nodes[x].buffer[LGELU__VALUE].to == i);
+             || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU__SOURCE)
+                 && net->nodes[x].buffer[LGELU__VALUE].to == i);
     if (hosted) {
         int *to = &net->nodes[x].buffer[LGELU__VALUE].to;
         node->host = x;
-        if (*to < b[LGELU__VALUE].to) *to = b[LGELU__VALUE].to;
+        if (*to < b[LGELU__VALUE].to)
+            *to = b[LGELU__VALUE].to;
     }
-    if (hosted || left) lgelu__live(b + LGELU__VALUE, 0, i, i);
+    if (hosted || left)
+        lgelu__live(b + LGELU__VALUE, 0, i, i);
     lgelu__live(b + LGELU__AUX, lgelu__row(node)->aux ? lgelu__row(node)->aux(&job) : 0, i,
-                learns ? back : r.until < end ? r.until : i);
-    lgelu__live(b + LGELU__GRADIENT, learns && r.inputs && node->row != LGELU__LINEAR_LEFT ? bytes : 0, end - 1 - r.last, back);
-    lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last, end - 1 - r.first);
-    if (node->row == LGELU__LINEAR_LOSS)
-        lgelu__live(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float), i, back);
+                learns          ? back
+                : r.until < end ? r.until
+                                : i);
+    lgelu__live(b + LGELU__GRADIENT,
+                learns && r.inputs && node->row != LGELU__LINEAR_LEFT ? bytes : 0, end - 1 - r.last,
+                back);
+    lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
+                end - 1 - r.first);
+    if (node->row == LGELU__LINEAR_LOSS) {
+        lgelu__live(b + LGELU__SCRATCH,
+                    LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float), i,
+                    back);
+    }
 }
-/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last reader, which passes it on
-   unchanged. Nobody may write to it before all who share it have read it: x's next writer comes after the other's backward. */
+
+/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last
+   reader, which passes it on unchanged. Nobody may write to it before all who share it have read
+   it: x's next writer comes after the other's backward. */
 static void lgelu__lend(lgelu_net *net)
 {
     int i;
     for (i = net->count - 1; i >= 0; i--) {
-        const lgelu__readers r = lgelu__readers_of(net, i, LGELU_TRAIN);
+        const lgelu__readers r = lgelu__readers_of(net, i, LGELU_MODE_TRAIN);
         lgelu_node *to = net->nodes + r.last;
-        lgelu_buffer *own = net->nodes[i].buffer + LGELU__GRADIENT, *b = to->buffer + LGELU__GRADIENT;
+        lgelu_buffer *own = net->nodes[i].buffer + LGELU__GRADIENT,
+                     *b = to->buffer + LGELU__GRADIENT;
         const int other = to->input[to->input[0] == i];
-        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES) || to->lent != r.last
-            || (to->inputs == 2 && (other == i || other <= r.below))) continue;
+        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES)
+            || to->lent != r.last || (to->inputs == 2 && (other == i || other <= r.below)))
+            continue;
         net->nodes[i].lent = r.last;
-        if (b->to < own->to) b->to = own->to;
+        if (b->to < own->to)
+            b->to = own->to;
         own->bytes = 0;
     }
 }
-static lgelu_buffer *lgelu__largest(const lgelu_net *net)             /* of those without a place; NULL when all have one */
+
+static lgelu_buffer *lgelu__largest(
+    const lgelu_net *net) /* of those without a place; NULL when all have one */
 {
     lgelu_buffer *best = NULL;
     int i, k;
-    for (i = 0; i < net->count; i++) for (k = 0; k < 4; k++) {
-        lgelu_buffer *b = net->nodes[i].buffer + k;
-        if (b->at == (size_t)-1 && (!best || b->bytes > best->bytes)) best = b;
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            lgelu_buffer *b = net->nodes[i].buffer + k;
+            if (b->at == (size_t)-1 && (!best || b->bytes > best->bytes))
+                best = b;
+        }
     }
     return best;
 }
-static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)   /* bytes of the arena, (size_t)-1 on overflow */
+
+static size_t lgelu__plan(lgelu_net *net, size_t batch,
+                          lgelu_mode mode) /* bytes of the arena, (size_t)-1 on overflow */
 {
     lgelu_buffer *b;
     size_t top = 0;
     int i, k, moved;
-    for (i = 0; i < net->count; i++) if (!net->nodes[i].folded) net->nodes[i].row = (int)net->nodes[i].op;
-    for (i = 0; i < net->count; i++) lgelu__lives(net, i, batch, mode);
-    if (mode == LGELU_TRAIN) lgelu__lend(net);
+    for (i = 0; i < net->count; i++) {
+        if (!net->nodes[i].folded)
+            net->nodes[i].row = (int)net->nodes[i].op;
+    }
+    for (i = 0; i < net->count; i++)
+        lgelu__lives(net, i, batch, mode);
+    if (mode == LGELU_MODE_TRAIN)
+        lgelu__lend(net);
     while ((b = lgelu__largest(net)) != NULL) {
         size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
-        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4) return (size_t)-1;
+        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
+            return (size_t)-1;
         do {
             moved = 0;
-            for (i = 0; i < net->count; i++) for (k = 0; k < 4; k++) {
-                const lgelu_buffer *o = net->nodes[i].buffer + k;
-                size_t o_bytes = (o->bytes + 63) & ~(size_t)63;
-                if (o->at == (size_t)-1 || !o_bytes || o->to < b->from || b->to < o->from) continue;
-                if (at < o->at + o_bytes && o->at < at + bytes) { at = o->at + o_bytes; moved = 1; }
+            for (i = 0; i < net->count; i++) {
+                for (k = 0; k < 4; k++) {
+                    const lgelu_buffer *o = net->nodes[i].buffer + k;
+                    size_t o_bytes = (o->bytes + 63) & ~(size_t)63;
+                    if (o->at == (size_t)-1 || !o_bytes || o->to < b->from || b->to < o->from)
+                        continue;
+                    if (at < o->at + o_bytes && o->at < at + bytes) {
+                        at = o->at + o_bytes;
+                        moved = 1;
+                    }
+                }
             }
         } while (moved);
         b->at = at;
-        if (at + bytes > top) top = at + bytes;
+        if (at + bytes > top)
+            top = at + bytes;
     }
     return top;
 }
 
 /* ---- matrices a second time (net.prepack), in panels; for Winograd its 16 ---- */
-static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)               /* columns of W */
-    { return node->op == LGELU_OP_CONV ? node->weights / node->shape[2] : net->nodes[node->input[0]].shape[2]; }
+static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node) /* columns of W */
+{
+    return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
+                                     : net->nodes[node->input[0]].shape[2];
+}
+
 static size_t lgelu__packs(const lgelu_net *net, const lgelu_node *node)
 {
     if (node->row == LGELU__WINOGRAD)
         return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
     return node->row == LGELU_OP_LINEAR || (node->row == LGELU_OP_CONV && node->groups == 1)
-        ? lgelu__panels(node->shape[2], lgelu__depth_of(net, node)) : 0;
+               ? lgelu__panels(node->shape[2], lgelu__depth_of(net, node))
+               : 0;
 }
+
 static void lgelu__prepack(lgelu_net *net)
 {
     const int set = lgelu_isa();
     const lgelu__kernels *isa = lgelu__kernels_of[set];
     size_t task, k;
     int i;
-    for (i = 0; i < net->count; i++) if (net->nodes[i].packed) {
-        const lgelu_node *node = net->nodes + i;
-        const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2], depth = lgelu__depth_of(net, node);
-        float *to = net->packs + node->packed - 1;
-        lgelu_matrix w = lgelu__transpose(net->w + node->weight, depth);
-        lgelu__winograd p;
-        if (node->row != LGELU__WINOGRAD) { isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, out); continue; }
-        memset(&p, 0, sizeof p);
-        p.in = in; p.out = out; p.w = w.x; p.kernel = net->pack;
-        for (task = 0; task < (in + 15) / 16; task++) lgelu__winograd_taps(&p, task);
-        for (k = 0; k < 16; k++) {
-            w = lgelu__matrix(p.kernel + k * in * out, out);
-            isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
+    for (i = 0; i < net->count; i++) {
+        if (net->nodes[i].prepacked_at) {
+            const lgelu_node *node = net->nodes + i;
+            const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2],
+                         depth = lgelu__depth_of(net, node);
+            float *to = net->prepacked + node->prepacked_at - 1;
+            lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
+            lgelu__winograd p;
+            if (node->row != LGELU__WINOGRAD) {
+                isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, out);
+                continue;
+            }
+            memset(&p, 0, sizeof p);
+            p.in = in;
+            p.out = out;
+            p.w = w.x;
+            p.kernel = net->scratch;
+            for (task = 0; task < (in + 15) / 16; task++)
+                lgelu__winograd_taps(&p, task);
+            for (k = 0; k < 16; k++) {
+                w = lgelu__matrix(p.kernel + k * in * out, out);
+                isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0,
+                          out);
+            }
         }
     }
-    net->packed = 1 + set;
+    net->prepacked_valid = 1 + set;
 }
 
-/* ---- [8m] the block: every array in order, each on a 64-byte line; with memory NULL only the size is found ---- */
+/* ---- [8m] the block: every array in order, each on a 64-byte line; with memory NULL only the size
+   is found ---- */
 LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
 {
     void *p = memory ? memory + *at : NULL;
     *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
     return count ? p : NULL;
 }
-enum { LGELU__PIECE = 65536 };                                        /* parameters to a task */
-enum { LGELU__READING = 1 << 17 };                                    /* bytes in which room [9] sorts tensors, at least */
+
+enum { LGELU__PIECE = 65536 };     /* parameters to a task */
+enum { LGELU__READING = 1 << 17 }; /* bytes in which room [9] sorts tensors, at least */
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
@@ -3477,156 +4964,230 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     float **const hardness[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
     size_t at = 0, trained, hard, pack = 0, packs = 0, biases = 0;
     int i;
-    if (!batch) { lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples"); return 0; }
-    if (memory) memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
+    if (!batch) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples");
+        return 0;
+    }
+    if (memory)
+        memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
     net->arena_bytes = lgelu__plan(net, batch, mode);
-    net->matrices = net->states = 0;
-    net->hardnesses = 0;
+    net->weight_count = net->state_count = 0;
+    net->lambda_count = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->hardnesses > 0x7FFFFFFF - net->hardnesses)
-            { lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node); return 0; }
-        node->weight = node->shares ? net->nodes[node->shares - 1].weight : net->matrices;
-        node->bias = biases;                                          /* behind the matrices, see below */
-        node->state = net->states;
-        node->hardness = net->hardnesses;
-        net->matrices = lgelu__plus(net->matrices, node->weights);
-        net->states += node->states;
-        net->hardnesses += node->hardnesses;
-        biases = lgelu__plus(biases, node->biases);
-        if (net->prepack && mode != LGELU_TRAIN && lgelu__packs(net, node)) {
-            node->packed = packs + 1;
+        if (node->lambda_count > 0x7FFFFFFF - net->lambda_count) {
+            lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node);
+            return 0;
+        }
+        node->weight_at = node->tied ? net->nodes[node->tied - 1].weight_at : net->weight_count;
+        /* behind the matrices, see below */
+        node->bias_at = biases;
+        node->state_at = net->state_count;
+        node->first_lambda = net->lambda_count;
+        net->weight_count = lgelu__plus(net->weight_count, node->weight_count);
+        net->state_count += node->state_count;
+        net->lambda_count += node->lambda_count;
+        biases = lgelu__plus(biases, node->bias_count);
+        if (net->prepack && mode != LGELU_MODE_TRAIN && lgelu__packs(net, node)) {
+            node->prepacked_at = packs + 1;
             packs = lgelu__plus(packs, lgelu__packs(net, node));
-        } else node->packed = 0;
+        } else {
+            node->prepacked_at = 0;
+        }
         if (lgelu__row(node)->work) {
             lgelu__job job;
             lgelu__job_size(&job, net, node, batch);
-            pack = lgelu__most(pack, lgelu__row(node)->work(&job, mode == LGELU_TRAIN));
+            pack = lgelu__most(pack, lgelu__row(node)->work(&job, mode == LGELU_MODE_TRAIN));
         }
     }
-    for (i = 0; i < net->count; i++) net->nodes[i].bias += net->matrices;
-    net->parameters = lgelu__plus(net->matrices, biases);
-    net->pack_bytes = lgelu__most(lgelu__most(pack, LGELU__READING), net->parameters / LGELU__PIECE * sizeof(double) + 64);
-    trained = mode == LGELU_TRAIN ? net->parameters : 0;
-    hard = (size_t)net->hardnesses;
-    net->w = (float *)lgelu__carve(memory, &at, net->parameters, sizeof(float));
-    for (i = 0; i < 3; i++) *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
-    net->state = (float *)lgelu__carve(memory, &at, net->states, sizeof(float));
-    for (i = 0; i < 5; i++) *hardness[i] = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
+    for (i = 0; i < net->count; i++)
+        net->nodes[i].bias_at += net->weight_count;
+    net->parameter_count = lgelu__plus(net->weight_count, biases);
+    net->scratch_bytes = lgelu__most(lgelu__most(pack, LGELU__READING),
+                                     net->parameter_count / LGELU__PIECE * sizeof(double) + 64);
+    trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
+    hard = (size_t)net->lambda_count;
+    net->w = (float *)lgelu__carve(memory, &at, net->parameter_count, sizeof(float));
+    for (i = 0; i < 3; i++)
+        *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
+    net->state = (float *)lgelu__carve(memory, &at, net->state_count, sizeof(float));
+    for (i = 0; i < 5; i++)
+        *hardness[i] = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
-    net->pack = (float *)lgelu__carve(memory, &at, net->pack_bytes, 1);
-    net->packs = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
+    net->scratch = (float *)lgelu__carve(memory, &at, net->scratch_bytes, 1);
+    net->prepacked = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
     net->arena = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
-    if (at >= (size_t)-1 / 4) { lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count", batch);
-                                return 0; }
-    return at + 63;                                                   /* for a block that starts anywhere */
+    if (at >= (size_t)-1 / 4) {
+        lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count",
+                    batch);
+        return 0;
+    }
+    /* for a block that starts anywhere */
+    return at + 63;
 }
+
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
-    if (lgelu__enter(net)) return 0;
-    if (net->memory) { lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made"); return 0; }
+    if (lgelu__enter(net))
+        return 0;
+    if (net->memory) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
+        return 0;
+    }
     return lgelu__layout(net, NULL, batch, mode);
 }
-static float lgelu__s_of(const lgelu_hardness *h, float lambda)         /* s; ReLU's is inf on every map */
-    { return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda); }
-typedef struct { lgelu_net *net; int node; uint64_t seed; } lgelu__first;
 
-static void lgelu__first_piece(void *user, size_t index)              /* first weights; stream: the layer's number */
+static float lgelu__s_of(const lgelu_lambda_map *h,
+                         float lambda) /* s; ReLU's is inf on every map */
+{
+    return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
+}
+
+typedef struct {
+    lgelu_net *net;
+    int node;
+    uint64_t seed;
+} lgelu__first;
+
+static void lgelu__first_piece(void *user,
+                               size_t index) /* first weights; stream: the layer's number */
 {
     const lgelu__first *p = (const lgelu__first *)user;
     const lgelu_node *node = p->net->nodes + p->node;
-    double out = (double)lgelu__outputs(node), in = (double)node->weights / out;
-    float *w = p->net->w + node->weight, bound;
-    const int normal = node->init == LGELU_NORMAL || lgelu__is_a(node, LGELU__TABLE);
-    size_t j = index * LGELU__PIECE, end = lgelu__least(node->weights, j + LGELU__PIECE);
-    if (node->op == LGELU_OP_CONV) out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
-    bound = (float)sqrt(6 / (node->init == LGELU_GLOROT ? in + out : in));
+    double out = (double)lgelu__outputs(node), in = (double)node->weight_count / out;
+    float *w = p->net->w + node->weight_at, bound;
+    const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__TABLE);
+    size_t j = index * LGELU__PIECE, end = lgelu__least(node->weight_count, j + LGELU__PIECE);
+    if (node->op == LGELU_OP_CONV)
+        out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
+    bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
     for (; normal && j < end; j += 2) {
         double x[2];
         lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
         w[j] = node->deviation * (float)x[0];
-        if (j + 1 < end) w[j + 1] = node->deviation * (float)x[1];
+        if (j + 1 < end)
+            w[j + 1] = node->deviation * (float)x[1];
     }
-    for (; j < end; j++) w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+    for (; j < end; j++)
+        w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
 }
+
 /* two layers of one name, or a gate of a name that files need */
 static lgelu_status lgelu__twins(lgelu_net *net)
 {
     int i, j;
     for (i = 0; i < net->count; i++) {
         const char *name = net->nodes[i].name;
-        if (net->nodes[i].op == LGELU_OP_GATE && (!strcmp(name, "step") || !strcmp(name, "format")))
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "gate '%s': checkpoints have that name for themselves", name);
-        for (j = 0; j < i; j++) if (!strcmp(net->nodes[j].name, name))
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
+        if (net->nodes[i].op == LGELU_OP_GATE
+            && (!strcmp(name, "step") || !strcmp(name, "format"))) {
+            return lgelu__fail(net, LGELU_E_ARGUMENT,
+                               "gate '%s': checkpoints have that name for themselves", name);
+        }
+        for (j = 0; j < i; j++) {
+            if (!strcmp(net->nodes[j].name, name))
+                return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
+        }
     }
     return LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch, lgelu_mode mode, uint64_t seed)
+
+LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch,
+                                      lgelu_mode mode, uint64_t seed)
 {
     size_t need = lgelu_net_bytes(net, batch, mode), j;
     int i;
-    if (!need || lgelu__twins(net)) return net->status;
-    if (!memory) return lgelu__fail(net, LGELU_E_MEMORY, "no memory: the network needs a block of %z bytes, got NULL", need);
-    if (bytes < need) return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need, bytes);
+    if (!need || lgelu__twins(net))
+        return net->status;
+    if (!memory) {
+        return lgelu__fail(net, LGELU_E_MEMORY,
+                           "no memory: the network needs a block of %z bytes, got NULL", need);
+    }
+    if (bytes < need) {
+        return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need,
+                           bytes);
+    }
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
-    memset(memory, 0, (size_t)((unsigned char *)(void *)net->pack - (unsigned char *)memory));
+    memset(memory, 0, (size_t)((unsigned char *)(void *)net->scratch - (unsigned char *)memory));
     /* not the room for products: what no thread needs takes no memory */
-    if (net->arena_bytes) memset(net->arena, 0, net->arena_bytes);
+    if (net->arena_bytes)
+        memset(net->arena, 0, net->arena_bytes);
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
     net->seed = seed;
     net->fresh = 1;
-    net->gradient_scale = net->share = 1;
-    net->packed = 0;
+    net->gradient_scale = net->loss_scale = 1;
+    net->prepacked_valid = 0;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         lgelu__first first = { net, i, seed };
-        lgelu__parallel(&net->threads, lgelu__first_piece, &first, (node->weights + LGELU__PIECE - 1) / LGELU__PIECE);
-        for (j = 0; j < node->biases; j++)                            /* biases start at 0, gains at 1 */
-            if (node->outer) net->w[node->bias + j] = node->outer->start;
+        lgelu__parallel(&net->threads, lgelu__first_piece, &first,
+                        (node->weight_count + LGELU__PIECE - 1) / LGELU__PIECE);
+        /* biases start at 0, gains at 1 */
+        for (j = 0; j < node->bias_count; j++) {
+            if (node->custom)
+                net->w[node->bias_at + j] = node->custom->start;
             else if (node->op == LGELU_OP_CLASS_TOKEN)
-                net->w[node->bias + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
-            else if (lgelu__is_a(node, LGELU__NORMALISES) && j < node->shape[2]) net->w[node->bias + j] = 1;
-        for (j = node->states / 2; j < node->states; j++) net->state[node->state + j] = 1;                 /* variances */
-        for (j = 0; j < (size_t)node->hardnesses; j++) {
-            size_t k = (size_t)node->hardness + j;
-            net->lambda[k] = node->gate == LGELU_GATE_RELU ? HUGE_VALF : node->gate == LGELU_GATE_LAMBDA ? node->lambda0 : 1;
-            net->s[k] = lgelu__s_of(&net->hardness, net->lambda[k]);
-            if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k]) continue;
-            net->memory = NULL;                                       /* not made after all */
+                net->w[node->bias_at + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+            else if (lgelu__is_a(node, LGELU__NORMALISES) && j < node->shape[2])
+                net->w[node->bias_at + j] = 1;
+        }
+        /* variances */
+        for (j = node->state_count / 2; j < node->state_count; j++)
+            net->state[node->state_at + j] = 1;
+        for (j = 0; j < (size_t)node->lambda_count; j++) {
+            size_t k = (size_t)node->first_lambda + j;
+            net->lambda[k] = node->gate == LGELU_GATE_RELU     ? HUGE_VALF
+                             : node->gate == LGELU_GATE_LAMBDA ? node->lambda0
+                                                               : 1;
+            net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
+            if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k])
+                continue;
+            /* not made after all */
+            net->memory = NULL;
             return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its map does not reach λ", node);
         }
     }
     return LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_net_keep(lgelu_net *net, int node)
+
+LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
 {
-    if (lgelu__enter(net)) return net->status;
-    if (net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
+    if (lgelu__enter(net))
+        return net->status;
+    if (net->memory)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
     if (node < 0 || node >= net->count || lgelu__is_a(net->nodes + node, LGELU__LOSS))
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a layer's value can be kept");
     net->nodes[node].keep = 1;
     return LGELU_OK;
 }
+
 /* weights or data are others now: what the last forward left is worth nothing */
 static void lgelu__changed(lgelu_net *net)
 {
     net->fresh = 1;
     net->pending = 0;
     net->known = 0;
-    net->packed = 0;
+    net->prepacked_valid = 0;
 }
+
 LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
 {
     int i, k;
-    if (lgelu__enter(net)) return net->status;
-    if (input < 0 || input >= net->count || !lgelu__is_a(net->nodes + input, LGELU__SOURCE))
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "data can be bound to an input or to labels only");
-    for (i = input + 1; i < net->count; i++) for (k = 0; k < net->nodes[i].inputs; k++)
-        if (net->nodes[i].input[k] == input && !(k && net->nodes[i].op == LGELU_OP_OUTER_LOSS) && net->nodes[input].bound != data)
-            net->pending = 0;                                         /* the backward would read what no forward has seen */
+    if (lgelu__enter(net))
+        return net->status;
+    if (input < 0 || input >= net->count || !lgelu__is_a(net->nodes + input, LGELU__SOURCE)) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "data can be bound to an input or to labels only");
+    }
+    for (i = input + 1; i < net->count; i++) {
+        for (k = 0; k < net->nodes[i].inputs; k++) {
+            if (net->nodes[i].input[k] == input && !(k && net->nodes[i].op == LGELU_OP_CUSTOM_LOSS)
+                && net->nodes[input].bound != data)
+                net->pending = 0; /* the backward would read what no forward has seen */
+        }
+    }
     net->nodes[input].bound = data;
     return LGELU_OK;
 }
@@ -3640,105 +5201,151 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
     int i;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        if (!lgelu__is_a(node, LGELU__SOURCE)) work += (double)lgelu__rows(net, node)
-            * ((double)node->weights + 16 * (double)node->shape[2]);
+        if (!lgelu__is_a(node, LGELU__SOURCE)) {
+            work += (double)lgelu__rows(net, node)
+                    * ((double)node->weight_count + 16 * (double)node->shape[2]);
+        }
     }
-    if (work < lgelu__share_run) run(net, &alone);
-    else lgelu__with_crew(&own, run, net);
+    if (work < lgelu__share_run)
+        run(net, &alone);
+    else
+        lgelu__with_crew(&own, run, net);
     net->threads = own;
     return net->status;
 }
+
 static void lgelu__run_forward(void *user, const lgelu_threads *crew)
 {
     lgelu_net *net = (lgelu_net *)user;
     int i, k;
     net->threads = *crew;
-    if (net->prepack && net->packed != 1 + lgelu_isa() && net->mode != LGELU_TRAIN) lgelu__prepack(net);
+    if (net->prepack && net->prepacked_valid != 1 + lgelu_isa() && net->mode != LGELU_MODE_TRAIN)
+        lgelu__prepack(net);
     net->loss = 0;
-    net->share = 1;
-    net->learning = net->mode == LGELU_TRAIN && !net->evaluate && !net->estimate;
-    if (net->learning) net->pass++;                                   /* dropout draws on as if nobody had looked between */
+    net->loss_scale = 1;
+    net->learning = net->mode == LGELU_MODE_TRAIN && !net->evaluate && !net->estimate;
+    /* dropout draws on as if nobody had looked between */
+    if (net->learning)
+        net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
         const lgelu__layer *row = lgelu__row(node);
         lgelu__job p;
-        if (net->tokens && lgelu__is_a(node, LGELU__LOSS)) continue;
+        if (net->tokens && lgelu__is_a(node, LGELU__LOSS))
+            continue;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
-            if (lgelu__is_a(x, LGELU__SOURCE) && !x->bound && !(k && lgelu__is_a(node, LGELU__LOSS)))
-                { lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node, x->name); return; }
+            if (lgelu__is_a(x, LGELU__SOURCE) && !x->bound
+                && !(k && lgelu__is_a(node, LGELU__LOSS))) {
+                lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node, x->name);
+                return;
+            }
         }
         p = lgelu__job_make(net, node);
-        if (row->forward && row->forward(&p)) return;
-        if (row->piece) lgelu__each(&p, row->piece);
+        if (row->forward && row->forward(&p))
+            return;
+        if (row->piece)
+            lgelu__each(&p, row->piece);
     }
-    if (!(net->loss - net->loss <= 0)) lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
-    else net->pending = 1;
+    if (!(net->loss - net->loss <= 0))
+        lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    else
+        net->pending = 1;
 }
+
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
 {
-    if (lgelu__enter(net)) return net->status;
-    if (!net->memory || !samples || samples > net->batch)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z", samples, net->batch);
+    if (lgelu__enter(net))
+        return net->status;
+    if (!net->memory || !samples || samples > net->batch) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z",
+                           samples, net->batch);
+    }
     net->samples = samples;
     net->from = net->tokens = net->known = 0;
     net->pending = 0;
-    if (lgelu__run(net, lgelu__run_forward)) return net->status;
-    if (net->mode == LGELU_GENERATE) net->known = (size_t)-1;         /* all of them */
+    if (lgelu__run(net, lgelu__run_forward))
+        return net->status;
+    /* all of them */
+    if (net->mode == LGELU_MODE_GENERATE)
+        net->known = (size_t)-1;
     return LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_net_estimate(lgelu_net *net, size_t samples, long k)
+
+LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples, long k)
 {
-    if (lgelu__enter(net)) return net->status;
-    if (k < 1) return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
+    if (lgelu__enter(net))
+        return net->status;
+    if (k < 1)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
     net->estimate = k;
     lgelu_net_forward(net, samples);
     net->estimate = 0;
-    net->pending = 0; net->known = 0;
+    net->pending = 0;
+    net->known = 0;
     return net->status;
 }
+
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
 {
     size_t context = 0;
     int i;
-    if (lgelu__enter(net)) return net->status;
-    if (!net->memory || net->mode != LGELU_GENERATE)
+    if (lgelu__enter(net))
+        return net->status;
+    if (!net->memory || net->mode != LGELU_MODE_GENERATE)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         const int alone = node->op == LGELU_OP_ATTENTION ? node->option[1] != 0
-            : node->row == LGELU_OP_CONV ? lgelu__pointwise(node) : lgelu__is_a(node, LGELU__TOKENWISE);
-        if (node->op == LGELU_OP_TOKENS && !context) context = node->shape[1];
-        if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU__LOSS)) continue;
-        if (node->shape[1] != context || (node->op != LGELU_OP_TOKENS && !alone))
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token", node);
+                          : node->row == LGELU_OP_CONV   ? lgelu__pointwise(node)
+                                                         : lgelu__is_a(node, LGELU__TOKENWISE);
+        if (node->op == LGELU_OP_TOKENS && !context)
+            context = node->shape[1];
+        if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU__LOSS))
+            continue;
+        if (node->shape[1] != context || (node->op != LGELU_OP_TOKENS && !alone)) {
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token",
+                               node);
+        }
     }
-    if (!count || from > context || count > context - from)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from, from + count, context);
-    if (from > net->known) return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens from %z on, but only %z before them are known", from,
-                                              net->known);
+    if (!count || from > context || count > context - from) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from,
+                           from + count, context);
+    }
+    if (from > net->known) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "tokens from %z on, but only %z before them are known", from,
+                           net->known);
+    }
     net->samples = 1;
-    net->from = from; net->tokens = count;
+    net->from = from;
+    net->tokens = count;
     net->known = lgelu__run(net, lgelu__run_forward) ? 0 : from + count;
     return net->status;
 }
-/* From the last node down. Whether a gradient holds something is known here alone: of a value once a reader has written it, of a
-   matrix once a layer that uses it has, of all that is learned if the step has had one before. Where a layer
-   can't add, its part is made in scratch and added then. */
+
+/* From the last node down. Whether a gradient holds something is known here alone: of a value once
+   a reader has written it, of a matrix once a layer that uses it has, of all that is learned if the
+   step has had one before. Where a layer can't add, its part is made in scratch and added then. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
+
 static void lgelu__run_backward(void *user, const lgelu_threads *crew)
 {
     lgelu_net *net = (lgelu_net *)user;
     int i, k;
     net->threads = *crew;
-    for (i = 0; i < net->count; i++) net->nodes[i].holds = 0;
+    for (i = 0; i < net->count; i++)
+        net->nodes[i].holds = 0;
     for (i = net->count - 1; i >= 0 && !net->status; i--) {
-        lgelu_node *node = net->nodes + i, *matrix = node->row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
+        lgelu_node *node = net->nodes + i,
+                   *matrix = node->row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
         const lgelu__layer *row = lgelu__row(node);
         lgelu__job p;
         /* nothing depends on it */
-        if (!node->learns || !(lgelu__is_a(node, LGELU__LOSS) || (node->holds & LGELU__HOLDS_DY))) continue;
-        if (matrix->shares) matrix = net->nodes + matrix->shares - 1;
+        if (!node->learns || !(lgelu__is_a(node, LGELU__LOSS) || (node->holds & LGELU__HOLDS_DY)))
+            continue;
+        if (matrix->tied)
+            matrix = net->nodes + matrix->tied - 1;
         p = lgelu__job_make(net, node);
         p.dy = lgelu__at(net, node, LGELU__GRADIENT);
         p.add_dbias = !net->fresh;
@@ -3746,71 +5353,104 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
         matrix->holds |= LGELU__HOLDS_DW;
         for (k = 0; k < node->inputs; k++) {
             const lgelu_node *x = net->nodes + node->input[k];
-            const int holds = x->holds & LGELU__HOLDS_DY, twice = k && p.dx[0] && node->input[0] == node->input[k];
-            if (!x->learns) continue;
-            p.dx[k] = lgelu__at(net, x, twice || (holds && !lgelu__is_a(node, LGELU__ADDS)) ? LGELU__SCRATCH : LGELU__GRADIENT);
+            const int holds = x->holds & LGELU__HOLDS_DY,
+                      twice = k && p.dx[0] && node->input[0] == node->input[k];
+            if (!x->learns)
+                continue;
+            p.dx[k] =
+                lgelu__at(net, x,
+                          twice || (holds && !lgelu__is_a(node, LGELU__ADDS)) ? LGELU__SCRATCH
+                                                                              : LGELU__GRADIENT);
             p.add |= holds;
         }
-        if (row->backward) row->backward(&p);
-        else if (p.dx[0]) lgelu__each(&p, row->piece);
-        for (k = 0; k < node->inputs; k++) if (p.dx[k]) {
-            lgelu_node *x = net->nodes + node->input[k];
-            float *d = lgelu__at(net, x, LGELU__GRADIENT);
-            if (p.dx[k] != d) lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__size(x));
-            x->holds |= LGELU__HOLDS_DY;
+        if (row->backward)
+            row->backward(&p);
+        else if (p.dx[0])
+            lgelu__each(&p, row->piece);
+        for (k = 0; k < node->inputs; k++) {
+            if (p.dx[k]) {
+                lgelu_node *x = net->nodes + node->input[k];
+                float *d = lgelu__at(net, x, LGELU__GRADIENT);
+                if (p.dx[k] != d)
+                    lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__size(x));
+                x->holds |= LGELU__HOLDS_DY;
+            }
         }
     }
     net->fresh = 0;
 }
+
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
-    if (lgelu__enter(net)) return net->status;
-    if (net->mode != LGELU_TRAIN || !net->pending)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "backward needs a forward of its own, of a network made to train");
-    net->pending = 0;                                                 /* its buffers are used up */
-    net->share = share;
+    if (lgelu__enter(net))
+        return net->status;
+    if (net->mode != LGELU_MODE_TRAIN || !net->pending) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "backward needs a forward of its own, of a network made to train");
+    }
+    /* its buffers are used up */
+    net->pending = 0;
+    net->loss_scale = share;
     net->gradient_scale = 1;
-    if (lgelu__run(net, lgelu__run_backward)) net->fresh = 1;       /* half a gradient is none */
+    /* half a gradient is none */
+    if (lgelu__run(net, lgelu__run_backward))
+        net->fresh = 1;
     return net->status;
 }
+
 /* ---- [8o] the training step ---- */
-/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule, or, without
-   one, sums of squares */
-typedef struct { lgelu_net *net; const lgelu__rule *rule; int sgd; size_t first, n; } lgelu__sweep;
+/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule,
+   or, without one, sums of squares */
+typedef struct {
+    lgelu_net *net;
+    const lgelu__rule *rule;
+    int sgd;
+    size_t first, n;
+} lgelu__sweep;
 
 static void lgelu__sweep_piece(void *user, size_t index)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     const lgelu_net *net = s->net;
-    const size_t i = s->first + index * LGELU__PIECE, n = lgelu__least(s->first + s->n - i, LGELU__PIECE);
-    if (!s->rule) ((double *)(void *)net->pack)[index] = lgelu__k()->square_sum(net->g + i, n);
-    else (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
+    const size_t i = s->first + index * LGELU__PIECE,
+                 n = lgelu__least(s->first + s->n - i, LGELU__PIECE);
+    if (!s->rule) {
+        ((double *)(void *)net->scratch)[index] = lgelu__k()->square_sum(net->g + i, n);
+    } else {
+        (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + i, net->m + i, net->v + i,
+                                                       net->g + i, s->rule, n);
+    }
 }
+
 /* the number of pieces */
-static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first, size_t n)
+static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
+                                size_t n)
 {
     const size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
     lgelu__sweep s = { net, rule, sgd, first, n };
     lgelu__parallel(&net->threads, lgelu__sweep_piece, &s, pieces);
     return pieces;
 }
+
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
 {
     lgelu_training plan;
     memset(&plan, 0, sizeof plan);
     plan.adamw = lgelu_adamw_defaults(lr);
     plan.steps = steps;
-    plan.c = 1;
+    plan.lambda_lr_scale = 1;
     return plan;
 }
+
 LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps)
 {
     lgelu_training plan = lgelu_training_defaults(lr, steps);
     plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);
-    plan.hardening.begin  = steps - steps / 4;
-    plan.hardening.end    = steps;
+    plan.hardening.begin = steps - steps / 4;
+    plan.hardening.end = steps;
     return plan;
 }
+
 LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
 {
     lgelu_training plan = lgelu_training_paper(lr, steps);
@@ -3818,117 +5458,181 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
     plan.hardening.begin = steps / 4;
     return plan;
 }
+
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 {
     const long flat = plan->hold > plan->warmup ? plan->hold : plan->warmup;
     double p, lr = (double)plan->adamw.lr;
-    if (plan->warmup > 0 && step <= plan->warmup) return (float)(lr * (double)step / (double)plan->warmup);
-    if (plan->rate == LGELU_RATE_CONSTANT || step <= plan->hold || plan->steps <= flat) return plan->adamw.lr;
+    if (plan->warmup > 0 && step <= plan->warmup)
+        return (float)(lr * (double)step / (double)plan->warmup);
+    if (plan->rate == LGELU_RATE_CONSTANT || step <= plan->hold || plan->steps <= flat)
+        return plan->adamw.lr;
     p = ((double)step - 1 - (double)flat) / ((double)plan->steps - (double)flat);
-    if (!(p < 1)) p = 1;
+    if (!(p < 1))
+        p = 1;
     return (float)(lr * (plan->rate == LGELU_RATE_LINEAR ? 1 - p : fma(0.5, lgelu__cospi(p), 0.5)));
 }
+
 /* one group of parameters, first..first + n */
-static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, size_t first, size_t n)
+static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
+                          size_t first, size_t n)
 {
-    lgelu__rule rule = plan->sgd ? lgelu__sgd_rule(o->lr, o->beta1, o->weight_decay, net->gradient_scale)
-                                 : lgelu__adamw_rule(o, net->gradient_scale, net->step);
+    lgelu__rule rule = plan->sgd
+                           ? lgelu__sgd_rule(o->lr, o->beta1, o->weight_decay, net->gradient_scale)
+                           : lgelu__adamw_rule(o, net->gradient_scale, net->step);
     lgelu__sweep_over(net, &rule, plan->sgd, first, n);
 }
-static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k)        /* NULL: its λ is not learned */
+
+static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k) /* NULL: its λ is not learned */
 {
     int i;
-    for (i = 0; net->nodes[i].hardness + net->nodes[i].hardnesses <= k; i++) {}
+    for (i = 0; net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k; i++) {
+    }
     return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
 }
-/* which of the plan's steps decides over λ in this one; in unsigned numbers, since begin and end may be any */
+
+/* which of the plan's steps decides over λ in this one; in unsigned numbers, since begin and end
+   may be any */
 static long lgelu__due(const lgelu_training *plan, long step)
 {
     const long begin = plan->hardening.begin, end = plan->hardening.end;
     unsigned long every = plan->harden_every > 1 ? (unsigned long)plan->harden_every : 1;
-    unsigned long all = (unsigned long)end - (unsigned long)begin, done = (unsigned long)step - (unsigned long)begin;
-    if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every) return end;
+    unsigned long all = (unsigned long)end - (unsigned long)begin,
+                  done = (unsigned long)step - (unsigned long)begin;
+    if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
+        return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
 }
+
 /* λ of this step as the plan drives it; 0: it is learned */
 static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, long step)
 {
     lgelu_hardening hardening = plan->hardening;
     const float lambda0 = net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k];
-    if (plan->drive) return plan->drive(plan->user, k, lambda0, step);
-    if (!(hardening.target > 0) || step <= hardening.begin) return 0;
-    hardening.h = net->hardness;                                      /* linear in the s that was learned */
+    if (plan->drive)
+        return plan->drive(plan->user, k, lambda0, step);
+    if (!(hardening.target > 0) || step <= hardening.begin)
+        return 0;
+    /* linear in the s that was learned */
+    hardening.h = net->lambda_map;
     return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
 }
-static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan, int k)      /* plan NULL: learned sometime */
-    { return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX) && (!plan || lgelu__driven(net, plan, k, net->step) == 0); }
+
+static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan,
+                          int k) /* plan NULL: learned sometime */
+{
+    return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX)
+           && (!plan || lgelu__driven(net, plan, k, net->step) == 0);
+}
+
 static double lgelu__ds(const lgelu_net *net, int k)
-    { return net->dlambda[k] * (double)lgelu_lambda_slope(&net->hardness, net->s[k]); }
-static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o, int k)
+{
+    return net->dlambda[k] * (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
+}
+
+static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
+                                   int k)
 {
     const double dlambda = net->dlambda[k] * (double)net->gradient_scale;
     const float ds = (float)(lgelu__ds(net, k) * (double)net->gradient_scale);
     if (!plan->sgd) {
-        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, &dlambda, &net->hardness, o, plan->c,
-                            net->step, 1);
+        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, &dlambda,
+                            &net->lambda_map, o, plan->lambda_lr_scale, net->step, 1);
         return;
     }
-    if (fabsf(net->s[k]) <= FLT_MAX) lgelu_sgd_step(net->s + k, net->s_m + k, &ds, o->lr * plan->c, o->beta1, 0, 1);
-    net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
+    if (fabsf(net->s[k]) <= FLT_MAX) {
+        lgelu_sgd_step(net->s + k, net->s_m + k, &ds, o->lr * plan->lambda_lr_scale, o->beta1, 0,
+                       1);
+    }
+    net->lambda[k] = lgelu_lambda(&net->lambda_map, net->s[k]);
 }
+
 static double lgelu__clip(lgelu_net *net, const lgelu_training *plan, float most)
 {
     double sum = 0, norm;
     size_t pieces, i;
     int k;
-    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameters);
-    for (i = 0; i < pieces; i++) sum += ((const double *)(const void *)net->pack)[i];
-    for (k = 0; k < net->hardnesses; k++) if (lgelu__learned(net, plan, k)) sum = fma(lgelu__ds(net, k), lgelu__ds(net, k), sum);
+    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameter_count);
+    for (i = 0; i < pieces; i++)
+        sum += ((const double *)(const void *)net->scratch)[i];
+    for (k = 0; k < net->lambda_count; k++) {
+        if (lgelu__learned(net, plan, k))
+            sum = fma(lgelu__ds(net, k), lgelu__ds(net, k), sum);
+    }
     norm = sqrt(sum);
     net->gradient_scale = most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
     return norm;
 }
-LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most) { return net->g ? lgelu__clip(net, NULL, most) : 0; }
+
+LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
+{
+    return net->g ? lgelu__clip(net, NULL, most) : 0;
+}
+
 LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
     int k;
-    if (lgelu__enter(net)) return net->status;
-    if (!net->memory) return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
-    for (k = 0; k < net->hardnesses; k++) {
+    if (lgelu__enter(net))
+        return net->status;
+    if (!net->memory)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
+    for (k = 0; k < net->lambda_count; k++) {
         const lgelu_node *node = lgelu__gate_of(net, k);
         float lambda;
-        if (!node) continue;
-        if (!(net->lambda[k] > FLT_MAX)) {                            /* beyond: ReLU already */
-            if (!(net->lambda0[k] >= 1) || lgelu__driven(net, plan, k, net->step) == 0) net->lambda0[k] = net->lambda[k];
+        if (!node)
+            continue;
+        /* beyond: ReLU already */
+        if (!(net->lambda[k] > FLT_MAX)) {
+            if (!(net->lambda0[k] >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
+                net->lambda0[k] = net->lambda[k];
             lambda = lgelu__driven(net, plan, k, next);
-            if (lambda != 0) net->lambda[k] = lambda;
+            if (lambda != 0)
+                net->lambda[k] = lambda;
         }
-        if (!(net->lambda[k] >= 1)) return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ is below 1 or no number after %d steps", node,
-                                                       net->step);
+        if (!(net->lambda[k] >= 1)) {
+            return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ is below 1 or no number after %d steps",
+                               node, net->step);
+        }
     }
-    net->pending = 0; net->known = 0;
+    net->pending = 0;
+    net->known = 0;
     return LGELU_OK;
 }
+
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
     int k;
-    if (lgelu__enter(net)) return net->status;
-    if (!net->memory || net->fresh) return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
-    if (net->step < 0 || net->step == LONG_MAX) return lgelu__fail(net, LGELU_E_ARGUMENT, "no step after %d", net->step);
-    if (plan->sum && plan->sum(plan->user, net->g, net->parameters, net->dlambda, (size_t)net->hardnesses))
-        return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d", net->step + 1);
+    if (lgelu__enter(net))
+        return net->status;
+    if (!net->memory || net->fresh)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
+    if (net->step < 0 || net->step == LONG_MAX)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "no step after %d", net->step);
+    if (plan->sum
+        && plan->sum(plan->user, net->g, net->parameter_count, net->dlambda,
+                     (size_t)net->lambda_count)) {
+        return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d",
+                           net->step + 1);
+    }
     o.lr = lgelu_training_rate(plan, ++net->step);
     net->gradient_norm = plan->clip > 0 ? lgelu__clip(net, plan, plan->clip) : 0;
-    lgelu__update(net, plan, &o, 0, net->matrices);
-    if (!plan->decay_all) o.weight_decay = 0;
-    lgelu__update(net, plan, &o, net->matrices, net->parameters - net->matrices);
-    for (k = 0; k < net->hardnesses; k++) if (lgelu__learned(net, plan, k)) lgelu__update_hardness(net, plan, &o, k);
-    if (lgelu_net_harden(net, plan)) return net->status;
-    if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0)
-        memcpy(plan->history + (size_t)(net->step / plan->history_every - 1) * (size_t)net->hardnesses, net->lambda,
-               (size_t)net->hardnesses * sizeof *net->lambda);
+    lgelu__update(net, plan, &o, 0, net->weight_count);
+    if (!plan->decay_all)
+        o.weight_decay = 0;
+    lgelu__update(net, plan, &o, net->weight_count, net->parameter_count - net->weight_count);
+    for (k = 0; k < net->lambda_count; k++) {
+        if (lgelu__learned(net, plan, k))
+            lgelu__update_hardness(net, plan, &o, k);
+    }
+    if (lgelu_net_harden(net, plan))
+        return net->status;
+    if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0) {
+        memcpy(plan->history
+                   + (size_t)(net->step / plan->history_every - 1) * (size_t)net->lambda_count,
+               net->lambda, (size_t)net->lambda_count * sizeof *net->lambda);
+    }
     lgelu__changed(net);
     net->gradient_scale = 1;
     net->pass = 0;
@@ -3936,205 +5640,316 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
 }
 
 /* ---- [8p] values, gates, folding ---- */
-LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net, int node)  /* NULL: not made, or no such node */
-    { return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL; }
+LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net,
+                                           int node) /* NULL: not made, or no such node */
+{
+    return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL;
+}
+
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node), *y;
     const lgelu_buffer *b;
-    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || lgelu__is_a(x, LGELU__LEFT)) return NULL;
-    if (net->nodes[x->host].op == LGELU_OP_INPUT) return (const float *)net->nodes[x->host].bound;
-    /* the forward ends at time count: what is not kept until then, or until the end once a backward has run, is overwritten */
+    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || lgelu__is_a(x, LGELU__LEFT))
+        return NULL;
+    if (net->nodes[x->host].op == LGELU_OP_INPUT)
+        return (const float *)net->nodes[x->host].bound;
+    /* the forward ends at time count: what is not kept until then, or until the end once a backward
+       has run, is overwritten */
     b = net->nodes[x->host].buffer + LGELU__VALUE;
-    if (!b->bytes || b->to < (net->pending ? net->count : 2 * net->count)) return NULL;
-    for (y = x + 1; y < net->nodes + net->count; y++)                 /* by a layer in place */
-        if (y->host == x->host && !lgelu__is_a(y, LGELU__LEFT) && y->op != LGELU_OP_VIEW) return NULL;
+    if (!b->bytes || b->to < (net->pending ? net->count : 2 * net->count))
+        return NULL;
+    /* by a layer in place */
+    for (y = x + 1; y < net->nodes + net->count; y++) {
+        if (y->host == x->host && !lgelu__is_a(y, LGELU__LEFT) && y->op != LGELU_OP_VIEW)
+            return NULL;
+    }
     return lgelu__at(net, x, LGELU__VALUE);
 }
+
 LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node);
-    return x && (x->weights || x->shares) ? net->w + x->weight : NULL;
+    return x && (x->weight_count || x->tied) ? net->w + x->weight_at : NULL;
 }
+
 LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node);
-    return x && x->biases ? net->w + x->bias : NULL;
+    return x && x->bias_count ? net->w + x->bias_at : NULL;
 }
+
 LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node);
-    return x && x->states ? net->state + x->state : NULL;
+    return x && x->state_count ? net->state + x->state_at : NULL;
 }
 
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
-    const float s = lgelu__s_of(&net->hardness, lambda);
-    const long k = hardness, count = net->memory ? net->hardnesses : 0;
-    if (lgelu__enter(net)) return net->status;
-    if (k < 0 || k >= count) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", k, count);
-    if (!(lambda >= 1) || s != s) return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map", k);
-    if (!lgelu__gate_of(net, hardness)) return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn", k);
+    const float s = lgelu__s_of(&net->lambda_map, lambda);
+    const long k = hardness, count = net->memory ? net->lambda_count : 0;
+    if (lgelu__enter(net))
+        return net->status;
+    if (k < 0 || k >= count)
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", k, count);
+    if (!(lambda >= 1) || s != s)
+        return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map", k);
+    if (!lgelu__gate_of(net, hardness))
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn", k);
     net->lambda[hardness] = lambda;
     net->s[hardness] = s;
-    net->pending = 0; net->known = 0;
+    net->pending = 0;
+    net->known = 0;
     return LGELU_OK;
 }
+
 static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU ? HUGE_VALF : 1; }
+
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
-    if ((unsigned)kind > LGELU_GATE_OUTER) { lgelu__fail(net, LGELU_E_ARGUMENT, "gates of an unknown kind"); return; }
-    for (i = 0; i < net->count; i++) if (kind == LGELU_GATE_OUTER && net->nodes[i].op == LGELU_OP_GATE && !net->nodes[i].outer)
-        { lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a gate of yours", net->nodes + i); return; }
+    if ((unsigned)kind > LGELU_GATE_CUSTOM) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "gates of an unknown kind");
+        return;
+    }
+    for (i = 0; i < net->count; i++) {
+        if (kind == LGELU_GATE_CUSTOM && net->nodes[i].op == LGELU_OP_GATE
+            && !net->nodes[i].custom) {
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a gate of yours",
+                        net->nodes + i);
+            return;
+        }
+    }
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->op != LGELU_OP_GATE || node->gate == kind) continue;
+        if (node->op != LGELU_OP_GATE || node->gate == kind)
+            continue;
         node->gate = kind;
-        for (k = node->hardness; net->memory && k < node->hardness + node->hardnesses; k++)
-            net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->hardness, net->s[k]) : lgelu__fixed(kind);
+        for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
+             k++) {
+            net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->lambda_map, net->s[k])
+                                                       : lgelu__fixed(kind);
+        }
     }
-    net->pending = 0; net->known = 0;
+    net->pending = 0;
+    net->known = 0;
 }
+
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
 
-/* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases, itself a view */
+/* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases,
+   itself a view */
 LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
 {
     int i;
     size_t c, o;
-    if (lgelu__enter(net)) return net->status;
-    if (!net->memory || net->mode != LGELU_INFER)
+    if (lgelu__enter(net))
+        return net->status;
+    if (!net->memory || net->mode != LGELU_MODE_INFER)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
         if (norm->op != LGELU_OP_BATCH_NORM || conv->op != LGELU_OP_CONV || norm->host != conv->host
-            || lgelu__readers_of(net, norm->input[0], LGELU_INFER).inputs != 1) continue;
+            || lgelu__readers_of(net, norm->input[0], LGELU_MODE_INFER).inputs != 1)
+            continue;
         for (c = 0; c < norm->shape[2]; c++) {
-            float *gamma = net->w + norm->bias + c, *beta = gamma + norm->shape[2],
-                *row = net->w + conv->weight + c * (conv->weights / norm->shape[2]);
-            const float *running = net->state + norm->state + c;
-            double scale = (double)*gamma / sqrt((double)running[norm->shape[2]] + (double)norm->eps);
-            double b = conv->biases ? (double)net->w[conv->bias + c] : 0;
-            for (o = 0; o < conv->weights / norm->shape[2]; o++) row[o] = (float)((double)row[o] * scale);
+            float *gamma = net->w + norm->bias_at + c, *beta = gamma + norm->shape[2],
+                  *row = net->w + conv->weight_at + c * (conv->weight_count / norm->shape[2]);
+            const float *running = net->state + norm->state_at + c;
+            double scale =
+                (double)*gamma / sqrt((double)running[norm->shape[2]] + (double)norm->eps);
+            double b = conv->bias_count ? (double)net->w[conv->bias_at + c] : 0;
+            for (o = 0; o < conv->weight_count / norm->shape[2]; o++)
+                row[o] = (float)((double)row[o] * scale);
             *beta = (float)fma(b - (double)*running, scale, (double)*beta);
         }
-        conv->bias = norm->bias + norm->shape[2];
-        conv->biases = norm->shape[2];
+        conv->bias_at = norm->bias_at + norm->shape[2];
+        conv->bias_count = norm->shape[2];
         norm->op = LGELU_OP_VIEW;
         norm->row = LGELU_OP_VIEW;
         norm->folded = 1;
-        norm->biases = norm->states = 0;
+        norm->bias_count = norm->state_count = 0;
     }
-    net->packed = 0;
+    net->prepacked_valid = 0;
     return LGELU_OK;
 }
 
-/* ==== [9] EXCHANGE ================================================================================================= */
+/* ==== [9] EXCHANGE
+   =================================================================================================
+ */
 /* ---- [9a] what a network holds: so many tensors a layer, most of them without data ---- */
 typedef struct {
-    const lgelu_node *node; const char *suffix; float *data;
-    size_t n, shape[2]; int dims, moment, required;                   /* a moment of AdamW; without it no file is taken */
+    const lgelu_node *node;
+    const char *suffix;
+    float *data;
+    size_t n, shape[2];
+    int dims, moment, required; /* a moment of AdamW; without it no file is taken */
 } lgelu__tensor;
-enum { LGELU__MATRIX, LGELU__BIAS, LGELU__HARDNESS, LGELU__MEAN, LGELU__VARIANCE };   /* normalisation: factors, constants */
+
+enum {
+    LGELU__MATRIX,
+    LGELU__BIAS,
+    LGELU__HARDNESS,
+    LGELU__MEAN,
+    LGELU__VARIANCE
+}; /* normalisation: factors, constants */
+
 enum { LGELU__TENSORS = 13 };
 
 static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *node, int kind)
 {
-    static const struct { char suffix[16]; int role, moment, required; } row[LGELU__TENSORS] = {
-        { ".weight", LGELU__MATRIX,   0, 1 }, { ".weight.m", LGELU__MATRIX,   1, 0 }, { ".weight.v", LGELU__MATRIX,   1, 0 },
-        { ".bias",   LGELU__BIAS,     0, 1 }, { ".bias.m",   LGELU__BIAS,     1, 0 }, { ".bias.v",   LGELU__BIAS,     1, 0 },
-        { ".s",      LGELU__HARDNESS, 0, 0 }, { ".s.m",      LGELU__HARDNESS, 1, 0 }, { ".s.v",      LGELU__HARDNESS, 1, 0 },
-        { ".lambda", LGELU__HARDNESS, 0, 0 }, { ".lambda0",  LGELU__HARDNESS, 0, 0 },
-        { ".running_mean", LGELU__MEAN, 0, 1 }, { ".running_var", LGELU__VARIANCE, 0, 1 } };
-    float *const array[LGELU__TENSORS] = { net->w, net->m, net->v, net->w, net->m, net->v, net->s, net->s_m, net->s_v,
-                                           net->lambda, net->lambda0, net->state, net->state };
+    static const struct {
+        char suffix[16];
+        int role, moment, required;
+    } row[LGELU__TENSORS] = {
+        { ".weight", LGELU__MATRIX, 0, 1 },       { ".weight.m", LGELU__MATRIX, 1, 0 },
+        { ".weight.v", LGELU__MATRIX, 1, 0 },     { ".bias", LGELU__BIAS, 0, 1 },
+        { ".bias.m", LGELU__BIAS, 1, 0 },         { ".bias.v", LGELU__BIAS, 1, 0 },
+        { ".s", LGELU__HARDNESS, 0, 0 },          { ".s.m", LGELU__HARDNESS, 1, 0 },
+        { ".s.v", LGELU__HARDNESS, 1, 0 },        { ".lambda", LGELU__HARDNESS, 0, 0 },
+        { ".lambda0", LGELU__HARDNESS, 0, 0 },    { ".running_mean", LGELU__MEAN, 0, 1 },
+        { ".running_var", LGELU__VARIANCE, 0, 1 }
+    };
+    float *const array[LGELU__TENSORS] = { net->w,    net->m,      net->v,       net->w,
+                                           net->m,    net->v,      net->s,       net->s_m,
+                                           net->s_v,  net->lambda, net->lambda0, net->state,
+                                           net->state };
     const int role = row[kind].role, normalises = lgelu__is_a(node, LGELU__NORMALISES);
     lgelu__tensor t;
     size_t first;
-    if (role >= LGELU__MEAN)          { t.n = node->states / 2; first = node->state + (role == LGELU__MEAN ? 0 : t.n); }
-    else if (role == LGELU__HARDNESS) { t.n = (size_t)node->hardnesses; first = (size_t)node->hardness; }
-    else if (normalises)              { t.n = node->biases / 2; first = node->bias + (role == LGELU__MATRIX ? 0 : t.n); }
-    else if (role == LGELU__MATRIX)   { t.n = node->weights; first = node->weight; }
-    else                              { t.n = node->biases; first = node->bias; }
+    if (role >= LGELU__MEAN) {
+        t.n = node->state_count / 2;
+        first = node->state_at + (role == LGELU__MEAN ? 0 : t.n);
+    } else if (role == LGELU__HARDNESS) {
+        t.n = (size_t)node->lambda_count;
+        first = (size_t)node->first_lambda;
+    } else if (normalises) {
+        t.n = node->bias_count / 2;
+        first = node->bias_at + (role == LGELU__MATRIX ? 0 : t.n);
+    } else if (role == LGELU__MATRIX) {
+        t.n = node->weight_count;
+        first = node->weight_at;
+    } else {
+        t.n = node->bias_count;
+        first = node->bias_at;
+    }
     t.node = node;
     t.suffix = row[kind].suffix;
     t.data = t.n && array[kind] ? array[kind] + first : NULL;
     t.moment = row[kind].moment;
     t.required = t.data && row[kind].required;
     t.dims = role == LGELU__MATRIX && !normalises ? 2 : 1;
-    t.shape[0] = t.dims == 1 ? t.n : lgelu__is_a(node, LGELU__TABLE) ? t.n / node->shape[2] : lgelu__outputs(node);
+    t.shape[0] = t.dims == 1                       ? t.n
+                 : lgelu__is_a(node, LGELU__TABLE) ? t.n / node->shape[2]
+                                                   : lgelu__outputs(node);
     t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
     return t;
 }
-LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)    /* one after another; 0 after the last */
+
+LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k,
+                                  lgelu__tensor *t) /* one after another; 0 after the last */
 {
-    if (k / LGELU__TENSORS >= net->count) return 0;
+    if (k / LGELU__TENSORS >= net->count)
+        return 0;
     *t = lgelu__tensor_of(net, net->nodes + k / LGELU__TENSORS, k % LGELU__TENSORS);
     return 1;
 }
+
 static const char *lgelu__gate_name(int kind)
 {
-    static const char name[LGELU_GATE_OUTER + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu", "relu", "outer" };
+    static const char name[LGELU_GATE_CUSTOM + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu",
+                                                          "relu", "outer" };
     return name[kind];
 }
+
 /* ---- [9b] from network to network, layer by layer of one name ---- */
 static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
 {
     int i;
-    for (i = 0; i < net->count; i++) if (!strcmp(net->nodes[i].name, name)) return net->nodes + i;
+    for (i = 0; i < net->count; i++) {
+        if (!strcmp(net->nodes[i].name, name))
+            return net->nodes + i;
+    }
     return NULL;
 }
+
 /* dropout is no layer of its own */
 static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
-    while (x->op == LGELU_OP_DROPOUT) x = net->nodes + x->input[0];
+    while (x->op == LGELU_OP_DROPOUT)
+        x = net->nodes + x->input[0];
     return x->name;
 }
+
 /* what makes other numbers of b than of a; NULL: nothing */
-static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a, const lgelu_net *from, const lgelu_node *b)
+static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
+                                     const lgelu_net *from, const lgelu_node *b)
 {
     int k;
-    if (a->op != b->op || a->folded != b->folded) return "kind";
-    if (memcmp(a->shape, b->shape, sizeof a->shape)) return "shape";
-    if (a->weights != b->weights || a->biases != b->biases || a->states != b->states || a->hardnesses != b->hardnesses)
+    if (a->op != b->op || a->folded != b->folded)
+        return "kind";
+    if (memcmp(a->shape, b->shape, sizeof a->shape))
+        return "shape";
+    if (a->weight_count != b->weight_count || a->bias_count != b->bias_count
+        || a->state_count != b->state_count || a->lambda_count != b->lambda_count)
         return "parameters";
-    if (b->gate == LGELU_GATE_OUTER && !a->outer) return "gate";
-    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride || a->padding != b->padding
-        || a->groups != b->groups)
+    if (b->gate == LGELU_GATE_CUSTOM && !a->custom)
+        return "gate";
+    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
+        || a->padding != b->padding || a->groups != b->groups)
         return "window, stride, padding or groups";
-    if (memcmp(a->option, b->option, sizeof a->option)) return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "what it takes";
-    if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum) || lgelu__bits(a->eps) != lgelu__bits(b->eps))
+    if (memcmp(a->option, b->option, sizeof a->option))
+        return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "what it takes";
+    if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum)
+        || lgelu__bits(a->eps) != lgelu__bits(b->eps))
         return "momentum or eps";
-    if (!a->shares != !b->shares || (a->shares && strcmp(to->nodes[a->shares - 1].name, from->nodes[b->shares - 1].name)))
+    if (!a->tied != !b->tied
+        || (a->tied && strcmp(to->nodes[a->tied - 1].name, from->nodes[b->tied - 1].name)))
         return "matrix";
-    for (k = 0; k < a->inputs; k++) if (strcmp(lgelu__input_name(to, a, k), lgelu__input_name(from, b, k))) return "inputs";
+    for (k = 0; k < a->inputs; k++) {
+        if (strcmp(lgelu__input_name(to, a, k), lgelu__input_name(from, b, k)))
+            return "inputs";
+    }
     return NULL;
 }
+
 LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
 {
-    const int anew = to->mode == LGELU_TRAIN && from->mode != LGELU_TRAIN;      /* the optimiser */
+    /* the optimiser */
+    const int anew = to->mode == LGELU_MODE_TRAIN && from->mode != LGELU_MODE_TRAIN;
     lgelu__tensor t, o;
     int k;
-    if (lgelu__enter(to)) return to->status;
-    if (!to->memory || !from->memory) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: both networks must be made");
+    if (lgelu__enter(to))
+        return to->status;
+    if (!to->memory || !from->memory)
+        return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: both networks must be made");
     for (k = 0; k < to->count; k++) {
         const lgelu_node *a = to->nodes + k, *b = lgelu__named(from, a->name);
         const char *what;
-        if (lgelu__is_a(a, LGELU__SOURCE | LGELU__LOSS) || a->op == LGELU_OP_DROPOUT) continue;
-        if (!b) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is not in the other network", a);
+        if (lgelu__is_a(a, LGELU__SOURCE | LGELU__LOSS) || a->op == LGELU_OP_DROPOUT)
+            continue;
+        if (!b)
+            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is not in the other network", a);
         what = lgelu__difference(to, a, from, b);
-        if (what) return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is of another %s there", a, what);
+        if (what)
+            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is of another %s there", a, what);
     }
-    to->hardness = from->hardness;
-    for (k = 0; lgelu__tensor_at(to, k, &t); k++) if (t.data) {
-        o = lgelu__tensor_of(from, lgelu__named(from, t.node->name), k % LGELU__TENSORS);
-        if (t.moment && anew) memset(t.data, 0, t.n * sizeof *t.data);
-        else if (t.data != o.data) memcpy(t.data, o.data, t.n * sizeof *t.data);
+    to->lambda_map = from->lambda_map;
+    for (k = 0; lgelu__tensor_at(to, k, &t); k++) {
+        if (t.data) {
+            o = lgelu__tensor_of(from, lgelu__named(from, t.node->name), k % LGELU__TENSORS);
+            if (t.moment && anew)
+                memset(t.data, 0, t.n * sizeof *t.data);
+            else if (t.data != o.data)
+                memcpy(t.data, o.data, t.n * sizeof *t.data);
+        }
     }
-    for (k = 0; k < to->count; k++) if (to->nodes[k].op == LGELU_OP_GATE)
-        to->nodes[k].gate = lgelu__named(from, to->nodes[k].name)->gate;
+    for (k = 0; k < to->count; k++) {
+        if (to->nodes[k].op == LGELU_OP_GATE)
+            to->nodes[k].gate = lgelu__named(from, to->nodes[k].name)->gate;
+    }
     to->step = anew ? 0 : from->step;
     to->seed = from->seed;
     to->pass = anew ? 0 : from->pass;
@@ -4142,36 +5957,53 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     return LGELU_OK;
 }
 
-/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length; the tensors, no gaps ---- */
-typedef struct { lgelu_write *write; void *user; size_t bytes; int failed; } lgelu__out;   /* write NULL: only counts */
+/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length;
+   the tensors, no gaps ---- */
+typedef struct {
+    lgelu_write *write;
+    void *user;
+    size_t bytes;
+    int failed;
+} lgelu__out; /* write NULL: only counts */
 
 LGELU__APART void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
 {
-    if (out->write && !out->failed && bytes) out->failed = out->write(out->user, data, bytes);
+    if (out->write && !out->failed && bytes)
+        out->failed = out->write(out->user, data, bytes);
     out->bytes += bytes;
 }
-static void lgelu__print(lgelu__out *out, const char *format, ...)    /* at most 255 bytes */
+
+static void lgelu__print(lgelu__out *out, const char *format, ...) /* at most 255 bytes */
 {
     char text[256];
     va_list list;
     va_start(list, format);
-    lgelu__put(out, text, (size_t)(lgelu__format(text, text + sizeof text - 1, format, list) - text));
+    lgelu__put(out, text,
+               (size_t)(lgelu__format(text, text + sizeof text - 1, format, list) - text));
     va_end(list);
 }
+
 static void lgelu__put_string(lgelu__out *out, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
     lgelu__put(out, "\"", 1);
     for (; *text; text++) {
         unsigned c = (unsigned char)*text;
-        if (c < 32) { lgelu__put(out, "\\u00", 4); lgelu__put(out, hex + (c >> 4), 1); lgelu__put(out, hex + (c & 15), 1);
-                      continue; }
-        if (c == '"' || c == '\\') lgelu__put(out, "\\", 1);
+        if (c < 32) {
+            lgelu__put(out, "\\u00", 4);
+            lgelu__put(out, hex + (c >> 4), 1);
+            lgelu__put(out, hex + (c & 15), 1);
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            lgelu__put(out, "\\", 1);
         lgelu__put(out, text, 1);
     }
     lgelu__put(out, "\"", 1);
 }
-static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs)
+
+static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts,
+                              const char *const (*metadata)[2], int pairs)
 {
     size_t at = 0, end;
     lgelu__tensor t;
@@ -4180,8 +6012,12 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
     for (k = 0; k < parts; k++) {
         const lgelu_net *net = part[k].net;
         lgelu__print(out, ",\"%sstep\":\"%d\"", part[k].prefix, net->step);
-        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU_OP_GATE)
-            lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name, lgelu__gate_name((int)net->nodes[i].gate));
+        for (i = 0; i < net->count; i++) {
+            if (net->nodes[i].op == LGELU_OP_GATE) {
+                lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name,
+                             lgelu__gate_name((int)net->nodes[i].gate));
+            }
+        }
     }
     for (i = 0; i < pairs; i++) {
         lgelu__print(out, ",");
@@ -4190,76 +6026,126 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
         lgelu__put_string(out, metadata[i][1]);
     }
     lgelu__print(out, "}");
-    for (i = 0; i < parts; i++) for (k = 0; lgelu__tensor_at(part[i].net, k, &t); k++) if (t.data) {
-        lgelu__print(out, ",\"%s%s%s\":{\"dtype\":\"F32\",\"shape\":[%z", part[i].prefix, t.node->name, t.suffix, t.shape[0]);
-        if (t.dims > 1) lgelu__print(out, ",%z", t.shape[1]);
-        end = at + t.n * sizeof(float);
-        lgelu__print(out, "],\"data_offsets\":[%z,%z]}", at, end);
-        at = end;
+    for (i = 0; i < parts; i++) {
+        for (k = 0; lgelu__tensor_at(part[i].net, k, &t); k++) {
+            if (t.data) {
+                lgelu__print(out, ",\"%s%s%s\":{\"dtype\":\"F32\",\"shape\":[%z", part[i].prefix,
+                             t.node->name, t.suffix, t.shape[0]);
+                if (t.dims > 1)
+                    lgelu__print(out, ",%z", t.shape[1]);
+                end = at + t.n * sizeof(float);
+                lgelu__print(out, "],\"data_offsets\":[%z,%z]}", at, end);
+                at = end;
+            }
+        }
     }
     lgelu__print(out, "}");
 }
+
 static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const char *what)
 {
-    lgelu_net *first = part->net;                                     /* it has the messages */
+    /* it has the messages */
+    lgelu_net *first = part->net;
     int p;
     for (p = 0; p < parts; p++) {
         const char *prefix = part[p].prefix;
-        if (lgelu__enter(part[p].net)) return part[p].net->status;
-        if (!part[p].net->memory) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is %s", what);
-        if (strlen(prefix) > 31) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes", prefix);
-        if (!lgelu__plain(prefix))
-            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p, LGELU__PLAIN);
+        if (lgelu__enter(part[p].net))
+            return part[p].net->status;
+        if (!part[p].net->memory) {
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is %s",
+                                 what);
+        }
+        if (strlen(prefix) > 31) {
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes",
+                                 prefix);
+        }
+        if (!lgelu__plain(prefix)) {
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p,
+                                 LGELU__PLAIN);
+        }
     }
     return LGELU_OK;
 }
+
 /* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
 enum { LGELU__KEY = 80 };
-LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name, const char *suffix)
+
+LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name,
+                                    const char *suffix)
 {
     lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
     return key;
 }
-/* whose key this is in the metadata: 0 nobody's, 1 the format's or a step's, 2 that of a layer before layer i of part p */
+
+/* whose key this is in the metadata: 0 nobody's, 1 the format's or a step's, 2 that of a layer
+   before layer i of part p */
 static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const char *key)
 {
-    char other[LGELU__KEY] = "";             /* written in any case, which gcc at -O3 does not see */
+    /* written in any case, which gcc at -O3 does not see */
+    char other[LGELU__KEY] = "";
     int q, j, of = !strcmp(key, "format");
     for (q = 0; q < parts; q++) {
         of |= !strcmp(key, lgelu__key(other, part[q].prefix, "step", ""));
-        for (j = 0; j < part[q].net->count && (q < p || (q == p && j < i)); j++)
-            if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, ""))) return 2;
+        for (j = 0; j < part[q].net->count && (q < p || (q == p && j < i)); j++) {
+            if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, "")))
+                return 2;
+        }
     }
     return of;
 }
+
 /* nothing may stand in a file that could not be read again, or twice */
-static lgelu_status lgelu__check_names(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs)
+static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
+                                       const char *const (*metadata)[2], int pairs)
 {
     lgelu_net *first = part->net;
     char key[LGELU__KEY];
     int p, i, k, of;
-    for (p = 0; p < parts; p++) for (i = 0; i < part[p].net->count; i++) {
-        const lgelu_node *node = part[p].net->nodes + i;
-        of = lgelu__key_of(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
-        if (!lgelu__plain(node->name))
-            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i, LGELU__PLAIN);
-        if (of > 1) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
-        if (of && node->op == LGELU_OP_GATE)
-            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "gate '%s': the file has that key for itself", key);
+    for (p = 0; p < parts; p++) {
+        for (i = 0; i < part[p].net->count; i++) {
+            const lgelu_node *node = part[p].net->nodes + i;
+            of = lgelu__key_of(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
+            if (!lgelu__plain(node->name)) {
+                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i,
+                                     LGELU__PLAIN);
+            }
+            if (of > 1)
+                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
+            if (of && node->op == LGELU_OP_GATE) {
+                return LGELU__REFUSE(first, LGELU_E_ARGUMENT,
+                                     "gate '%s': the file has that key for itself", key);
+            }
+        }
     }
-    for (p = 1; p < parts; p++) for (i = 0; i < p; i++) if (!strcmp(part[p].prefix, part[i].prefix))
-        return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two parts have the prefix '%s'", part[p].prefix);
+    for (p = 1; p < parts; p++) {
+        for (i = 0; i < p; i++) {
+            if (!strcmp(part[p].prefix, part[i].prefix)) {
+                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two parts have the prefix '%s'",
+                                     part[p].prefix);
+            }
+        }
+    }
     for (k = 0; k < pairs; k++) {
         const char *const *pair = metadata[k];
-        for (i = 0; i < 2; i++) if (lgelu__utf8(pair[i], strlen(pair[i])) < strlen(pair[i]))
-            return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8", pair[0]);
+        for (i = 0; i < 2; i++) {
+            if (lgelu__utf8(pair[i], strlen(pair[i])) < strlen(pair[i])) {
+                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8",
+                                     pair[0]);
+            }
+        }
         of = lgelu__key_of(part, parts, parts, 0, pair[0]);
-        for (i = 0; i < k; i++) of |= !strcmp(pair[0], metadata[i][0]);
-        if (of) return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "metadata '%s': the file has that key already", pair[0]);
+        for (i = 0; i < k; i++)
+            of |= !strcmp(pair[0], metadata[i][0]);
+        if (of) {
+            return LGELU__REFUSE(first, LGELU_E_ARGUMENT,
+                                 "metadata '%s': the file has that key already", pair[0]);
+        }
     }
     return LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const char *const (*metadata)[2], int pairs,
+
+LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
+                                        const char *const (*metadata)[2], int pairs,
                                         lgelu_write *write, void *user)
 {
     lgelu__out out;
@@ -4268,27 +6154,42 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts, const
     unsigned char head[256];
     size_t i, j, n;
     int k, p;
-    if (!status) status = lgelu__check_names(part, parts, metadata, pairs);
-    if (status) return status;
+    if (!status)
+        status = lgelu__check_names(part, parts, metadata, pairs);
+    if (status)
+        return status;
     memset(&out, 0, sizeof out);
     lgelu__put_header(&out, part, parts, metadata, pairs);
     n = (out.bytes + 7) & ~(size_t)7;
-    for (i = 0; i < 8; i++) head[i] = (unsigned char)((uint64_t)n >> (8 * i));
+    for (i = 0; i < 8; i++)
+        head[i] = (unsigned char)((uint64_t)n >> (8 * i));
     j = n - out.bytes;
-    out.bytes = 0; out.write = write; out.user = user;
+    out.bytes = 0;
+    out.write = write;
+    out.user = user;
     lgelu__put(&out, head, 8);
     lgelu__put_header(&out, part, parts, metadata, pairs);
     lgelu__put(&out, "       ", j);
-    for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.data)
-        for (i = 0; i < t.n && !out.failed; i += j) {                 /* bytes in file order on any machine */
-            size_t b;
-            j = lgelu__least(t.n - i, sizeof head / 4);
-            for (b = 0; b < 4 * j; b++) head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
-            lgelu__put(&out, head, 4 * j);
+    for (p = 0; p < parts; p++) {
+        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
+            if (t.data) {
+                for (i = 0; i < t.n && !out.failed;
+                     i += j) { /* bytes in file order on any machine */
+                    size_t b;
+                    j = lgelu__least(t.n - i, sizeof head / 4);
+                    for (b = 0; b < 4 * j; b++)
+                        head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
+                    lgelu__put(&out, head, 4 * j);
+                }
+            }
         }
-    return out.failed ? LGELU__REFUSE(part->net, LGELU_E_FILE, "the file could not be written") : LGELU_OK;
+    }
+    return out.failed ? LGELU__REFUSE(part->net, LGELU_E_FILE, "the file could not be written")
+                      : LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs, lgelu_write *write, void *user)
+
+LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs,
+                                      lgelu_write *write, void *user)
 {
     const lgelu_part part = { "", net };
     return lgelu_parts_save(&part, 1, metadata, pairs, write, user);
@@ -4299,229 +6200,357 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     lgelu__out out;
     size_t shared = 0;
     int i, k;
-    if (lgelu__enter(net)) return net->status;
+    if (lgelu__enter(net))
+        return net->status;
     memset(&out, 0, sizeof out);
-    out.write = write; out.user = user;
-    lgelu__print(&out, "layer            kind                     shape   parameters        value     gradient"
-                       "        other      scratch  (bytes @ place)\n");
+    out.write = write;
+    out.user = user;
+    lgelu__print(
+        &out,
+        "layer            kind                     shape   parameters        value     gradient"
+        "        other      scratch  (bytes @ place)\n");
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu_op_name((int)node->op), node->shape[0], node->shape[1],
-                     node->shape[2], node->weights + node->biases + (size_t)node->hardnesses);
+        lgelu__print(&out, "%17s%18s%3zx%3zx%5z%13z", node->name, lgelu_op_name((int)node->op),
+                     node->shape[0], node->shape[1], node->shape[2],
+                     node->weight_count + node->bias_count + (size_t)node->lambda_count);
         for (k = 0; k < 4; k++) {
             lgelu__print(&out, "%11z", node->buffer[k].bytes);
-            if (node->buffer[k].bytes) lgelu__print(&out, "@%z", node->buffer[k].at);
+            if (node->buffer[k].bytes)
+                lgelu__print(&out, "@%z", node->buffer[k].at);
             shared += node->buffer[k].bytes;
         }
         lgelu__print(&out, "\n");
     }
-    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n", net->parameters, (size_t)net->hardnesses,
-                 shared, net->arena_bytes);
-    return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written") : LGELU_OK;
+    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n",
+                 net->parameter_count, (size_t)net->lambda_count, shared, net->arena_bytes);
+    return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written")
+                      : LGELU_OK;
 }
 
 /* ---- [9d] JSON, as much of it as a header has ---- */
-typedef struct { const unsigned char *p; size_t at, end; const char *wrong; } lgelu__json;    /* wrong: what, at byte `at` */
+typedef struct {
+    const unsigned char *p;
+    size_t at, end;
+    const char *wrong;
+} lgelu__json; /* wrong: what, at byte `at` */
 
-LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at, const char *what)      /* 0; the first one is told */
+LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at,
+                              const char *what) /* 0; the first one is told */
 {
-    if (!j->wrong) { j->wrong = what; j->at = at; }
+    if (!j->wrong) {
+        j->wrong = what;
+        j->at = at;
+    }
     return 0;
 }
+
 static int lgelu__peek(lgelu__json *j)
 {
-    while (j->at < j->end && !j->wrong && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t'
-                                           || j->p[j->at] == '\r')) j->at++;
+    while (j->at < j->end && !j->wrong
+           && (j->p[j->at] == ' ' || j->p[j->at] == '\n' || j->p[j->at] == '\t'
+               || j->p[j->at] == '\r'))
+        j->at++;
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
+
 LGELU__APART int lgelu__skip(lgelu__json *j, int c)
 {
-    if (lgelu__peek(j) != c) return 0;
+    if (lgelu__peek(j) != c)
+        return 0;
     j->at++;
     return 1;
 }
-LGELU__APART int lgelu__need(lgelu__json *j, int c, const char *what)
-    { return lgelu__skip(j, c) ? 1 : lgelu__wrong(j, j->at, what); }
-static int lgelu__hex(unsigned c) { return c - '0' < 10u ? (int)c - '0' : (c | 32) - 'a' < 6u ? (int)(c | 32) - 'a' + 10 : -1; }
 
-typedef struct { const unsigned char *p; size_t n; } lgelu__text;      /* as it stands in the file */
+LGELU__APART int lgelu__need(lgelu__json *j, int c, const char *what)
+{
+    return lgelu__skip(j, c) ? 1 : lgelu__wrong(j, j->at, what);
+}
+
+static int lgelu__hex(unsigned c)
+{
+    return c - '0' < 10u ? (int)c - '0' : (c | 32) - 'a' < 6u ? (int)(c | 32) - 'a' + 10 : -1;
+}
+
+typedef struct {
+    const unsigned char *p;
+    size_t n;
+} lgelu__text; /* as it stands in the file */
+
 static int lgelu__string(lgelu__json *j, lgelu__text *text)
 {
     size_t k;
-    if (!lgelu__need(j, '"', "expected a string")) return 0;
+    if (!lgelu__need(j, '"', "expected a string"))
+        return 0;
     for (text->p = j->p + j->at; j->at < j->end && j->p[j->at] != '"'; j->at++) {
-        if (j->p[j->at] < 32) return lgelu__wrong(j, j->at, "control character in a string");
-        if (j->p[j->at] != '\\' || ++j->at >= j->end) continue;
-        if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at])) return lgelu__wrong(j, j->at, "unknown escape");
-        if (j->p[j->at] == 'u') for (k = 0; k < 4; k++)
-            if (++j->at >= j->end || lgelu__hex(j->p[j->at]) < 0)
-                return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
+        if (j->p[j->at] < 32)
+            return lgelu__wrong(j, j->at, "control character in a string");
+        if (j->p[j->at] != '\\' || ++j->at >= j->end)
+            continue;
+        if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at]))
+            return lgelu__wrong(j, j->at, "unknown escape");
+        if (j->p[j->at] == 'u') {
+            for (k = 0; k < 4; k++) {
+                if (++j->at >= j->end || lgelu__hex(j->p[j->at]) < 0)
+                    return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
+            }
+        }
     }
     text->n = (size_t)(j->p + j->at - text->p);
     return lgelu__need(j, '"', "the string has no end");
 }
+
 static int lgelu__number(lgelu__json *j, size_t *n)
 {
     size_t first;
     lgelu__peek(j);
-    for (first = j->at, *n = 0; j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9'; j->at++) {
+    for (first = j->at, *n = 0; j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9';
+         j->at++) {
         size_t digit = (size_t)(j->p[j->at] - '0');
-        if (*n > ((size_t)-1 - digit) / 10) return lgelu__wrong(j, j->at, "the number is too large");
+        if (*n > ((size_t)-1 - digit) / 10)
+            return lgelu__wrong(j, j->at, "the number is too large");
         *n = *n * 10 + digit;
     }
-    if (j->at == first) return lgelu__wrong(j, j->at, "expected a whole number");
-    return j->p[first] == '0' && j->at > first + 1 ? lgelu__wrong(j, j->at, "a number starts with 0") : 1;
+    if (j->at == first)
+        return lgelu__wrong(j, j->at, "expected a whole number");
+    return j->p[first] == '0' && j->at > first + 1
+               ? lgelu__wrong(j, j->at, "a number starts with 0")
+               : 1;
 }
-LGELU__APART int lgelu__is(lgelu__text text, const char *word) { return text.n == strlen(word) && !memcmp(text.p, word, text.n); }
-/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when something is wrong. *n counts
-   them */
+
+LGELU__APART int lgelu__is(lgelu__text text, const char *word)
+{
+    return text.n == strlen(word) && !memcmp(text.p, word, text.n);
+}
+
+/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when
+   something is wrong. *n counts them */
 static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 {
-    if (!(*n)++) { if (!lgelu__need(j, '{', "expected '{'") || lgelu__skip(j, '}')) return 0; }
-    else if (!lgelu__skip(j, ',')) { lgelu__need(j, '}', "expected '}'"); return 0; }
+    if (!(*n)++) {
+        if (!lgelu__need(j, '{', "expected '{'") || lgelu__skip(j, '}'))
+            return 0;
+    } else if (!lgelu__skip(j, ',')) {
+        lgelu__need(j, '}', "expected '}'");
+        return 0;
+    }
     return lgelu__string(j, key) && lgelu__need(j, ':', "expected ':'");
 }
 
-/* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid UTF-8, shapes checked for
-   overflow, each size equal to its shape's, offsets from 0 without hole or overlap to the file's last byte, no name twice ---- */
-typedef struct { lgelu__text name; size_t from, to, shape[2]; int dims, f32; } lgelu__entry;   /* a tensor of a file */
+/* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid
+   UTF-8, shapes checked for overflow, each size equal to its shape's, offsets from 0 without hole
+   or overlap to the file's last byte, no name twice ---- */
+typedef struct {
+    lgelu__text name;
+    size_t from, to, shape[2];
+    int dims, f32;
+} lgelu__entry; /* a tensor of a file */
 
-static size_t lgelu__dtype(lgelu__text text)                          /* bytes of one element */
+static size_t lgelu__dtype(lgelu__text text) /* bytes of one element */
 {
-    static const char name[15][8] = { "BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "BF16", "I32", "U32", "F32",
-                                      "I64", "U64", "F64" };
+    static const char name[15][8] = { "BOOL", "U8",  "I8",  "F8_E5M2", "F8_E4M3",
+                                      "I16",  "U16", "F16", "BF16",    "I32",
+                                      "U32",  "F32", "I64", "U64",     "F64" };
     int k;
-    for (k = 0; k < 15; k++) if (lgelu__is(text, name[k])) return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
+    for (k = 0; k < 15; k++) {
+        if (lgelu__is(text, name[k]))
+            return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
+    }
     return 0;
 }
+
 /* {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each once */
 static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
 {
     size_t n, count = 1, size = 0, members = 0;
     lgelu__text text;
     int seen = 0;
-    if (lgelu__peek(j) != '{') return lgelu__wrong(j, j->at, "expected a tensor's description");
+    if (lgelu__peek(j) != '{')
+        return lgelu__wrong(j, j->at, "expected a tensor's description");
     while (lgelu__member(j, &members, &text)) {
-        const int key = lgelu__is(text, "dtype") ? 1 : lgelu__is(text, "shape") ? 2 : lgelu__is(text, "data_offsets") ? 4 : 0;
-        if (!key || (seen & key)) return lgelu__wrong(j, j->at, "unknown or repeated key");
+        const int key = lgelu__is(text, "dtype")          ? 1
+                        : lgelu__is(text, "shape")        ? 2
+                        : lgelu__is(text, "data_offsets") ? 4
+                                                          : 0;
+        if (!key || (seen & key))
+            return lgelu__wrong(j, j->at, "unknown or repeated key");
         seen |= key;
         if (key == 1) {
-            if (!lgelu__string(j, &text)) return 0;
-            if (!(size = lgelu__dtype(text))) return lgelu__wrong(j, j->at, "unknown dtype");
+            if (!lgelu__string(j, &text))
+                return 0;
+            if (!(size = lgelu__dtype(text)))
+                return lgelu__wrong(j, j->at, "unknown dtype");
             e->f32 = lgelu__is(text, "F32");
         } else if (key == 2) {
-            if (!lgelu__need(j, '[', "expected a shape") || lgelu__skip(j, ']')) continue;
+            if (!lgelu__need(j, '[', "expected a shape") || lgelu__skip(j, ']'))
+                continue;
             do {
-                if (!lgelu__number(j, &n)) return 0;
-                if (e->dims < 2) e->shape[e->dims] = n;
-                if (e->dims < 99) e->dims++;
-                if (n && count > (size_t)-1 / n) return lgelu__wrong(j, j->at, "the shape overflows");
+                if (!lgelu__number(j, &n))
+                    return 0;
+                if (e->dims < 2)
+                    e->shape[e->dims] = n;
+                if (e->dims < 99)
+                    e->dims++;
+                if (n && count > (size_t)-1 / n)
+                    return lgelu__wrong(j, j->at, "the shape overflows");
                 count *= n;
             } while (lgelu__skip(j, ','));
-            if (!lgelu__need(j, ']', "expected ']'")) return 0;
+            if (!lgelu__need(j, ']', "expected ']'"))
+                return 0;
         } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from)
-                || !lgelu__need(j, ',', "expected two offsets") || !lgelu__number(j, &e->to)
-                    || !lgelu__need(j, ']', "expected two offsets")) return 0;
+                   || !lgelu__need(j, ',', "expected two offsets") || !lgelu__number(j, &e->to)
+                   || !lgelu__need(j, ']', "expected two offsets")) {
+            return 0;
+        }
     }
-    if (j->wrong) return 0;
-    if (seen != 7) return lgelu__wrong(j, j->at, "a tensor needs dtype, shape and data_offsets");
+    if (j->wrong)
+        return 0;
+    if (seen != 7)
+        return lgelu__wrong(j, j->at, "a tensor needs dtype, shape and data_offsets");
     if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size)
         return lgelu__wrong(j, j->at, "offsets and shape disagree");
     return 1;
 }
-/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong. On its way a metadata key is
-   looked up, if one is given: its text goes to *value */
-static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e, const char *key, lgelu__text *value)
+
+/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong.
+   On its way a metadata key is looked up, if one is given: its text goes to *value */
+static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e, const char *key,
+                       lgelu__text *value)
 {
     lgelu__text text, other;
     size_t pairs = 0;
-    if (!*n) j->at = 8;
+    if (!*n)
+        j->at = 8;
     memset(e, 0, sizeof *e);
     while (lgelu__member(j, n, &e->name)) {
         if (!lgelu__is(e->name, "__metadata__")) {
-            if (memchr(e->name.p, '\\', e->name.n))
-                return lgelu__wrong(j, (size_t)(e->name.p - j->p), "a tensor's name with an escape");
+            if (memchr(e->name.p, '\\', e->name.n)) {
+                return lgelu__wrong(j, (size_t)(e->name.p - j->p),
+                                    "a tensor's name with an escape");
+            }
             return lgelu__parse_entry(j, e);
         }
-        if (pairs) return lgelu__wrong(j, j->at, "a second __metadata__");
-        while (lgelu__member(j, &pairs, &text) && lgelu__string(j, &other)) if (key && lgelu__is(text, key)) *value = other;
+        if (pairs)
+            return lgelu__wrong(j, j->at, "a second __metadata__");
+        while (lgelu__member(j, &pairs, &text) && lgelu__string(j, &other)) {
+            if (key && lgelu__is(text, key))
+                *value = other;
+        }
     }
-    return lgelu__peek(j) < 0 ? 0 : lgelu__wrong(j, j->at, "something stands behind the header's end");
+    return lgelu__peek(j) < 0 ? 0
+                              : lgelu__wrong(j, j->at, "something stands behind the header's end");
 }
+
 static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
 {
     uint64_t n = 0;
     int i;
     memset(j, 0, sizeof *j);
     j->p = (const unsigned char *)file;
-    if (bytes < 8) return lgelu__wrong(j, bytes, "the file is shorter than 8 bytes");
-    for (i = 7; i >= 0; i--) n = n << 8 | j->p[i];
-    if (n > 100000000) return lgelu__wrong(j, 0, "the header is longer than 100 MB");
-    if (n > bytes - 8) return lgelu__wrong(j, 0, "the file ends in its header");
+    if (bytes < 8)
+        return lgelu__wrong(j, bytes, "the file is shorter than 8 bytes");
+    for (i = 7; i >= 0; i--)
+        n = n << 8 | j->p[i];
+    if (n > 100000000)
+        return lgelu__wrong(j, 0, "the header is longer than 100 MB");
+    if (n > bytes - 8)
+        return lgelu__wrong(j, 0, "the file ends in its header");
     j->at = 8;
     j->end = 8 + (size_t)n;
-    if (!n || j->p[8] != '{') return lgelu__wrong(j, 8, "the header does not start with '{'");
+    if (!n || j->p[8] != '{')
+        return lgelu__wrong(j, 8, "the header does not start with '{'");
     j->at = 8 + lgelu__utf8(j->p + 8, (size_t)n);
     return j->at < j->end ? lgelu__wrong(j, j->at, "not UTF-8") : 1;
 }
-static int lgelu__before(const lgelu__entry *a, const lgelu__entry *b, int by_name)     /* never a tie: a name has one place */
+
+static int lgelu__before(const lgelu__entry *a, const lgelu__entry *b,
+                         int by_name) /* never a tie: a name has one place */
 {
     int c = by_name ? memcmp(a->name.p, b->name.p, lgelu__least(a->name.n, b->name.n)) : 0;
-    if (c) return c < 0;
-    if (by_name && a->name.n != b->name.n) return a->name.n < b->name.n;
-    if (!by_name && a->from != b->from) return a->from < b->from;
-    if (!by_name && a->to != b->to) return a->to < b->to;
+    if (c)
+        return c < 0;
+    if (by_name && a->name.n != b->name.n)
+        return a->name.n < b->name.n;
+    if (!by_name && a->from != b->from)
+        return a->from < b->from;
+    if (!by_name && a->to != b->to)
+        return a->to < b->to;
     return a->name.p < b->name.p;
 }
+
 /* the last on top; x comes in at i */
 static void lgelu__sift(lgelu__entry *heap, size_t n, size_t i, lgelu__entry x, int by_name)
 {
     size_t child;
     for (; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && lgelu__before(heap + child, heap + child + 1, by_name)) child++;
-        if (!lgelu__before(&x, heap + child, by_name)) break;
+        if (child + 1 < n && lgelu__before(heap + child, heap + child + 1, by_name))
+            child++;
+        if (!lgelu__before(&x, heap + child, by_name))
+            break;
         heap[i] = heap[child];
     }
     heap[i] = x;
 }
+
 static void lgelu__heap(lgelu__entry *heap, size_t n, int by_name)
 {
     size_t i;
-    for (i = n / 2; i--; ) lgelu__sift(heap, n, i, heap[i], by_name);
+    for (i = n / 2; i--;)
+        lgelu__sift(heap, n, i, heap[i], by_name);
 }
-/* All tensors in order, in as many passes over the header as it takes: each has the first `room` of those that come after the
-   ones of the passes before. By name: none stands twice; by place: each begins where the one before ends. */
-static int lgelu__check_order(lgelu__json *j, size_t bytes, lgelu__entry *heap, size_t room, int by_name)
+
+/* All tensors in order, in as many passes over the header as it takes: each has the first `room` of
+   those that come after the ones of the passes before. By name: none stands twice; by place: each
+   begins where the one before ends. */
+static int lgelu__check_order(lgelu__json *j, size_t bytes, lgelu__entry *heap, size_t room,
+                              int by_name)
 {
     lgelu__entry e, last;
     size_t members, n, i, end = 0;
     memset(&last, 0, sizeof last);
     do {
-        for (n = members = 0; lgelu__next(j, &members, &e, NULL, NULL); ) {
-            if (last.name.p && !lgelu__before(&last, &e, by_name)) continue;
-            if (n < room) { heap[n++] = e; if (n == room) lgelu__heap(heap, n, by_name); }
-            else if (lgelu__before(&e, heap, by_name)) lgelu__sift(heap, n, 0, e, by_name);
+        for (n = members = 0; lgelu__next(j, &members, &e, NULL, NULL);) {
+            if (last.name.p && !lgelu__before(&last, &e, by_name))
+                continue;
+            if (n < room) {
+                heap[n++] = e;
+                if (n == room)
+                    lgelu__heap(heap, n, by_name);
+            } else if (lgelu__before(&e, heap, by_name)) {
+                lgelu__sift(heap, n, 0, e, by_name);
+            }
         }
         lgelu__heap(heap, n, by_name);
-        for (i = n; i-- > 1; ) { e = heap[i]; heap[i] = heap[0]; lgelu__sift(heap, i, 0, e, by_name); }
+        for (i = n; i-- > 1;) {
+            e = heap[i];
+            heap[i] = heap[0];
+            lgelu__sift(heap, i, 0, e, by_name);
+        }
         for (i = 0; i < n && !j->wrong; last = heap[i++]) {
             const size_t at = (size_t)(heap[i].name.p - j->p);
-            if (by_name && last.name.p && last.name.n == heap[i].name.n && !memcmp(last.name.p, heap[i].name.p, last.name.n))
+            if (by_name && last.name.p && last.name.n == heap[i].name.n
+                && !memcmp(last.name.p, heap[i].name.p, last.name.n))
                 lgelu__wrong(j, at, "a name stands twice");
-            if (!by_name && heap[i].from != end) lgelu__wrong(j, at, "a hole or an overlap before this tensor");
+            if (!by_name && heap[i].from != end)
+                lgelu__wrong(j, at, "a hole or an overlap before this tensor");
             end = heap[i].to;
         }
     } while (n == room && !j->wrong);
-    if (!by_name && end != bytes - j->end) lgelu__wrong(j, bytes, "the tensors do not end where the file ends");
+    if (!by_name && end != bytes - j->end)
+        lgelu__wrong(j, bytes, "the tensors do not end where the file ends");
     return !j->wrong;
 }
-static int lgelu__strip(lgelu__text *text, const char *word)          /* from its front */
+
+static int lgelu__strip(lgelu__text *text, const char *word) /* from its front */
 {
     const size_t n = strlen(word);
-    if (text->n < n || memcmp(text->p, word, n)) return 0;
-    text->p += n; text->n -= n;
+    if (text->n < n || memcmp(text->p, word, n))
+        return 0;
+    text->p += n;
+    text->n -= n;
     return 1;
 }
+
 /* the tensor of a part that an entry is; of a folded normalisation it has no data */
 static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__tensor *t)
 {
@@ -4529,63 +6558,109 @@ static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__te
     for (i = 0; i < part->net->count; i++) {
         const lgelu_node *node = part->net->nodes + i;
         lgelu__text rest = e->name;
-        if (!lgelu__strip(&rest, part->prefix)) return 0;
-        if (lgelu__strip(&rest, node->name)) for (k = 0; k < LGELU__TENSORS; k++) {
-            *t = lgelu__tensor_of(part->net, node, k);
-            if (lgelu__is(rest, t->suffix) && (t->data || (node->folded && !strcmp(t->suffix, ".running_mean")))) return 1;
+        if (!lgelu__strip(&rest, part->prefix))
+            return 0;
+        if (lgelu__strip(&rest, node->name)) {
+            for (k = 0; k < LGELU__TENSORS; k++) {
+                *t = lgelu__tensor_of(part->net, node, k);
+                if (lgelu__is(rest, t->suffix)
+                    && (t->data || (node->folded && !strcmp(t->suffix, ".running_mean"))))
+                    return 1;
+            }
         }
     }
     return 0;
 }
+
 static float lgelu__number_at(const unsigned char *p)
-    { return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24); }
-static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e, const lgelu__tensor *t,
-                                        const char *key)
+{
+    return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16
+                        | (uint32_t)p[3] << 24);
+}
+
+static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e,
+                                        const lgelu__tensor *t, const char *key)
 {
     const size_t at = (size_t)(e->name.p - j->p);
     size_t i;
-    if (!t->data)
-        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is folded into its convolution here", at, key);
-    if (!e->f32 || e->dims != t->dims || e->shape[0] != t->shape[0] || (t->dims > 1 && e->shape[1] != t->shape[1]))
-        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at, key, t->shape[0],
-                             t->shape[1]);
-    for (i = 0; i < t->n; i++) if (!strcmp(t->suffix, ".lambda") && !(lgelu__number_at(j->p + j->end + e->from + 4 * i) >= 1))
-        return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1", at, key);
+    if (!t->data) {
+        return LGELU__REFUSE(net, LGELU_E_FILE,
+                             "safetensors: byte %z: '%s' is folded into its convolution here", at,
+                             key);
+    }
+    if (!e->f32 || e->dims != t->dims || e->shape[0] != t->shape[0]
+        || (t->dims > 1 && e->shape[1] != t->shape[1])) {
+        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at,
+                             key, t->shape[0], t->shape[1]);
+    }
+    for (i = 0; i < t->n; i++) {
+        if (!strcmp(t->suffix, ".lambda")
+            && !(lgelu__number_at(j->p + j->end + e->from + 4 * i) >= 1)) {
+            return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1",
+                                 at, key);
+        }
+    }
     return LGELU_OK;
 }
+
 /* two passes: the first checks, the second changes the networks */
-static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu__json *j, int change)
+static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu__json *j,
+                                        int change)
 {
     char key[LGELU__KEY];
     lgelu__entry e;
     lgelu__tensor t;
     size_t members = 0, i, missing = 0;
     int p, k, found;
-    for (p = 0; p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) missing += t.required != 0;
-    while (lgelu__next(j, &members, &e, NULL, NULL)) for (p = 0; p < parts; p++) if (lgelu__meant(part + p, &e, &t)) {
-        lgelu_status status = lgelu__check_tensor(part->net, j, &e, &t, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
-        if (status) return status;
-        missing -= t.required != 0;
-        for (i = 0; change && i < t.n; i++) t.data[i] = lgelu__number_at(j->p + j->end + e.from + 4 * i);
+    for (p = 0; p < parts; p++) {
+        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++)
+            missing += t.required != 0;
+    }
+    while (lgelu__next(j, &members, &e, NULL, NULL)) {
+        for (p = 0; p < parts; p++) {
+            if (lgelu__meant(part + p, &e, &t)) {
+                lgelu_status status = lgelu__check_tensor(
+                    part->net, j, &e, &t, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
+                if (status)
+                    return status;
+                missing -= t.required != 0;
+                for (i = 0; change && i < t.n; i++)
+                    t.data[i] = lgelu__number_at(j->p + j->end + e.from + 4 * i);
+            }
+        }
     }
     /* which? */
-    for (p = 0; missing && p < parts; p++) for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) if (t.required) {
-        lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
-        for (members = 0, found = 0; lgelu__next(j, &members, &e, NULL, NULL); ) found |= lgelu__is(e.name, key);
-        if (!found) return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
+    for (p = 0; missing && p < parts; p++) {
+        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
+            if (t.required) {
+                lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
+                for (members = 0, found = 0; lgelu__next(j, &members, &e, NULL, NULL);)
+                    found |= lgelu__is(e.name, key);
+                if (!found) {
+                    return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'",
+                                         key);
+                }
+            }
+        }
     }
     return LGELU_OK;
 }
-static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)    /* in the metadata; p is NULL where there is none */
+
+static lgelu__text lgelu__look_up(
+    lgelu__json *j, const char *key) /* in the metadata; p is NULL where there is none */
 {
     lgelu__entry e;
     lgelu__text value = { NULL, 0 };
     size_t members = 0;
-    while (lgelu__next(j, &members, &e, key, &value)) {}
-    if (j->wrong) value.p = NULL;
+    while (lgelu__next(j, &members, &e, key, &value)) {
+    }
+    if (j->wrong)
+        value.p = NULL;
     return value;
 }
-static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgelu__json *j, int change)
+
+static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgelu__json *j,
+                                         int change)
 {
     char key[LGELU__KEY];
     int p, i, k, h;
@@ -4595,65 +6670,94 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
         long step = 0;
         for (; text.p && text.n; text.p++, text.n--) {
             const long digit = *text.p - '0';
-            if (digit < 0 || digit > 9 || step > (LONG_MAX - digit) / 10)
-                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: '%s' is no number of steps", key);
+            if (digit < 0 || digit > 9 || step > (LONG_MAX - digit) / 10) {
+                return LGELU__REFUSE(part->net, LGELU_E_FILE,
+                                     "safetensors: '%s' is no number of steps", key);
+            }
             step = 10 * step + digit;
         }
-        if (change) net->step = step;
-        for (i = 0; i < net->count; i++) if (net->nodes[i].op == LGELU_OP_GATE) {
-            text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, net->nodes[i].name, ""));
-            for (k = 0; text.p && k <= LGELU_GATE_OUTER && !lgelu__is(text, lgelu__gate_name(k)); k++) {}
-            if (k > LGELU_GATE_OUTER || (k == LGELU_GATE_OUTER && !net->nodes[i].outer))
-                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind", key);
-            if (!change) continue;
-            if (text.p) net->nodes[i].gate = (lgelu_gate_kind)k;
-            if (net->nodes[i].gate != LGELU_GATE_LAMBDA)
-                for (h = 0; h < net->nodes[i].hardnesses; h++)
-                    net->lambda[net->nodes[i].hardness + h] = lgelu__fixed(net->nodes[i].gate);
+        if (change)
+            net->step = step;
+        for (i = 0; i < net->count; i++) {
+            if (net->nodes[i].op == LGELU_OP_GATE) {
+                text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, net->nodes[i].name, ""));
+                for (k = 0;
+                     text.p && k <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(k));
+                     k++) {
+                }
+                if (k > LGELU_GATE_CUSTOM || (k == LGELU_GATE_CUSTOM && !net->nodes[i].custom)) {
+                    return LGELU__REFUSE(part->net, LGELU_E_FILE,
+                                         "safetensors: gate '%s' is of no known kind", key);
+                }
+                if (!change)
+                    continue;
+                if (text.p)
+                    net->nodes[i].gate = (lgelu_gate_kind)k;
+                if (net->nodes[i].gate != LGELU_GATE_LAMBDA) {
+                    for (h = 0; h < net->nodes[i].lambda_count; h++) {
+                        net->lambda[net->nodes[i].first_lambda + h] =
+                            lgelu__fixed(net->nodes[i].gate);
+                    }
+                }
+            }
         }
-        if (change) lgelu__changed(net);
+        if (change)
+            lgelu__changed(net);
     }
     return LGELU_OK;
 }
-LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file, size_t bytes)
+
+LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file,
+                                        size_t bytes)
 {
     lgelu_net *first = part->net;
     lgelu_status status = lgelu__check_parts(part, parts, "loaded");
-    lgelu__entry *room = (lgelu__entry *)(void *)first->pack;          /* between two calls it holds nothing */
-    const size_t n = first->pack_bytes / sizeof *room;
+    /* between two calls it holds nothing */
+    lgelu__entry *room = (lgelu__entry *)(void *)first->scratch;
+    const size_t n = first->scratch_bytes / sizeof *room;
     lgelu__json j;
     int change;
-    if (status) return status;
-    if (!lgelu__open(&j, file, bytes) || !lgelu__check_order(&j, bytes, room, n, 0) || !lgelu__check_order(&j, bytes, room, n, 1))
+    if (status)
+        return status;
+    if (!lgelu__open(&j, file, bytes) || !lgelu__check_order(&j, bytes, room, n, 0)
+        || !lgelu__check_order(&j, bytes, room, n, 1))
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
     for (change = 0; change < 2 && !status; change++) {
         status = lgelu__load_tensors(part, parts, &j, change);
-        if (!status) status = lgelu__load_metadata(part, parts, &j, change);
+        if (!status)
+            status = lgelu__load_metadata(part, parts, &j, change);
     }
     return status;
 }
+
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes)
 {
     const lgelu_part part = { "", net };
     return lgelu_parts_load(&part, 1, file, bytes);
 }
-LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value, size_t capacity)
+
+LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value,
+                             size_t capacity)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     lgelu__json j;
     lgelu__text text;
     size_t i, k, out = 0;
-    if (!capacity || !lgelu__open(&j, file, bytes)) return 0;
+    if (!capacity || !lgelu__open(&j, file, bytes))
+        return 0;
     text = lgelu__look_up(&j, key);
-    if (!text.p) return 0;
+    if (!text.p)
+        return 0;
     for (i = 0; i < text.n && out + 1 < capacity; i++) {
         char c = (char)text.p[i];
         if (c == '\\') {
             const char *f = strchr(from, text.p[++i]);
             unsigned code = 0;
-            if (f) c = to[f - from];
-            else {                                                    /* \u00XX alone; other code points read '?' */
-                for (k = 0; k < 4; k++) code = code * 16 + (unsigned)lgelu__hex(text.p[++i]);
+            if (f) {
+                c = to[f - from];
+            } else { /* \u00XX alone; other code points read '?' */
+                for (k = 0; k < 4; k++)
+                    code = code * 16 + (unsigned)lgelu__hex(text.p[++i]);
                 c = code && code < 128 ? (char)code : '?';
             }
         }
@@ -4670,22 +6774,34 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #endif
 #endif /* LGELU_IMPLEMENTATION */
 
-#else /* LGELU__PASS */
-/* ==== [K] KERNELS ================================================================================================== */
+#else                /* LGELU__PASS */
+/* ==== [K] KERNELS
+   ==================================================================================================
+ */
 /* ---- [Ka] tables, vocabulary ---- */
-#if LGELU__PASS == 0  /* once for all passes: the tables of tests/tools/coefficients.py, and what one λ comes to */
+#if LGELU__PASS == 0 /* once for all passes: the tables of tests/tools/coefficients.py, and what \
+                        one λ comes to */
 #if LGELU__FAST_FMA
-#define LGELU__COEFFICIENTS(name, rows, ...) static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
-#else                                        /* as doubles as well, for sums that are made in them */
-#define LGELU__COEFFICIENTS(name, rows, ...) static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
+#define LGELU__COEFFICIENTS(name, rows, ...) \
+    static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
+#else /* as doubles as well, for sums that are made in them */
+#define LGELU__COEFFICIENTS(name, rows, ...)                      \
+    static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
     static const double lgelu__##name##_in_double[rows][16] = { __VA_ARGS__ };
 #endif
 #ifdef __GNUC__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdouble-promotion"
 #endif
-#define LGELU__EVEN(a, b, c, d, e, f, g, h) { a, b, c, d, e, f, g, h, a, h, g, f, e, d, c, b }
-#define LGELU__ODD(a, b, c, d, e, f, g, h)  { a, b, c, d, e, f, g, h, -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) }
+#define LGELU__EVEN(a, b, c, d, e, f, g, h)            \
+    {                                                  \
+        a, b, c, d, e, f, g, h, a, h, g, f, e, d, c, b \
+    }
+#define LGELU__ODD(a, b, c, d, e, f, g, h)                                     \
+    {                                                                          \
+        a, b, c, d, e, f, g, h, -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) \
+    }
+/* clang-format off */
 /* minus the centre; Φ(z) in powers of the distance from it */
 LGELU__COEFFICIENTS(middle, 8,
     LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
@@ -4757,49 +6873,71 @@ static const float lgelu__tanh_slope[9][8] = {
     { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f,
       0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
+/* clang-format on */
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
 /* of a mask m of eight lanes, byte j: how many of its lanes are below j; its j-th lane */
-#define LGELU__PLACES(m)  ((((uint64_t)(m) & 127) * 0x0002040810204081u & 0x0101010101010101u) * 0x0101010101010101u << 8)
+#define LGELU__PLACES(m) \
+    ((((uint64_t)(m)&127) * 0x0002040810204081u & 0x0101010101010101u) * 0x0101010101010101u << 8)
 #define LGELU__LANE(m, j) ((uint64_t)((m) >> j & 1) * j << (LGELU__PLACES(m) >> 8 * j & 255) * 8)
-#define LGELU__LANES(m)   LGELU__LANE(m, 1) | LGELU__LANE(m, 2) | LGELU__LANE(m, 3) | LGELU__LANE(m, 4) | LGELU__LANE(m, 5) \
-                          | LGELU__LANE(m, 6) | LGELU__LANE(m, 7)
-#define LGELU__4(f, m)    f((m)), f((m) + 1), f((m) + 2), f((m) + 3)
-#define LGELU__16(f, m)   LGELU__4(f, m), LGELU__4(f, m + 4), LGELU__4(f, m + 8), LGELU__4(f, m + 12)
-#define LGELU__64(f, m)   LGELU__16(f, m), LGELU__16(f, m + 16), LGELU__16(f, m + 32), LGELU__16(f, m + 48)
-static const uint64_t lgelu__lanes[256] = {
-    LGELU__64(LGELU__LANES, 0), LGELU__64(LGELU__LANES, 64), LGELU__64(LGELU__LANES, 128), LGELU__64(LGELU__LANES, 192) };
-static const uint64_t lgelu__places[256] = {
-    LGELU__64(LGELU__PLACES, 0), LGELU__64(LGELU__PLACES, 64), LGELU__64(LGELU__PLACES, 128), LGELU__64(LGELU__PLACES, 192) };
+#define LGELU__LANES(m)                                                           \
+    LGELU__LANE(m, 1) | LGELU__LANE(m, 2) | LGELU__LANE(m, 3) | LGELU__LANE(m, 4) \
+        | LGELU__LANE(m, 5) | LGELU__LANE(m, 6) | LGELU__LANE(m, 7)
+#define LGELU__4(f, m) f((m)), f((m) + 1), f((m) + 2), f((m) + 3)
+#define LGELU__16(f, m) LGELU__4(f, m), LGELU__4(f, m + 4), LGELU__4(f, m + 8), LGELU__4(f, m + 12)
+#define LGELU__64(f, m) \
+    LGELU__16(f, m), LGELU__16(f, m + 16), LGELU__16(f, m + 32), LGELU__16(f, m + 48)
+static const uint64_t lgelu__lanes[256] = { LGELU__64(LGELU__LANES, 0), LGELU__64(LGELU__LANES, 64),
+                                            LGELU__64(LGELU__LANES, 128),
+                                            LGELU__64(LGELU__LANES, 192) };
+static const uint64_t lgelu__places[256] = { LGELU__64(LGELU__PLACES, 0),
+                                             LGELU__64(LGELU__PLACES, 64),
+                                             LGELU__64(LGELU__PLACES, 128),
+                                             LGELU__64(LGELU__PLACES, 192) };
 
-#define LGELU__TWO(n)    ((int32_t)((uint32_t)(127 + (n)) << 23))       /* the bits of 2^n; n = 128: of inf, beyond which NaN */
-#define LGELU__EXPONENT(n) ((n) * (1 << 23))                            /* n, for v_times2 */
+#define LGELU__TWO(n)                \
+    ((int32_t)((uint32_t)(127 + (n)) \
+               << 23)) /* the bits of 2^n; n = 128: of inf, beyond which NaN */
+#define LGELU__EXPONENT(n) ((n) * (1 << 23)) /* n, for v_times2 */
 /* 1.5·2^23: a float's sum with it is rounded to a whole number n, and has the bits of ROUND + n */
-#define LGELU__ROUND     12582912.0f
+#define LGELU__ROUND 12582912.0f
 #define LGELU__ROUND_BITS 0x4B400000
 
-/* what one λ comes to. The tail's constants, which take longer, are made when a number needs them */
+/* what one λ comes to. The tail's constants, which take longer, are made when a number needs them
+ */
 typedef struct {
     /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
     float lambda, step, last, left, right;
-    float scale;                             /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
-    float e, el, w, c, cl, deep;             /* e + el = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)),
-                                                the backward's λ/√(2π); below deep results may be tiny */
+    float scale; /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
+    float e, el, w, c, cl,
+        deep; /* e + el = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)),
+                 the backward's λ/√(2π); below deep results may be tiny */
 } lgelu__constants;
 
-enum { LGELU__STREAM = 8 << 20 };           /* floats: in no cache */
+enum { LGELU__STREAM = 8 << 20 }; /* floats: in no cache */
 /* the floats from an address to where the next line of memory begins */
 static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
 /* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
-static int lgelu__ordinary(float lambda) { return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f; }
-/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is not yet
-   nothing where φ is */
-static int lgelu__ordinary_backward(float lambda) { return lambda >= 9.765625e-4f && lgelu__ordinary(lambda); }
+static int lgelu__ordinary(float lambda)
+{
+    return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f;
+}
+
+/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is
+   not yet nothing where φ is */
+static int lgelu__ordinary_backward(float lambda)
+{
+    return lambda >= 9.765625e-4f && lgelu__ordinary(lambda);
+}
 
 /* where gcc 12 makes vectors of doubles at -O3, (double)(float)x becomes x */
-LGELU__INLINE float lgelu__rounded(double x) { volatile float f = (float)x; return f; }
+LGELU__INLINE float lgelu__rounded(double x)
+{
+    volatile float f = (float)x;
+    return f;
+}
 
 /* c(1 + cl) = x */
 LGELU__INLINE float lgelu__split(double x, float *cl)
@@ -4808,6 +6946,7 @@ LGELU__INLINE float lgelu__split(double x, float *cl)
     *cl = (float)((x - (double)c) / x);
     return c;
 }
+
 LGELU__INLINE lgelu__constants lgelu__prepare(float lambda, float left, float right)
 {
     lgelu__constants g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
@@ -4820,8 +6959,12 @@ LGELU__INLINE lgelu__constants lgelu__prepare(float lambda, float left, float ri
     g.scale = lgelu__float((2 * (lgelu__bits(lambda) >> 23) - 127) << 23);
     return g;
 }
-LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda)                /* f(left) = -2^-150 */
-    { return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f); }
+
+LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda) /* f(left) = -2^-150 */
+{
+    return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);
+}
+
 LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
 {
     const double l = (double)g->lambda;
@@ -4831,24 +6974,33 @@ LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
     g->c = lgelu__split(c, &g->cl);
     g->deep = LGELU__ROUND + (float)(4 - (int)(lgelu__bits(g->c) >> 23));
 }
-LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
-    { if (!(g->c > 0)) lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda); }
 
-/* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing mode enters */
+LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
+{
+    if (!(g->c > 0))
+        lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
+}
+
+/* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing
+   mode enters */
 static float lgelu__narrow(double x)
 {
     uint64_t b;
     double a = fabs(x), magic = 4503599627370496.0;
-    if (x != x) return lgelu__float(0x7FC00000);
-    if (!(a < 1.17549435082228751e-38)) return (float)x;
+    if (x != x)
+        return lgelu__float(0x7FC00000);
+    if (!(a < 1.17549435082228751e-38))
+        return (float)x;
     memcpy(&b, &x, 8);
     a *= 7.13623846352979940529e44;
     return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
 }
+
 static double lgelu__wide(float x)
 {
     uint32_t b = lgelu__bits(x), a = b & 0x7FFFFFFFu;
-    if (a >= 0x00800000u) return (double)x;
+    if (a >= 0x00800000u)
+        return (double)x;
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
 
@@ -4856,73 +7008,99 @@ static double lgelu__wide(float x)
 static float lgelu__from_f16(uint16_t h)
 {
     uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
-    if (a < 0x0400) return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);       /* subnormal: units of 2^-24 */
-    return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23)) | (a > 0x7C00 ? 0x400000u : 0) | s);
+    /* subnormal: units of 2^-24 */
+    if (a < 0x0400)
+        return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);
+    return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23))
+                        | (a > 0x7C00 ? 0x400000u : 0) | s);
 }
+
 static uint16_t lgelu__to_f16(float x)
 {
     uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
-    if (a > 0x7F800000u) return (uint16_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
-    if (a >= 0x477FF000u) return (uint16_t)(s | 0x7C00);                                                  /* 65520 */
+    if (a > 0x7F800000u)
+        return (uint16_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
+    /* 65520 */
+    if (a >= 0x477FF000u)
+        return (uint16_t)(s | 0x7C00);
     /* below 2^-14: units of 2^-24 */
-    if (a < 0x38800000u) return (uint16_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
+    if (a < 0x38800000u)
+        return (uint16_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 
 /* where the backward stands: number, packed lanes and pairs; the sums of what is small */
-typedef struct { size_t i, count, pairs; float *small; } lgelu__cursor;
+typedef struct {
+    size_t i, count, pairs;
+    float *small;
+} lgelu__cursor;
 
 /* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
-static uint32_t lgelu__above(double t, double x, double lambda) { return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t; }
+static uint32_t lgelu__above(double t, double x, double lambda)
+{
+    return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
+}
 
-/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap; of a subnormal its
-   bits·s1·s3 */
-typedef struct { float m, s1, s2, s3, cap; } lgelu__coin;
+/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap;
+   of a subnormal its bits·s1·s3 */
+typedef struct {
+    float m, s1, s2, s3, cap;
+} lgelu__coin;
 
 static lgelu__coin lgelu__prepare_coin(float lambda)
 {
-    lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };                           /* λ = inf */
+    /* λ = inf */
+    lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };
     int k;
-    if (lambda > FLT_MAX) return c;
+    if (lambda > FLT_MAX)
+        return c;
     c.m = (float)(2 * frexp(lgelu__wide(lambda), &k));
     k--;
-    c.s1 = (float)ldexp(1, k / 2);                                       /* no factor is subnormal */
+    /* no factor is subnormal */
+    c.s1 = (float)ldexp(1, k / 2);
     c.s2 = (float)ldexp(1, k - k / 2);
     c.s3 = k < 46 ? 0 : (float)ldexp(1, k - k / 2 - 149);
-    if (!(c.m > 0)) { c.m = 1; c.cap = 0; }                              /* λ = 0 */
+    /* λ = 0 */
+    if (!(c.m > 0)) {
+        c.m = 1;
+        c.cap = 0;
+    }
     return c;
 }
 #endif
 
-/* VOCABULARY. The kernels are written in these words alone, each of which stands here with its meaning; what an instruction set
-   must say for itself follows below, about fifty lines, and what follows from the rest has its default after that. A letter for
-   each type; v_lanes is 1, 4, 8 or 16; v_rows is the height of a tile of the matrix product, v_rows × two vectors, which fills
-   the registers; v_flat of one four vectors wide, if it is more than 1. */
+/* VOCABULARY. The kernels are written in these words alone, each of which stands here with its
+   meaning; what an instruction set must say for itself follows below, about fifty lines, and what
+   follows from the rest has its default after that. A letter for each type; v_lanes is 1, 4, 8 or
+   16; v_rows is the height of a tile of the matrix product, v_rows × two vectors, which fills the
+   registers; v_flat of one four vectors wide, if it is more than 1. */
 #if LGELU__PASS == 0
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
-#define LGELU__TARGET   LGELU__TARGET_SCALAR
+#define LGELU__TARGET LGELU__TARGET_SCALAR
 #elif LGELU__PASS == 1 && LGELU__WASM
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _simd128))
-#define LGELU__TARGET   LGELU__TARGET_SIMD128
+#define LGELU__TARGET LGELU__TARGET_SIMD128
 #elif LGELU__PASS == 1
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _neon))
-#define LGELU__TARGET   LGELU__TARGET_NEON
+#define LGELU__TARGET LGELU__TARGET_NEON
 #elif LGELU__PASS == 2
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _avx2))
-#define LGELU__TARGET   LGELU__TARGET_AVX2
+#define LGELU__TARGET LGELU__TARGET_AVX2
 #else
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _avx512))
-#define LGELU__TARGET   LGELU__TARGET_AVX512
+#define LGELU__TARGET LGELU__TARGET_AVX512
 #endif
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
-#undef  LGELU__UNROLL
-#if LGELU__PASS == 0 && LGELU__SSE2          /* where a fma is a call, nothing stays in registers: a sixth less code, as fast */
+#undef LGELU__UNROLL
+#if LGELU__PASS == 0 && LGELU__SSE2 /* where a fma is a call, nothing stays in registers: a sixth \
+                                       less code, as fast */
 #define LGELU__UNROLL
 #else
 #define LGELU__UNROLL LGELU__UNROLLED
 #endif
-#undef  LGELU__DOUBLES
+#undef LGELU__DOUBLES
 #define LGELU__DOUBLES ((LGELU__PASS == 0 && !LGELU__FAST_FMA) || (LGELU__PASS == 1 && LGELU__WASM))
+/* clang-format off */
 #define v_t        LGELU__FN(v_t)          /* v_lanes floats */
 #define n_t        LGELU__FN(n_t)          /* as many whole numbers of 32 bits, which wrap */
 #define m_t        LGELU__FN(m_t)          /* a mask of them */
@@ -5003,14 +7181,16 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_round    LGELU__FN(v_round)      /* (s) both halves to floats */
 #define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each, both halves */
 #define v_to_f16   LGELU__FN(v_to_f16)     /* to nearest even */
+/* clang-format on */
 
-#undef  LGELU__INTEL
+#undef LGELU__INTEL
 #define LGELU__INTEL (LGELU__PASS >= 2 || LGELU__SSE2)
-#if LGELU__INTEL  /* x86-64: what AVX2, AVX-512 and SSE2, which there stands for the scalar words, call alike */
+#if LGELU__INTEL /* x86-64: what AVX2, AVX-512 and SSE2, which there stands for the scalar words, \
+                    call alike */
 #if LGELU__PASS == 3
 #define v_lanes 16
-#define v_rows  14
-#define v_flat  6
+#define v_rows 14
+#define v_flat 6
 #define LGELU__MM(f) LGELU__PASTE(_mm512_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm512_, f), si512)
 #define LGELU__PS(a) _mm512_castsi512_ps(a)
@@ -5021,8 +7201,8 @@ typedef __m256i s_t;
 typedef uint16_t b_t;
 #elif LGELU__PASS == 2
 #define v_lanes 8
-#define v_rows  6
-#define v_flat  1
+#define v_rows 6
+#define v_flat 1
 #define LGELU__MM(f) LGELU__PASTE(_mm256_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm256_, f), si256)
 #define LGELU__PS(a) _mm256_castsi256_ps(a)
@@ -5032,436 +7212,666 @@ typedef __m128i s_t;
 typedef uint8_t b_t;
 #else
 #define v_lanes 4
-#define v_rows  2                            /* a call for each fma leaves nothing in registers */
-#define v_flat  1
+#define v_rows 2 /* a call for each fma leaves nothing in registers */
+#define v_flat 1
 #define LGELU__MM(f) LGELU__PASTE(_mm_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm_, f), si128)
 #define LGELU__PS(a) _mm_castsi128_ps(a)
 typedef __m128 v_t, m_t;
 typedef __m128i n_t, s_t;
-typedef struct { int k[4]; } i_t;
+typedef struct {
+    int k[4];
+} i_t;
+
 typedef uint8_t b_t;
 #endif
-LGELU__WORD v_t  v_load   (const float *p)                { return LGELU__MM(loadu_ps)(p); }
-LGELU__WORD void v_store  (float *p, v_t a)               { LGELU__MM(storeu_ps)(p, a); }
-LGELU__WORD void v_stream (float *p, v_t a)               { LGELU__MM(stream_ps)(p, a); }
-LGELU__WORD void v_fence  (void)                          { _mm_sfence(); }
-LGELU__WORD v_t  v_set    (float a)                       { return LGELU__MM(set1_ps)(a); }
-LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return LGELU__MM(add_ps)(a, b); }
-LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return LGELU__MM(sub_ps)(a, b); }
-LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return LGELU__MM(mul_ps)(a, b); }
-LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return LGELU__MM(div_ps)(a, b); }
-LGELU__WORD v_t  v_sqrt   (v_t a)                         { return LGELU__MM(sqrt_ps)(a); }
-LGELU__WORD v_t  v_abs    (v_t a)                         { return LGELU__MM(andnot_ps)(v_set(-0.0f), a); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return LGELU__MM(max_ps)(a, b); }
-LGELU__WORD n_t  v_bits   (v_t a)                         { return LGELU__SI(castps_)(a); }
-LGELU__WORD v_t  v_float  (n_t a)                         { return LGELU__PS(a); }
-LGELU__WORD v_t  v_whole  (n_t a)                         { return LGELU__MM(cvtepi32_ps)(a); }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return LGELU__MM(cvttps_epi32)(a); }
-LGELU__WORD n_t  n_set    (int32_t a)                     { return LGELU__MM(set1_epi32)(a); }
-LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return LGELU__MM(add_epi32)(a, b); }
-LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return LGELU__MM(sub_epi32)(a, b); }
-LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return LGELU__SI(and_)(a, b); }
-LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return LGELU__SI(or_)(a, b); }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return LGELU__SI(xor_)(a, b); }
+LGELU__WORD v_t v_load(const float *p) { return LGELU__MM(loadu_ps)(p); }
+LGELU__WORD void v_store(float *p, v_t a) { LGELU__MM(storeu_ps)(p, a); }
+LGELU__WORD void v_stream(float *p, v_t a) { LGELU__MM(stream_ps)(p, a); }
+LGELU__WORD void v_fence(void) { _mm_sfence(); }
+LGELU__WORD v_t v_set(float a) { return LGELU__MM(set1_ps)(a); }
+LGELU__WORD v_t v_add(v_t a, v_t b) { return LGELU__MM(add_ps)(a, b); }
+LGELU__WORD v_t v_sub(v_t a, v_t b) { return LGELU__MM(sub_ps)(a, b); }
+LGELU__WORD v_t v_mul(v_t a, v_t b) { return LGELU__MM(mul_ps)(a, b); }
+LGELU__WORD v_t v_div(v_t a, v_t b) { return LGELU__MM(div_ps)(a, b); }
+LGELU__WORD v_t v_sqrt(v_t a) { return LGELU__MM(sqrt_ps)(a); }
+LGELU__WORD v_t v_abs(v_t a) { return LGELU__MM(andnot_ps)(v_set(-0.0f), a); }
+LGELU__WORD v_t v_max(v_t a, v_t b) { return LGELU__MM(max_ps)(a, b); }
+LGELU__WORD n_t v_bits(v_t a) { return LGELU__SI(castps_)(a); }
+LGELU__WORD v_t v_float(n_t a) { return LGELU__PS(a); }
+LGELU__WORD v_t v_whole(n_t a) { return LGELU__MM(cvtepi32_ps)(a); }
+LGELU__WORD n_t v_cut(v_t a) { return LGELU__MM(cvttps_epi32)(a); }
+LGELU__WORD n_t n_set(int32_t a) { return LGELU__MM(set1_epi32)(a); }
+LGELU__WORD n_t n_add(n_t a, n_t b) { return LGELU__MM(add_epi32)(a, b); }
+LGELU__WORD n_t n_sub(n_t a, n_t b) { return LGELU__MM(sub_epi32)(a, b); }
+LGELU__WORD n_t n_and(n_t a, n_t b) { return LGELU__SI(and_)(a, b); }
+LGELU__WORD n_t n_or(n_t a, n_t b) { return LGELU__SI(or_)(a, b); }
+LGELU__WORD n_t n_xor(n_t a, n_t b) { return LGELU__SI(xor_)(a, b); }
 #if LGELU__PASS >= 2
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmadd_ps)(a, b, c); }
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return LGELU__MM(fmsub_ps)(a, b, c); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return LGELU__MM(fnmadd_ps)(a, b, c); }
-LGELU__WORD i_t  v_index  (n_t a)                         { return a; }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return LGELU__MM(max_epi32)(a, b); }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return LGELU__MM(min_epi32)(a, b); }
-LGELU__WORD n_t  s_wide   (s_t a)                         { return LGELU__MM(cvtepu16_epi32)(a); }
-LGELU__WORD v_t  v_from_f16(s_t a)                        { return LGELU__MM(cvtph_ps)(a); }
+LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c) { return LGELU__MM(fmadd_ps)(a, b, c); }
+LGELU__WORD v_t v_fms(v_t a, v_t b, v_t c) { return LGELU__MM(fmsub_ps)(a, b, c); }
+LGELU__WORD v_t v_fnma(v_t a, v_t b, v_t c) { return LGELU__MM(fnmadd_ps)(a, b, c); }
+LGELU__WORD i_t v_index(n_t a) { return a; }
+LGELU__WORD n_t n_max(n_t a, n_t b) { return LGELU__MM(max_epi32)(a, b); }
+LGELU__WORD n_t n_min(n_t a, n_t b) { return LGELU__MM(min_epi32)(a, b); }
+LGELU__WORD n_t s_wide(s_t a) { return LGELU__MM(cvtepu16_epi32)(a); }
+LGELU__WORD v_t v_from_f16(s_t a) { return LGELU__MM(cvtph_ps)(a); }
 #endif
 #if LGELU__PASS != 3
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return LGELU__MM(and_ps)(a, b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return LGELU__MM(or_ps)(a, b); }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return LGELU__MM(andnot_ps)(b, a); }
-LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)LGELU__MM(movemask_ps)(a); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return LGELU__MM(slli_epi32)(a, k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return LGELU__MM(srli_epi32)(a, k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return v_float(LGELU__MM(cmpgt_epi32)(a, b)); }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)
-    { return v_sub(c, LGELU__MM(andnot_ps)(v_float(LGELU__MM(srai_epi32)(v_bits(x), 31)), v_set(1))); }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return LGELU__MM(xor_ps)(dy, LGELU__MM(andnot_ps)(x, v_set(-0.0f))); }
+LGELU__WORD m_t m_and(m_t a, m_t b) { return LGELU__MM(and_ps)(a, b); }
+LGELU__WORD m_t m_or(m_t a, m_t b) { return LGELU__MM(or_ps)(a, b); }
+LGELU__WORD m_t m_less(m_t a, m_t b) { return LGELU__MM(andnot_ps)(b, a); }
+LGELU__WORD unsigned m_bits(m_t a) { return (unsigned)LGELU__MM(movemask_ps)(a); }
+LGELU__WORD n_t n_up(n_t a, int k) { return LGELU__MM(slli_epi32)(a, k); }
+LGELU__WORD n_t n_down(n_t a, int k) { return LGELU__MM(srli_epi32)(a, k); }
+LGELU__WORD m_t n_gt(n_t a, n_t b) { return v_float(LGELU__MM(cmpgt_epi32)(a, b)); }
+
+LGELU__WORD v_t v_base(v_t c, v_t x)
+{
+    return v_sub(c, LGELU__MM(andnot_ps)(v_float(LGELU__MM(srai_epi32)(v_bits(x), 31)), v_set(1)));
+}
+
+LGELU__WORD v_t v_turned(v_t dy, v_t x)
+{
+    return LGELU__MM(xor_ps)(dy, LGELU__MM(andnot_ps)(x, v_set(-0.0f)));
+}
 #endif
 #endif
 
 #if LGELU__PASS == 3
-LGELU__WORD m_t  LGELU__FN(first)(size_t n)               { return (m_t)((1u << n) - 1u); }
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)
-    { return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : v_load(p); }
+LGELU__WORD m_t LGELU__FN(first)(size_t n) { return (m_t)((1u << n) - 1u); }
+
+LGELU__WORD v_t v_load_n(const float *p, size_t n)
+{
+    return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : v_load(p);
+}
+
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
-    if (n < 16) _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a); else v_store(p, a);
+    if (n < 16)
+        _mm512_mask_storeu_ps(p, LGELU__FN(first)(n), a);
+    else
+        v_store(p, a);
 }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ); }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm512_mask_blend_ps(k, b, a); }
-#ifdef __GNUC__                              /* gcc 12's macro of the instruction changes a sign */
+
+LGELU__WORD m_t v_lt(v_t a, v_t b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+
+LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b)
+{
+    return _mm512_mask_cmp_ps_mask(k, a, b, _CMP_LT_OQ);
+}
+
+LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
+LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return _mm512_mask_blend_ps(k, b, a); }
+#ifdef __GNUC__ /* gcc 12's macro of the instruction changes a sign */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
-LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 10); }
-LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm512_range_ps(a, b, 11); }
+LGELU__WORD v_t v_least(v_t a, v_t b) { return _mm512_range_ps(a, b, 10); }
+LGELU__WORD v_t v_most(v_t a, v_t b) { return _mm512_range_ps(a, b, 11); }
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
-LGELU__WORD v_t  v_table(const float *t, i_t i) { return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
-LGELU__WORD v_t  v_fold   (v_t x)                         { return x; }
-LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return _mm512_permutexvar_ps(i, v_load(t)); }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { (void)x; return c; }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { (void)x; return dy; }
-LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row)         /* four numbers of rows 0, 4, 8, 12 */
+LGELU__WORD v_t v_table(const float *t, i_t i)
 {
-    v_t x = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
-    return _mm512_insertf32x4(_mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * row), 2), _mm_loadu_ps(p + 12 * row), 3);
+    return _mm512_permutexvar_ps(i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t)));
 }
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return (m_t)(a & b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return (m_t)(a | b); }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return (m_t)(a & ~b); }
-LGELU__WORD unsigned m_bits(m_t a)                        { return a; }
-LGELU__WORD int  m_some   (m_t a, m_t b)                  { return !_kortestz_mask16_u8(a, b); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return _mm512_slli_epi32(a, (unsigned)k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return _mm512_srli_epi32(a, (unsigned)k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return _mm512_cmpgt_epi32_mask(a, b); }
-LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)             { return _mm512_mask_blend_epi32(0xAAAA, a, b); }
-LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
+
+LGELU__WORD v_t v_fold(v_t x) { return x; }
+LGELU__WORD v_t v_signed(const float *t, i_t i) { return _mm512_permutexvar_ps(i, v_load(t)); }
+
+LGELU__WORD v_t v_base(v_t c, v_t x)
+{
+    (void)x;
+    return c;
+}
+
+LGELU__WORD v_t v_turned(v_t dy, v_t x)
+{
+    (void)x;
+    return dy;
+}
+
+LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row) /* four numbers of rows 0, 4, 8, 12 */
+{
+    v_t x =
+        _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
+    return _mm512_insertf32x4(_mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * row), 2),
+                              _mm_loadu_ps(p + 12 * row), 3);
+}
+
+LGELU__WORD m_t m_and(m_t a, m_t b) { return (m_t)(a & b); }
+LGELU__WORD m_t m_or(m_t a, m_t b) { return (m_t)(a | b); }
+LGELU__WORD m_t m_less(m_t a, m_t b) { return (m_t)(a & ~b); }
+LGELU__WORD unsigned m_bits(m_t a) { return a; }
+LGELU__WORD int m_some(m_t a, m_t b) { return !_kortestz_mask16_u8(a, b); }
+LGELU__WORD n_t n_up(n_t a, int k) { return _mm512_slli_epi32(a, (unsigned)k); }
+LGELU__WORD n_t n_down(n_t a, int k) { return _mm512_srli_epi32(a, (unsigned)k); }
+LGELU__WORD m_t n_gt(n_t a, n_t b) { return _mm512_cmpgt_epi32_mask(a, b); }
+LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b) { return _mm512_mask_blend_epi32(0xAAAA, a, b); }
+
+LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
 {
     v_store(p, _mm512_maskz_compress_ps(k, a));
     return (size_t)_mm_popcnt_u32(k);
 }
+
 LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
 {
     _mm512_mask_storeu_ps(p, (m_t)k, _mm512_maskz_expandloadu_ps((m_t)k, t));
     return (size_t)_mm_popcnt_u32(k);
 }
-LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
-    { return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p) : _mm256_loadu_si256((const __m256i *)p); }
-LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
+
+LGELU__WORD s_t s_load(const uint16_t *p, size_t n)
 {
-    if (n < 16) _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a); else _mm256_storeu_si256((__m256i *)p, a);
+    return n < 16 ? _mm256_maskz_loadu_epi16(LGELU__FN(first)(n), p)
+                  : _mm256_loadu_si256((const __m256i *)p);
 }
-LGELU__WORD s_t  s_narrow (n_t a)                         { return _mm512_cvtepi32_epi16(a); }
-LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT); }
+
+LGELU__WORD void s_store(uint16_t *p, s_t a, size_t n)
+{
+    if (n < 16)
+        _mm256_mask_storeu_epi16(p, LGELU__FN(first)(n), a);
+    else
+        _mm256_storeu_si256((__m256i *)p, a);
+}
+
+LGELU__WORD s_t s_narrow(n_t a) { return _mm512_cvtepi32_epi16(a); }
+
+LGELU__WORD s_t v_to_f16(v_t a)
+{
+    return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT);
+}
 #elif LGELU__PASS == 2
-LGELU__WORD n_t  LGELU__FN(first)(size_t n)
-    { return _mm256_cmpgt_epi32(n_set((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)  { return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : v_load(p); }
+LGELU__WORD n_t LGELU__FN(first)(size_t n)
+{
+    return _mm256_cmpgt_epi32(n_set((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+LGELU__WORD v_t v_load_n(const float *p, size_t n)
+{
+    return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : v_load(p);
+}
+
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
-    if (n < 8) _mm256_maskstore_ps(p, LGELU__FN(first)(n), a); else v_store(p, a);
+    if (n < 8)
+        _mm256_maskstore_ps(p, LGELU__FN(first)(n), a);
+    else
+        v_store(p, a);
 }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm256_blendv_ps(b, a, k); }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm256_permutevar8x32_ps(v_load(t), i); }
-LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row)         /* four numbers of rows 0, 4 */
-    { return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1); }
-LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)             { return _mm256_blend_epi32(a, b, 0xAA); }
-LGELU__WORD v_t  LGELU__FN(order)(v_t a, uint64_t lanes)
-    { return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes))); }
-LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
+
+LGELU__WORD m_t v_lt(v_t a, v_t b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
+LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return _mm256_blendv_ps(b, a, k); }
+LGELU__WORD v_t v_table(const float *t, i_t i) { return _mm256_permutevar8x32_ps(v_load(t), i); }
+
+LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row) /* four numbers of rows 0, 4 */
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row),
+                                1);
+}
+
+LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b) { return _mm256_blend_epi32(a, b, 0xAA); }
+
+LGELU__WORD v_t LGELU__FN(order)(v_t a, uint64_t lanes)
+{
+    return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes)));
+}
+
+LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
 {
     v_store(p, LGELU__FN(order)(a, lgelu__lanes[m_bits(k)]));
     return (size_t)_mm_popcnt_u32(m_bits(k));
 }
+
 LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
 {
     const n_t bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    _mm256_maskstore_ps(p, _mm256_cmpeq_epi32(n_and(n_set((int)k), bit), bit), LGELU__FN(order)(v_load(t), lgelu__places[k]));
+    _mm256_maskstore_ps(p, _mm256_cmpeq_epi32(n_and(n_set((int)k), bit), bit),
+                        LGELU__FN(order)(v_load(t), lgelu__places[k]));
     return (size_t)_mm_popcnt_u32(k);
 }
-LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return _mm_loadu_si128((const s_t *)p); }
-LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { _mm_storeu_si128((s_t *)p, a); }
-LGELU__WORD s_t  s_narrow (n_t a)
+
+LGELU__WORD s_t LGELU__FN(s_read)(const uint16_t *p) { return _mm_loadu_si128((const s_t *)p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a) { _mm_storeu_si128((s_t *)p, a); }
+
+LGELU__WORD s_t s_narrow(n_t a)
 {
     a = n_and(a, n_set(0xFFFF));
     return _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
 }
-LGELU__WORD s_t  v_to_f16 (v_t a)                         { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
+
+LGELU__WORD s_t v_to_f16(v_t a) { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
 #elif LGELU__PASS == 0 && LGELU__SSE2
 typedef __m128d d_t;
-LGELU__WORD d_t  d_half   (v_t a, int h)                  { return _mm_cvtps_pd(h ? _mm_movehl_ps(a, a) : a); }
-LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return _mm_add_pd(_mm_mul_pd(a, b), c); }
-LGELU__WORD d_t  d_float  (d_t a)
+LGELU__WORD d_t d_half(v_t a, int h) { return _mm_cvtps_pd(h ? _mm_movehl_ps(a, a) : a); }
+LGELU__WORD d_t d_fma(d_t a, d_t b, d_t c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+
+LGELU__WORD d_t d_float(d_t a)
 {
-    const __m128i half = _mm_set_epi32(0, 1 << 28, 0, 1 << 28), mask = _mm_set_epi32(-1, -(1 << 29), -1, -(1 << 29));
+    const __m128i half = _mm_set_epi32(0, 1 << 28, 0, 1 << 28),
+                  mask = _mm_set_epi32(-1, -(1 << 29), -1, -(1 << 29));
     return _mm_castsi128_pd(_mm_and_si128(_mm_add_epi64(_mm_castpd_si128(a), half), mask));
 }
-LGELU__WORD v_t  v_round  (const d_t *s)                  { return _mm_movelh_ps(_mm_cvtpd_ps(s[0]), _mm_cvtpd_ps(s[1])); }
-LGELU__WORD n_t  d_last   (const d_t *s)
-    { return _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(s[0]), _mm_castpd_ps(s[1]), 0x88)); }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return _mm_cmplt_ps(a, b); }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return _mm_cmpnge_ps(a, b); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return _mm_or_ps(_mm_and_ps(k, a), _mm_andnot_ps(k, b)); }
-LGELU__WORD i_t  v_index  (n_t a)
+
+LGELU__WORD v_t v_round(const d_t *s)
+{
+    return _mm_movelh_ps(_mm_cvtpd_ps(s[0]), _mm_cvtpd_ps(s[1]));
+}
+
+LGELU__WORD n_t d_last(const d_t *s)
+{
+    return _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(s[0]), _mm_castpd_ps(s[1]), 0x88));
+}
+
+LGELU__WORD m_t v_lt(v_t a, v_t b) { return _mm_cmplt_ps(a, b); }
+LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm_cmpnge_ps(a, b); }
+
+LGELU__WORD v_t v_select(m_t k, v_t a, v_t b)
+{
+    return _mm_or_ps(_mm_and_ps(k, a), _mm_andnot_ps(k, b));
+}
+
+LGELU__WORD i_t v_index(n_t a)
 {
     i_t i;
     a = n_and(a, n_set(7));
-    i.k[0] = _mm_extract_epi16(a, 0); i.k[1] = _mm_extract_epi16(a, 2);
-    i.k[2] = _mm_extract_epi16(a, 4); i.k[3] = _mm_extract_epi16(a, 6);
+    i.k[0] = _mm_extract_epi16(a, 0);
+    i.k[1] = _mm_extract_epi16(a, 2);
+    i.k[2] = _mm_extract_epi16(a, 4);
+    i.k[3] = _mm_extract_epi16(a, 6);
     return i;
 }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return _mm_setr_ps(t[i.k[0]], t[i.k[1]], t[i.k[2]], t[i.k[3]]); }
-LGELU__WORD d_t  d_signed (const double *t, i_t i, int h)
-    { return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]); }
-LGELU__WORD v_t  LGELU__FN(row)(const float *p, size_t row) { (void)row; return v_load(p); }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return v_bits(v_select(n_gt(a, b), v_float(a), v_float(b))); }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return v_bits(v_select(n_gt(a, b), v_float(b), v_float(a))); }
-LGELU__WORD n_t  LGELU__FN(odd)(n_t a, n_t b)
+
+LGELU__WORD v_t v_table(const float *t, i_t i)
+{
+    return _mm_setr_ps(t[i.k[0]], t[i.k[1]], t[i.k[2]], t[i.k[3]]);
+}
+
+LGELU__WORD d_t d_signed(const double *t, i_t i, int h)
+{
+    return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]);
+}
+
+LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
+{
+    (void)row;
+    return v_load(p);
+}
+
+LGELU__WORD n_t n_max(n_t a, n_t b) { return v_bits(v_select(n_gt(a, b), v_float(a), v_float(b))); }
+LGELU__WORD n_t n_min(n_t a, n_t b) { return v_bits(v_select(n_gt(a, b), v_float(b), v_float(a))); }
+
+LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b)
 {
     const v_t k = v_float(_mm_set_epi32(-1, 0, -1, 0));
     return v_bits(v_select(k, v_float(b), v_float(a)));
 }
-LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return _mm_loadl_epi64((const s_t *)p); }
-LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { _mm_storel_epi64((s_t *)p, a); }
-LGELU__WORD n_t  s_wide   (s_t a)                         { return _mm_unpacklo_epi16(a, _mm_setzero_si128()); }
-LGELU__WORD s_t  s_narrow (n_t a) { return _mm_shuffle_epi32(_mm_shufflehi_epi16(_mm_shufflelo_epi16(a, 0x08), 0x08), 0x08); }
+
+LGELU__WORD s_t LGELU__FN(s_read)(const uint16_t *p) { return _mm_loadl_epi64((const s_t *)p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a) { _mm_storel_epi64((s_t *)p, a); }
+LGELU__WORD n_t s_wide(s_t a) { return _mm_unpacklo_epi16(a, _mm_setzero_si128()); }
+
+LGELU__WORD s_t s_narrow(n_t a)
+{
+    return _mm_shuffle_epi32(_mm_shufflehi_epi16(_mm_shufflelo_epi16(a, 0x08), 0x08), 0x08);
+}
 #elif LGELU__PASS == 1 && LGELU__WASM
 #define v_lanes 4
-#define v_rows  4
-#define v_flat  1
+#define v_rows 4
+#define v_flat 1
 typedef v128_t v_t, n_t, m_t, i_t, s_t;
 typedef uint8_t b_t;
-LGELU__WORD v_t  v_load   (const float *p)                { return wasm_v128_load(p); }
-LGELU__WORD void v_store  (float *p, v_t a)               { wasm_v128_store(p, a); }
-LGELU__WORD v_t  v_set    (float a)                       { return wasm_f32x4_splat(a); }
-LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return wasm_f32x4_add(a, b); }
-LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return wasm_f32x4_sub(a, b); }
-LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return wasm_f32x4_mul(a, b); }
-LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return wasm_f32x4_div(a, b); }
-LGELU__WORD v_t  v_sqrt   (v_t a)                         { return wasm_f32x4_sqrt(a); }
+LGELU__WORD v_t v_load(const float *p) { return wasm_v128_load(p); }
+LGELU__WORD void v_store(float *p, v_t a) { wasm_v128_store(p, a); }
+LGELU__WORD v_t v_set(float a) { return wasm_f32x4_splat(a); }
+LGELU__WORD v_t v_add(v_t a, v_t b) { return wasm_f32x4_add(a, b); }
+LGELU__WORD v_t v_sub(v_t a, v_t b) { return wasm_f32x4_sub(a, b); }
+LGELU__WORD v_t v_mul(v_t a, v_t b) { return wasm_f32x4_mul(a, b); }
+LGELU__WORD v_t v_div(v_t a, v_t b) { return wasm_f32x4_div(a, b); }
+LGELU__WORD v_t v_sqrt(v_t a) { return wasm_f32x4_sqrt(a); }
 typedef v128_t d_t;
-LGELU__WORD d_t  d_half   (v_t a, int h)         { return wasm_f64x2_promote_low_f32x4(h ? wasm_i64x2_shuffle(a, a, 1, 1) : a); }
-LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return wasm_f64x2_add(wasm_f64x2_mul(a, b), c); }
-LGELU__WORD n_t  d_last   (const d_t *s)                  { return wasm_i32x4_shuffle(s[0], s[1], 0, 2, 4, 6); }
-LGELU__WORD v_t  v_round  (const d_t *s)
-    { return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(s[0]), wasm_f32x4_demote_f64x2_zero(s[1]), 0, 2); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { return wasm_f32x4_pmax(b, a); }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return wasm_f32x4_lt(a, b); }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return wasm_v128_not(wasm_f32x4_ge(a, b)); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return wasm_v128_bitselect(a, b, k); }
-LGELU__WORD n_t  v_bits   (v_t a)                         { return a; }
-LGELU__WORD v_t  v_float  (n_t a)                         { return a; }
-LGELU__WORD v_t  v_whole  (n_t a)                         { return wasm_f32x4_convert_i32x4(a); }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return wasm_i32x4_trunc_sat_f32x4(a); }
-LGELU__WORD n_t  n_set    (int32_t a)                     { return wasm_i32x4_splat(a); }
-LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return wasm_i32x4_add(a, b); }
-LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return wasm_i32x4_sub(a, b); }
-LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return wasm_v128_and(a, b); }
-LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return wasm_v128_or(a, b); }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return wasm_v128_xor(a, b); }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return wasm_i32x4_max(a, b); }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return wasm_i32x4_min(a, b); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return wasm_i32x4_shl(a, (uint32_t)k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return wasm_u32x4_shr(a, (uint32_t)k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return wasm_i32x4_gt(a, b); }
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return wasm_v128_and(a, b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return wasm_v128_or(a, b); }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return wasm_v128_andnot(a, b); }
-LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)wasm_i32x4_bitmask(a); }
-LGELU__WORD int  m_any    (m_t a)                         { return wasm_v128_any_true(a); }
-/* number 0..7 of a float to the numbers of its four bytes */
-LGELU__WORD i_t  v_index  (n_t a)
-    { return wasm_i32x4_add(wasm_i32x4_mul(wasm_v128_and(a, n_set(7)), n_set(0x04040404)), n_set(0x03020100)); }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)
+
+LGELU__WORD d_t d_half(v_t a, int h)
 {
-    const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));    /* 0 where out of range */
+    return wasm_f64x2_promote_low_f32x4(h ? wasm_i64x2_shuffle(a, a, 1, 1) : a);
+}
+
+LGELU__WORD d_t d_fma(d_t a, d_t b, d_t c) { return wasm_f64x2_add(wasm_f64x2_mul(a, b), c); }
+LGELU__WORD n_t d_last(const d_t *s) { return wasm_i32x4_shuffle(s[0], s[1], 0, 2, 4, 6); }
+
+LGELU__WORD v_t v_round(const d_t *s)
+{
+    return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(s[0]),
+                              wasm_f32x4_demote_f64x2_zero(s[1]), 0, 2);
+}
+
+LGELU__WORD v_t v_max(v_t a, v_t b) { return wasm_f32x4_pmax(b, a); }
+LGELU__WORD m_t v_lt(v_t a, v_t b) { return wasm_f32x4_lt(a, b); }
+LGELU__WORD m_t v_nge(v_t a, v_t b) { return wasm_v128_not(wasm_f32x4_ge(a, b)); }
+LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return wasm_v128_bitselect(a, b, k); }
+LGELU__WORD n_t v_bits(v_t a) { return a; }
+LGELU__WORD v_t v_float(n_t a) { return a; }
+LGELU__WORD v_t v_whole(n_t a) { return wasm_f32x4_convert_i32x4(a); }
+LGELU__WORD n_t v_cut(v_t a) { return wasm_i32x4_trunc_sat_f32x4(a); }
+LGELU__WORD n_t n_set(int32_t a) { return wasm_i32x4_splat(a); }
+LGELU__WORD n_t n_add(n_t a, n_t b) { return wasm_i32x4_add(a, b); }
+LGELU__WORD n_t n_sub(n_t a, n_t b) { return wasm_i32x4_sub(a, b); }
+LGELU__WORD n_t n_and(n_t a, n_t b) { return wasm_v128_and(a, b); }
+LGELU__WORD n_t n_or(n_t a, n_t b) { return wasm_v128_or(a, b); }
+LGELU__WORD n_t n_xor(n_t a, n_t b) { return wasm_v128_xor(a, b); }
+LGELU__WORD n_t n_max(n_t a, n_t b) { return wasm_i32x4_max(a, b); }
+LGELU__WORD n_t n_min(n_t a, n_t b) { return wasm_i32x4_min(a, b); }
+LGELU__WORD n_t n_up(n_t a, int k) { return wasm_i32x4_shl(a, (uint32_t)k); }
+LGELU__WORD n_t n_down(n_t a, int k) { return wasm_u32x4_shr(a, (uint32_t)k); }
+LGELU__WORD m_t n_gt(n_t a, n_t b) { return wasm_i32x4_gt(a, b); }
+LGELU__WORD m_t m_and(m_t a, m_t b) { return wasm_v128_and(a, b); }
+LGELU__WORD m_t m_or(m_t a, m_t b) { return wasm_v128_or(a, b); }
+LGELU__WORD m_t m_less(m_t a, m_t b) { return wasm_v128_andnot(a, b); }
+LGELU__WORD unsigned m_bits(m_t a) { return (unsigned)wasm_i32x4_bitmask(a); }
+LGELU__WORD int m_any(m_t a) { return wasm_v128_any_true(a); }
+
+/* number 0..7 of a float to the numbers of its four bytes */
+LGELU__WORD i_t v_index(n_t a)
+{
+    return wasm_i32x4_add(wasm_i32x4_mul(wasm_v128_and(a, n_set(7)), n_set(0x04040404)),
+                          n_set(0x03020100));
+}
+
+LGELU__WORD v_t v_table(const float *t, i_t i)
+{
+    /* 0 where out of range */
+    const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));
     return wasm_v128_or(wasm_i8x16_swizzle(v_load(t), i), other);
 }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return v_sub(c, wasm_v128_andnot(v_set(1), wasm_i32x4_shr(x, 31))); }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)                 { return wasm_v128_xor(dy, wasm_v128_andnot(n_set(INT32_MIN), x)); }
-LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
+
+LGELU__WORD v_t v_base(v_t c, v_t x)
+{
+    return v_sub(c, wasm_v128_andnot(v_set(1), wasm_i32x4_shr(x, 31)));
+}
+
+LGELU__WORD v_t v_turned(v_t dy, v_t x)
+{
+    return wasm_v128_xor(dy, wasm_v128_andnot(n_set(INT32_MIN), x));
+}
+
+LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
 {
     const v_t x = v_load(p), y = v_load(p + row), z = v_load(p + 2 * row), w = v_load(p + 3 * row);
     const v_t a = wasm_i32x4_shuffle(x, y, 0, 4, 1, 5), b = wasm_i32x4_shuffle(x, y, 2, 6, 3, 7),
-        c = wasm_i32x4_shuffle(z, w, 0, 4, 1, 5), d = wasm_i32x4_shuffle(z, w, 2, 6, 3, 7);
-    t[0] = wasm_i64x2_shuffle(a, c, 0, 2); t[1] = wasm_i64x2_shuffle(a, c, 1, 3);
-    t[2] = wasm_i64x2_shuffle(b, d, 0, 2); t[3] = wasm_i64x2_shuffle(b, d, 1, 3);
+              c = wasm_i32x4_shuffle(z, w, 0, 4, 1, 5), d = wasm_i32x4_shuffle(z, w, 2, 6, 3, 7);
+    t[0] = wasm_i64x2_shuffle(a, c, 0, 2);
+    t[1] = wasm_i64x2_shuffle(a, c, 1, 3);
+    t[2] = wasm_i64x2_shuffle(b, d, 0, 2);
+    t[3] = wasm_i64x2_shuffle(b, d, 1, 3);
 }
-LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
+
+LGELU__WORD n_t n_product(n_t *low, n_t a, n_t b)
 {
     const v128_t p = wasm_u64x2_extmul_low_u32x4(a, b), q = wasm_u64x2_extmul_high_u32x4(a, b);
     *low = wasm_i32x4_shuffle(p, q, 0, 2, 4, 6);
     return wasm_i32x4_shuffle(p, q, 1, 3, 5, 7);
 }
-LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return wasm_v128_load64_zero(p); }
-LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { wasm_v128_store64_lane(p, a, 0); }
-LGELU__WORD n_t  s_wide   (s_t a)                         { return wasm_u32x4_extend_low_u16x8(a); }
-LGELU__WORD s_t  s_narrow (n_t a)                         { return wasm_i16x8_shuffle(a, a, 0, 2, 4, 6, 0, 2, 4, 6); }
+
+LGELU__WORD s_t LGELU__FN(s_read)(const uint16_t *p) { return wasm_v128_load64_zero(p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a) { wasm_v128_store64_lane(p, a, 0); }
+LGELU__WORD n_t s_wide(s_t a) { return wasm_u32x4_extend_low_u16x8(a); }
+LGELU__WORD s_t s_narrow(n_t a) { return wasm_i16x8_shuffle(a, a, 0, 2, 4, 6, 0, 2, 4, 6); }
 #elif LGELU__PASS == 1
 #define v_lanes 4
-#define v_rows  12
-#define v_flat  1
+#define v_rows 12
+#define v_flat 1
 typedef float32x4_t v_t;
 typedef int32x4_t n_t;
 typedef uint32x4_t m_t;
 typedef uint8x16_t i_t;
 typedef uint16x4_t s_t;
 typedef uint8_t b_t;
-LGELU__WORD v_t  v_load   (const float *p)                { return vld1q_f32(p); }
-LGELU__WORD void v_store  (float *p, v_t a)               { vst1q_f32(p, a); }
-LGELU__WORD v_t  v_set    (float a)                       { return vdupq_n_f32(a); }
-LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return vaddq_f32(a, b); }
-LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return vsubq_f32(a, b); }
-LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return vmulq_f32(a, b); }
-LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return vdivq_f32(a, b); }
-LGELU__WORD v_t  v_sqrt   (v_t a)                         { return vsqrtq_f32(a); }
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return vfmaq_f32(c, a, b); }
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return vnegq_f32(vfmsq_f32(c, a, b)); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return vfmsq_f32(c, a, b); }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)
-    { m_t k = vcgtq_f32(a, b); LGELU__OPAQUE("+w", k); return vbslq_f32(k, a, b); }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return vcltq_f32(a, b); }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return vmvnq_u32(vcgeq_f32(a, b)); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return vbslq_f32(k, a, b); }
-LGELU__WORD n_t  v_bits   (v_t a)                         { return vreinterpretq_s32_f32(a); }
-LGELU__WORD v_t  v_float  (n_t a)                         { return vreinterpretq_f32_s32(a); }
-LGELU__WORD v_t  v_whole  (n_t a)                         { return vcvtq_f32_s32(a); }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return vcvtq_s32_f32(a); }
-LGELU__WORD n_t  n_set    (int32_t a)                     { return vdupq_n_s32(a); }
-LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return vaddq_s32(a, b); }
-LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return vsubq_s32(a, b); }
-LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return vandq_s32(a, b); }
-LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return vorrq_s32(a, b); }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return veorq_s32(a, b); }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return vmaxq_s32(a, b); }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return vminq_s32(a, b); }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return vshlq_s32(a, vdupq_n_s32(k)); }
-LGELU__WORD n_t  n_down   (n_t a, int k) { return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k))); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return vcgtq_s32(a, b); }
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return vandq_u32(a, b); }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return vorrq_u32(a, b); }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return vbicq_u32(a, b); }
-LGELU__WORD unsigned m_bits(m_t a)                    { const m_t bit = { 1, 2, 4, 8 }; return vaddvq_u32(vandq_u32(a, bit)); }
-LGELU__WORD int  m_any    (m_t a)                         { return vmaxvq_u32(a) != 0; }
-/* number 0..7 of a float to the numbers of its four bytes; the table is one load, since gcc 12 takes two by way of the stack */
-LGELU__WORD i_t  v_index  (n_t a)
+LGELU__WORD v_t v_load(const float *p) { return vld1q_f32(p); }
+LGELU__WORD void v_store(float *p, v_t a) { vst1q_f32(p, a); }
+LGELU__WORD v_t v_set(float a) { return vdupq_n_f32(a); }
+LGELU__WORD v_t v_add(v_t a, v_t b) { return vaddq_f32(a, b); }
+LGELU__WORD v_t v_sub(v_t a, v_t b) { return vsubq_f32(a, b); }
+LGELU__WORD v_t v_mul(v_t a, v_t b) { return vmulq_f32(a, b); }
+LGELU__WORD v_t v_div(v_t a, v_t b) { return vdivq_f32(a, b); }
+LGELU__WORD v_t v_sqrt(v_t a) { return vsqrtq_f32(a); }
+LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c) { return vfmaq_f32(c, a, b); }
+LGELU__WORD v_t v_fms(v_t a, v_t b, v_t c) { return vnegq_f32(vfmsq_f32(c, a, b)); }
+LGELU__WORD v_t v_fnma(v_t a, v_t b, v_t c) { return vfmsq_f32(c, a, b); }
+
+LGELU__WORD v_t v_max(v_t a, v_t b)
 {
-    n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
+    m_t k = vcgtq_f32(a, b);
+    LGELU__OPAQUE("+w", k);
+    return vbslq_f32(k, a, b);
+}
+
+LGELU__WORD m_t v_lt(v_t a, v_t b) { return vcltq_f32(a, b); }
+LGELU__WORD m_t v_nge(v_t a, v_t b) { return vmvnq_u32(vcgeq_f32(a, b)); }
+LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return vbslq_f32(k, a, b); }
+LGELU__WORD n_t v_bits(v_t a) { return vreinterpretq_s32_f32(a); }
+LGELU__WORD v_t v_float(n_t a) { return vreinterpretq_f32_s32(a); }
+LGELU__WORD v_t v_whole(n_t a) { return vcvtq_f32_s32(a); }
+LGELU__WORD n_t v_cut(v_t a) { return vcvtq_s32_f32(a); }
+LGELU__WORD n_t n_set(int32_t a) { return vdupq_n_s32(a); }
+LGELU__WORD n_t n_add(n_t a, n_t b) { return vaddq_s32(a, b); }
+LGELU__WORD n_t n_sub(n_t a, n_t b) { return vsubq_s32(a, b); }
+LGELU__WORD n_t n_and(n_t a, n_t b) { return vandq_s32(a, b); }
+LGELU__WORD n_t n_or(n_t a, n_t b) { return vorrq_s32(a, b); }
+LGELU__WORD n_t n_xor(n_t a, n_t b) { return veorq_s32(a, b); }
+LGELU__WORD n_t n_max(n_t a, n_t b) { return vmaxq_s32(a, b); }
+LGELU__WORD n_t n_min(n_t a, n_t b) { return vminq_s32(a, b); }
+LGELU__WORD n_t n_up(n_t a, int k) { return vshlq_s32(a, vdupq_n_s32(k)); }
+
+LGELU__WORD n_t n_down(n_t a, int k)
+{
+    return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-k)));
+}
+
+LGELU__WORD m_t n_gt(n_t a, n_t b) { return vcgtq_s32(a, b); }
+LGELU__WORD m_t m_and(m_t a, m_t b) { return vandq_u32(a, b); }
+LGELU__WORD m_t m_or(m_t a, m_t b) { return vorrq_u32(a, b); }
+LGELU__WORD m_t m_less(m_t a, m_t b) { return vbicq_u32(a, b); }
+
+LGELU__WORD unsigned m_bits(m_t a)
+{
+    const m_t bit = { 1, 2, 4, 8 };
+    return vaddvq_u32(vandq_u32(a, bit));
+}
+
+LGELU__WORD int m_any(m_t a) { return vmaxvq_u32(a) != 0; }
+
+/* number 0..7 of a float to the numbers of its four bytes; the table is one load, since gcc 12
+   takes two by way of the stack */
+LGELU__WORD i_t v_index(n_t a)
+{
+    n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)),
+                      vdupq_n_s32(0x03020100));
     return vreinterpretq_u8_s32(b);
 }
-LGELU__WORD v_t  v_table  (const float *t, i_t i) { return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i)); }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)
-    { return vsubq_f32(c, v_float(vbicq_s32(v_bits(v_set(1)), vshrq_n_s32(v_bits(x), 31)))); }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)       { return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x)))); }
-LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
+
+LGELU__WORD v_t v_table(const float *t, i_t i)
 {
-    float32x4x2_t a = vtrnq_f32(vld1q_f32(p), vld1q_f32(p + row)), b = vtrnq_f32(vld1q_f32(p + 2 * row), vld1q_f32(p + 3 * row));
+    return vreinterpretq_f32_u8(vqtbl2q_u8(vld1q_u8_x2((const uint8_t *)t), i));
+}
+
+LGELU__WORD v_t v_base(v_t c, v_t x)
+{
+    return vsubq_f32(c, v_float(vbicq_s32(v_bits(v_set(1)), vshrq_n_s32(v_bits(x), 31))));
+}
+
+LGELU__WORD v_t v_turned(v_t dy, v_t x)
+{
+    return v_float(veorq_s32(v_bits(dy), vbicq_s32(n_set(INT32_MIN), v_bits(x))));
+}
+
+LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
+{
+    float32x4x2_t a = vtrnq_f32(vld1q_f32(p), vld1q_f32(p + row)),
+                  b = vtrnq_f32(vld1q_f32(p + 2 * row), vld1q_f32(p + 3 * row));
     t[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
-LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
+
+LGELU__WORD n_t n_product(n_t *low, n_t a, n_t b)
 {
     uint32x4_t u = vreinterpretq_u32_s32(a), v = vreinterpretq_u32_s32(b);
     uint32x4_t p = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(u), vget_low_u32(v))),
-        q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
+               q = vreinterpretq_u32_u64(vmull_high_u32(u, v));
     *low = vreinterpretq_s32_u32(vuzp1q_u32(p, q));
     return vreinterpretq_s32_u32(vuzp2q_u32(p, q));
 }
-LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return vld1_u16(p); }
-LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { vst1_u16(p, a); }
-LGELU__WORD n_t  s_wide   (s_t a)                         { return vreinterpretq_s32_u32(vmovl_u16(a)); }
-LGELU__WORD s_t  s_narrow (n_t a)                         { return vmovn_u32(vreinterpretq_u32_s32(a)); }
-LGELU__WORD v_t  v_from_f16(s_t a)                        { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
-LGELU__WORD s_t  v_to_f16 (v_t a)                         { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
+
+LGELU__WORD s_t LGELU__FN(s_read)(const uint16_t *p) { return vld1_u16(p); }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a) { vst1_u16(p, a); }
+LGELU__WORD n_t s_wide(s_t a) { return vreinterpretq_s32_u32(vmovl_u16(a)); }
+LGELU__WORD s_t s_narrow(n_t a) { return vmovn_u32(vreinterpretq_u32_s32(a)); }
+LGELU__WORD v_t v_from_f16(s_t a) { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
+LGELU__WORD s_t v_to_f16(v_t a) { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
 #else
 #define v_lanes 1
-#define v_rows  4
-#define v_flat  1
+#define v_rows 4
+#define v_flat 1
 typedef float v_t;
 typedef int32_t n_t, i_t;
 typedef int m_t;
 typedef uint16_t s_t;
 typedef uint8_t b_t;
-LGELU__WORD v_t  v_load   (const float *p)                { return *p; }
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n ? *p : 0; }
-LGELU__WORD void v_store  (float *p, v_t a)               { *p = a; }
-LGELU__WORD void v_store_n(float *p, v_t a, size_t n)     { if (n) *p = a; }
-LGELU__WORD v_t  v_set    (float a)                       { return a; }
-LGELU__WORD v_t  v_add    (v_t a, v_t b)                  { return a + b; }
-LGELU__WORD v_t  v_sub    (v_t a, v_t b)                  { return a - b; }
-LGELU__WORD v_t  v_mul    (v_t a, v_t b)                  { return a * b; }
-LGELU__WORD v_t  v_div    (v_t a, v_t b)                  { return a / b; }
-LGELU__WORD v_t  v_sqrt   (v_t a)                         { return sqrtf(a); }
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, c); }
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return lgelu__fmaf(a, b, -c); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return lgelu__fmaf(-a, b, c); }
+LGELU__WORD v_t v_load(const float *p) { return *p; }
+LGELU__WORD v_t v_load_n(const float *p, size_t n) { return n ? *p : 0; }
+LGELU__WORD void v_store(float *p, v_t a) { *p = a; }
+
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
+{
+    if (n)
+        *p = a;
+}
+
+LGELU__WORD v_t v_set(float a) { return a; }
+LGELU__WORD v_t v_add(v_t a, v_t b) { return a + b; }
+LGELU__WORD v_t v_sub(v_t a, v_t b) { return a - b; }
+LGELU__WORD v_t v_mul(v_t a, v_t b) { return a * b; }
+LGELU__WORD v_t v_div(v_t a, v_t b) { return a / b; }
+LGELU__WORD v_t v_sqrt(v_t a) { return sqrtf(a); }
+LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c) { return lgelu__fmaf(a, b, c); }
+LGELU__WORD v_t v_fms(v_t a, v_t b, v_t c) { return lgelu__fmaf(a, b, -c); }
+LGELU__WORD v_t v_fnma(v_t a, v_t b, v_t c) { return lgelu__fmaf(-a, b, c); }
 typedef double d_t;
-LGELU__WORD d_t  d_half   (v_t a, int h)                  { (void)h; return (double)a; }
-LGELU__WORD d_t  d_signed (const double *t, i_t i, int h) { (void)h; return t[8 + i]; }
-LGELU__WORD d_t  d_fma    (d_t a, d_t b, d_t c)           { return a * b + c; }
-LGELU__WORD d_t  d_float  (d_t a)                         { return (double)(float)a; }
-LGELU__WORD v_t  v_round  (const d_t *s)                  { return (float)*s; }
-LGELU__WORD n_t  d_last   (const d_t *s)                  { uint64_t i; memcpy(&i, s, 8); return (n_t)(uint32_t)i; }
-LGELU__WORD v_t  v_max    (v_t a, v_t b)                  { int k = a > b; LGELU__OPAQUE("+r", k); return k ? a : b; }
-LGELU__WORD m_t  v_lt     (v_t a, v_t b)                  { return a < b; }
-LGELU__WORD m_t  v_nge    (v_t a, v_t b)                  { return !(a >= b); }
-LGELU__WORD v_t  v_select (m_t k, v_t a, v_t b)           { return k ? a : b; }
-LGELU__WORD n_t  v_bits   (v_t a)                         { return (n_t)lgelu__bits(a); }
-LGELU__WORD v_t  v_float  (n_t a)                         { return lgelu__float((uint32_t)a); }
-LGELU__WORD v_t  v_whole  (n_t a)                         { return (float)a; }
-LGELU__WORD n_t  v_cut    (v_t a)                         { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; }  /* as x86 */
-LGELU__WORD n_t  n_set    (int32_t a)                     { return a; }
-LGELU__WORD n_t  n_add    (n_t a, n_t b)                  { return (n_t)((uint32_t)a + (uint32_t)b); }
-LGELU__WORD n_t  n_sub    (n_t a, n_t b)                  { return (n_t)((uint32_t)a - (uint32_t)b); }
-LGELU__WORD n_t  n_and    (n_t a, n_t b)                  { return a & b; }
-LGELU__WORD n_t  n_or     (n_t a, n_t b)                  { return a | b; }
-LGELU__WORD n_t  n_xor    (n_t a, n_t b)                  { return a ^ b; }
-LGELU__WORD n_t  n_max    (n_t a, n_t b)                  { return a > b ? a : b; }
-LGELU__WORD n_t  n_min    (n_t a, n_t b)                  { return a < b ? a : b; }
-LGELU__WORD n_t  n_up     (n_t a, int k)                  { return (n_t)((uint32_t)a << k); }
-LGELU__WORD n_t  n_down   (n_t a, int k)                  { return (n_t)((uint32_t)a >> k); }
-LGELU__WORD m_t  n_gt     (n_t a, n_t b)                  { return a > b; }
-LGELU__WORD m_t  m_and    (m_t a, m_t b)                  { return a & b; }
-LGELU__WORD m_t  m_or     (m_t a, m_t b)                  { return a | b; }
-LGELU__WORD m_t  m_less   (m_t a, m_t b)                  { return a && !b; }
-LGELU__WORD unsigned m_bits(m_t a)                        { return (unsigned)a; }
-LGELU__WORD i_t  v_index  (n_t a)                         { return a & 7; }
-LGELU__WORD v_t  v_table  (const float *t, i_t i)         { return t[i]; }
-LGELU__WORD v_t  v_base   (v_t c, v_t x)                  { return lgelu__bits(x) >> 31 ? c : c - 1; }
-LGELU__WORD v_t  v_turned (v_t dy, v_t x)           { return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u)); }
-LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row) { (void)row; memcpy(t, p, 4 * sizeof *t); }
-LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
+
+LGELU__WORD d_t d_half(v_t a, int h)
+{
+    (void)h;
+    return (double)a;
+}
+
+LGELU__WORD d_t d_signed(const double *t, i_t i, int h)
+{
+    (void)h;
+    return t[8 + i];
+}
+
+LGELU__WORD d_t d_fma(d_t a, d_t b, d_t c) { return a * b + c; }
+LGELU__WORD d_t d_float(d_t a) { return (double)(float)a; }
+LGELU__WORD v_t v_round(const d_t *s) { return (float)*s; }
+
+LGELU__WORD n_t d_last(const d_t *s)
+{
+    uint64_t i;
+    memcpy(&i, s, 8);
+    return (n_t)(uint32_t)i;
+}
+
+LGELU__WORD v_t v_max(v_t a, v_t b)
+{
+    int k = a > b;
+    LGELU__OPAQUE("+r", k);
+    return k ? a : b;
+}
+
+LGELU__WORD m_t v_lt(v_t a, v_t b) { return a < b; }
+LGELU__WORD m_t v_nge(v_t a, v_t b) { return !(a >= b); }
+LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return k ? a : b; }
+LGELU__WORD n_t v_bits(v_t a) { return (n_t)lgelu__bits(a); }
+LGELU__WORD v_t v_float(n_t a) { return lgelu__float((uint32_t)a); }
+LGELU__WORD v_t v_whole(n_t a) { return (float)a; }
+LGELU__WORD n_t v_cut(v_t a) { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; } /* as x86 */
+LGELU__WORD n_t n_set(int32_t a) { return a; }
+LGELU__WORD n_t n_add(n_t a, n_t b) { return (n_t)((uint32_t)a + (uint32_t)b); }
+LGELU__WORD n_t n_sub(n_t a, n_t b) { return (n_t)((uint32_t)a - (uint32_t)b); }
+LGELU__WORD n_t n_and(n_t a, n_t b) { return a & b; }
+LGELU__WORD n_t n_or(n_t a, n_t b) { return a | b; }
+LGELU__WORD n_t n_xor(n_t a, n_t b) { return a ^ b; }
+LGELU__WORD n_t n_max(n_t a, n_t b) { return a > b ? a : b; }
+LGELU__WORD n_t n_min(n_t a, n_t b) { return a < b ? a : b; }
+LGELU__WORD n_t n_up(n_t a, int k) { return (n_t)((uint32_t)a << k); }
+LGELU__WORD n_t n_down(n_t a, int k) { return (n_t)((uint32_t)a >> k); }
+LGELU__WORD m_t n_gt(n_t a, n_t b) { return a > b; }
+LGELU__WORD m_t m_and(m_t a, m_t b) { return a & b; }
+LGELU__WORD m_t m_or(m_t a, m_t b) { return a | b; }
+LGELU__WORD m_t m_less(m_t a, m_t b) { return a && !b; }
+LGELU__WORD unsigned m_bits(m_t a) { return (unsigned)a; }
+LGELU__WORD i_t v_index(n_t a) { return a & 7; }
+LGELU__WORD v_t v_table(const float *t, i_t i) { return t[i]; }
+LGELU__WORD v_t v_base(v_t c, v_t x) { return lgelu__bits(x) >> 31 ? c : c - 1; }
+
+LGELU__WORD v_t v_turned(v_t dy, v_t x)
+{
+    return lgelu__float(lgelu__bits(dy) ^ (~lgelu__bits(x) & 0x80000000u));
+}
+
+LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
+{
+    (void)row;
+    memcpy(t, p, 4 * sizeof *t);
+}
+
+LGELU__WORD n_t n_product(n_t *low, n_t a, n_t b)
 {
     uint64_t p = (uint64_t)(uint32_t)a * (uint32_t)b;
     *low = (n_t)(uint32_t)p;
     return (n_t)(uint32_t)(p >> 32);
 }
-LGELU__WORD s_t  LGELU__FN(s_read)(const uint16_t *p)     { return *p; }
-LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a)   { *p = a; }
-LGELU__WORD n_t  s_wide   (s_t a)                         { return a; }
-LGELU__WORD s_t  s_narrow (n_t a)                         { return (s_t)((uint32_t)a & 0xFFFFu); }
-LGELU__WORD v_t  v_from_f16(s_t h)                        { return lgelu__from_f16(h); }
-LGELU__WORD s_t  v_to_f16 (v_t a)                         { return lgelu__to_f16(a); }
+
+LGELU__WORD s_t LGELU__FN(s_read)(const uint16_t *p) { return *p; }
+LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a) { *p = a; }
+LGELU__WORD n_t s_wide(s_t a) { return a; }
+LGELU__WORD s_t s_narrow(n_t a) { return (s_t)((uint32_t)a & 0xFFFFu); }
+LGELU__WORD v_t v_from_f16(s_t h) { return lgelu__from_f16(h); }
+LGELU__WORD s_t v_to_f16(v_t a) { return lgelu__to_f16(a); }
 #endif
 
 /* what follows from other words */
 #if LGELU__PASS != 1
-LGELU__WORD int  m_any    (m_t a)                         { return m_bits(a) != 0; }
+LGELU__WORD int m_any(m_t a) { return m_bits(a) != 0; }
 #endif
-#if LGELU__DOUBLES  /* whether a sum lies next to the middle of two floats */
-LGELU__WORD m_t  LGELU__FN(tie)(const d_t *s)             { return n_gt(n_set(INT32_MIN + 1), n_up(d_last(s), 3)); }
+#if LGELU__DOUBLES /* whether a sum lies next to the middle of two floats */
+LGELU__WORD m_t LGELU__FN(tie)(const d_t *s)
+{
+    return n_gt(n_set(INT32_MIN + 1), n_up(d_last(s), 3));
+}
 #endif
 #if LGELU__DOUBLES && v_lanes == 4
 LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
 {
     float x[4], y[4], z[4];
     int j;
-    v_store(x, a); v_store(y, b); v_store(z, c);
-    for (j = 0; j < 4; j++) x[j] = lgelu__fmaf(x[j], y[j], z[j]);
+    v_store(x, a);
+    v_store(y, b);
+    v_store(z, c);
+    for (j = 0; j < 4; j++)
+        x[j] = lgelu__fmaf(x[j], y[j], z[j]);
     return v_load(x);
 }
+
 /* as lgelu__fmaf, two and two; tiny: from 2^-149 to 2^-126, a result of 0 being never wrong */
-#if LGELU__SSE2                              /* a call: half of what it takes to compile */
-LGELU__APART v_t v_fma    (v_t a, v_t b, v_t c)
+#if LGELU__SSE2 /* a call: half of what it takes to compile */
+LGELU__APART v_t v_fma(v_t a, v_t b, v_t c)
 #else
-LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)
+LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c)
+
 #endif
 {
     d_t s[2];
@@ -5471,26 +7881,39 @@ LGELU__WORD v_t  v_fma    (v_t a, v_t b, v_t c)
     s[1] = d_fma(d_half(a, 1), d_half(b, 1), d_half(c, 1));
     r = v_round(s);
     tiny = n_gt(n_set(INT32_MIN + (1 << 24)), n_add(n_up(v_bits(r), 1), n_set(INT32_MAX)));
-    return LGELU__RARELY(m_any(m_or(LGELU__FN(tie)(s), tiny))) ? LGELU__FN(fma_one_by_one)(a, b, c) : r;
+    return LGELU__RARELY(m_any(m_or(LGELU__FN(tie)(s), tiny))) ? LGELU__FN(fma_one_by_one)(a, b, c)
+                                                               : r;
 }
-LGELU__WORD v_t  v_fms    (v_t a, v_t b, v_t c)           { return v_fma(a, b, v_float(n_xor(v_bits(c), n_set(INT32_MIN)))); }
-LGELU__WORD v_t  v_fnma   (v_t a, v_t b, v_t c)           { return v_fma(v_float(n_xor(v_bits(a), n_set(INT32_MIN))), b, c); }
+
+LGELU__WORD v_t v_fms(v_t a, v_t b, v_t c)
+{
+    return v_fma(a, b, v_float(n_xor(v_bits(c), n_set(INT32_MIN))));
+}
+
+LGELU__WORD v_t v_fnma(v_t a, v_t b, v_t c)
+{
+    return v_fma(v_float(n_xor(v_bits(a), n_set(INT32_MIN))), b, c);
+}
+
 LGELU__APART v_t v_from_f16(s_t a)
 {
     uint16_t t[4];
     float x[4];
     int j;
     LGELU__FN(s_write)(t, a);
-    for (j = 0; j < 4; j++) x[j] = lgelu__from_f16(t[j]);
+    for (j = 0; j < 4; j++)
+        x[j] = lgelu__from_f16(t[j]);
     return v_load(x);
 }
-LGELU__APART s_t v_to_f16 (v_t a)
+
+LGELU__APART s_t v_to_f16(v_t a)
 {
     uint16_t t[4];
     float x[4];
     int j;
     v_store(x, a);
-    for (j = 0; j < 4; j++) t[j] = lgelu__to_f16(x[j]);
+    for (j = 0; j < 4; j++)
+        t[j] = lgelu__to_f16(x[j]);
     return LGELU__FN(s_read)(t);
 }
 #endif
@@ -5501,185 +7924,271 @@ LGELU__APART v_t LGELU__FN(load_tail)(const float *p, size_t n)
     memcpy(t, p, n * sizeof *t);
     return v_load(t);
 }
+
 LGELU__APART void LGELU__FN(store_tail)(float *p, v_t a, size_t n)
 {
     float t[4];
     v_store(t, a);
     memcpy(p, t, n * sizeof *t);
 }
-LGELU__WORD v_t  v_load_n (const float *p, size_t n)      { return n < 4 ? LGELU__FN(load_tail)(p, n) : v_load(p); }
-LGELU__WORD void v_store_n(float *p, v_t a, size_t n)     { if (n < 4) LGELU__FN(store_tail)(p, a, n); else v_store(p, a); }
+
+LGELU__WORD v_t v_load_n(const float *p, size_t n)
+{
+    return n < 4 ? LGELU__FN(load_tail)(p, n) : v_load(p);
+}
+
+LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
+{
+    if (n < 4)
+        LGELU__FN(store_tail)(p, a, n);
+    else
+        v_store(p, a);
+}
 #endif
-LGELU__WORD n_t  n_select (m_t k, n_t a, n_t b)           { return v_bits(v_select(k, v_float(a), v_float(b))); }
-LGELU__WORD v_t  v_sign   (v_t a, v_t b)                  { return v_float(n_or(v_bits(a), n_and(v_bits(b), n_set(INT32_MIN)))); }
-LGELU__WORD v_t  v_times2 (v_t a, n_t n)                  { return v_float(n_add(v_bits(a), n)); }
-LGELU__WORD int  m_all    (m_t a)                         { return m_bits(a) == (1u << v_lanes) - 1; }
+LGELU__WORD n_t n_select(m_t k, n_t a, n_t b)
+{
+    return v_bits(v_select(k, v_float(a), v_float(b)));
+}
+
+LGELU__WORD v_t v_sign(v_t a, v_t b)
+{
+    return v_float(n_or(v_bits(a), n_and(v_bits(b), n_set(INT32_MIN))));
+}
+
+LGELU__WORD v_t v_times2(v_t a, n_t n) { return v_float(n_add(v_bits(a), n)); }
+LGELU__WORD int m_all(m_t a) { return m_bits(a) == (1u << v_lanes) - 1; }
 #if LGELU__PASS != 3
-LGELU__WORD int  m_some   (m_t a, m_t b)                  { return m_any(m_or(a, b)); }
-LGELU__WORD m_t  v_lt_of  (m_t k, v_t a, v_t b)           { return m_and(k, v_lt(a, b)); }
-LGELU__WORD v_t  v_fold   (v_t x)                         { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
-LGELU__WORD v_t  v_signed (const float *t, i_t i)         { return v_table(t + 8, i); }
-LGELU__WORD s_t  s_load   (const uint16_t *p, size_t n)
+LGELU__WORD int m_some(m_t a, m_t b) { return m_any(m_or(a, b)); }
+LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b) { return m_and(k, v_lt(a, b)); }
+LGELU__WORD v_t v_fold(v_t x) { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
+LGELU__WORD v_t v_signed(const float *t, i_t i) { return v_table(t + 8, i); }
+
+LGELU__WORD s_t s_load(const uint16_t *p, size_t n)
 {
     uint16_t t[v_lanes] = { 0 };
-    if (n < v_lanes) memcpy(t, p, n * sizeof *t);
+    if (n < v_lanes)
+        memcpy(t, p, n * sizeof *t);
     return LGELU__FN(s_read)(n < v_lanes ? t : p);
 }
-LGELU__WORD void s_store  (uint16_t *p, s_t a, size_t n)
+
+LGELU__WORD void s_store(uint16_t *p, s_t a, size_t n)
 {
     uint16_t t[v_lanes];
     LGELU__FN(s_write)(n < v_lanes ? t : p, a);
-    if (n < v_lanes) memcpy(p, t, n * sizeof *t);
+    if (n < v_lanes)
+        memcpy(p, t, n * sizeof *t);
 }
 #endif
 #if !LGELU__INTEL
-LGELU__WORD v_t  v_abs    (v_t a)                         { return v_float(n_and(v_bits(a), n_set(INT32_MAX))); }
-LGELU__WORD void v_stream (float *p, v_t a)               { v_store(p, a); }
-LGELU__WORD void v_fence  (void)                          { }
+LGELU__WORD v_t v_abs(v_t a) { return v_float(n_and(v_bits(a), n_set(INT32_MAX))); }
+LGELU__WORD void v_stream(float *p, v_t a) { v_store(p, a); }
+LGELU__WORD void v_fence(void) {}
 #endif
 #if LGELU__PASS < 2
-LGELU__WORD size_t v_pack (float *p, v_t a, m_t k)
+LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
 {
     float t[v_lanes];
     size_t n = 0, j;
     v_store(t, a);
-    for (j = 0; j < v_lanes; j++) { p[n] = t[j]; n += m_bits(k) >> j & 1; }
+    for (j = 0; j < v_lanes; j++) {
+        p[n] = t[j];
+        n += m_bits(k) >> j & 1;
+    }
     return n;
 }
+
 LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
 {
     size_t n = 0, j;
-    for (j = 0; j < v_lanes; j++) if (k >> j & 1) p[j] = t[n++];
+    for (j = 0; j < v_lanes; j++) {
+        if (k >> j & 1)
+            p[j] = t[n++];
+    }
     return n;
 }
 #endif
 #if LGELU__INTEL
-LGELU__WORD void v_turn   (v_t t[4], const float *p, size_t row)
+LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
 {
     v_t x[4], a, b, c, d;
     int q;
-    LGELU__UNROLL for (q = 0; q < 4; q++, p += row) x[q] = LGELU__FN(row)(p, row);
-    a = LGELU__MM(unpacklo_ps)(x[0], x[1]);   b = LGELU__MM(unpackhi_ps)(x[0], x[1]);
-    c = LGELU__MM(unpacklo_ps)(x[2], x[3]);   d = LGELU__MM(unpackhi_ps)(x[2], x[3]);
-    t[0] = LGELU__MM(shuffle_ps)(a, c, 0x44); t[1] = LGELU__MM(shuffle_ps)(a, c, 0xEE);
-    t[2] = LGELU__MM(shuffle_ps)(b, d, 0x44); t[3] = LGELU__MM(shuffle_ps)(b, d, 0xEE);
+    LGELU__UNROLL
+    for (q = 0; q < 4; q++, p += row)
+        x[q] = LGELU__FN(row)(p, row);
+    a = LGELU__MM(unpacklo_ps)(x[0], x[1]);
+    b = LGELU__MM(unpackhi_ps)(x[0], x[1]);
+    c = LGELU__MM(unpacklo_ps)(x[2], x[3]);
+    d = LGELU__MM(unpackhi_ps)(x[2], x[3]);
+    t[0] = LGELU__MM(shuffle_ps)(a, c, 0x44);
+    t[1] = LGELU__MM(shuffle_ps)(a, c, 0xEE);
+    t[2] = LGELU__MM(shuffle_ps)(b, d, 0x44);
+    t[3] = LGELU__MM(shuffle_ps)(b, d, 0xEE);
 }
-LGELU__WORD n_t  n_product(n_t *low, n_t a, n_t b)
+
+LGELU__WORD n_t n_product(n_t *low, n_t a, n_t b)
 {
-    n_t even = LGELU__MM(mul_epu32)(a, b), odd = LGELU__MM(mul_epu32)(LGELU__MM(srli_epi64)(a, 32), LGELU__MM(srli_epi64)(b, 32));
+    n_t even = LGELU__MM(mul_epu32)(a, b),
+        odd = LGELU__MM(mul_epu32)(LGELU__MM(srli_epi64)(a, 32), LGELU__MM(srli_epi64)(b, 32));
     *low = LGELU__FN(odd)(even, LGELU__MM(slli_epi64)(odd, 32));
     return LGELU__FN(odd)(LGELU__MM(srli_epi64)(even, 32), odd);
 }
+
 #undef LGELU__MM
 #undef LGELU__SI
 #undef LGELU__PS
 #endif
 #if LGELU__SSE2 && LGELU__PASS == 0
-LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return _mm_min_ps(v_abs(a), v_abs(b)); }
-LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return _mm_max_ps(v_abs(a), v_abs(b)); }
+LGELU__WORD v_t v_least(v_t a, v_t b) { return _mm_min_ps(v_abs(a), v_abs(b)); }
+LGELU__WORD v_t v_most(v_t a, v_t b) { return _mm_max_ps(v_abs(a), v_abs(b)); }
 #elif LGELU__PASS != 3
-LGELU__WORD v_t  v_least  (v_t a, v_t b)                  { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
-LGELU__WORD v_t  v_most   (v_t a, v_t b)                  { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD v_t v_least(v_t a, v_t b) { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
+LGELU__WORD v_t v_most(v_t a, v_t b) { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 #endif
 
 /* ---- [Kb] the gate ---- */
 /* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
-     middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding to the nearest gives the
-              number and both signs are alike; d = λx - centre by one fma; Φ of degree 6 in d; y = xΦ. The centre is such that
-              Φ there is all but a float for z < 0, and for z > 0 too (Gal), and the best of many in that the other roundings add
-              up to least.
-     beyond   y = max(x, 0) - aQ, aQ = 2^(e x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, e in two floats, w = 1/z²,
-              P and 2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole numbers.
-     f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root -0.7517915, where the value stays
-              relatively exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 - wP(w))); z > 0: 1 - that.
-     x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond, from the same exponential, in units of
-              1/4^⌊log2 λ⌋.
-   A pair of vectors whose numbers all lie in the middle (and are not tiny) takes the table alone. In another the numbers beyond
-   that are not the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they are, a branch only
-   skips what no lane needs. It stands before the arithmetic, so that nothing is done to a subnormal. Coefficients:
-   tests/tools/coefficients.py. Arrays in no cache: memory is asked ahead of time (LGELU__AHEAD), results of
-   the largest go past the caches. */
-#define v_gate    LGELU__FN(v_gate)
-typedef struct { v_t lambda, step, last, left, right, scale, e, el, w, c, cl, deep; } v_gate;
+     middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding
+   to the nearest gives the number and both signs are alike; d = λx - centre by one fma; Φ of degree
+   6 in d; y = xΦ. The centre is such that Φ there is all but a float for z < 0, and for z > 0 too
+   (Gal), and the best of many in that the other roundings add up to least. beyond   y = max(x, 0) -
+   aQ, aQ = 2^(e x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, e in two floats, w = 1/z², P and
+   2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole
+   numbers. f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root
+   -0.7517915, where the value stays relatively exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 -
+   wP(w))); z > 0: 1 - that. x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond,
+   from the same exponential, in units of 1/4^⌊log2 λ⌋. A pair of vectors whose numbers all lie in
+   the middle (and are not tiny) takes the table alone. In another the numbers beyond that are not
+   the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they
+   are, a branch only skips what no lane needs. It stands before the arithmetic, so that nothing is
+   done to a subnormal. Coefficients: tests/tools/coefficients.py. Arrays in no cache: memory is
+   asked ahead of time (LGELU__AHEAD), results of the largest go past the caches. */
+#define v_gate LGELU__FN(v_gate)
+typedef struct {
+    v_t lambda, step, last, left, right, scale, e, el, w, c, cl, deep;
+} v_gate;
 
-#define v_fields(X) X(lambda) X(step) X(last) X(left) X(right) X(scale) X(e) X(el) X(w) X(c) X(cl) X(deep)
+#define v_fields(X) \
+    X(lambda) X(step) X(last) X(left) X(right) X(scale) X(e) X(el) X(w) X(c) X(cl) X(deep)
 LGELU__WORD v_gate LGELU__FN(same)(const lgelu__constants *p)
 {
     v_gate g;
 #define v_field(f) g.f = v_set(p->f);
     v_fields(v_field)
 #undef v_field
-    return g;
+        return g;
 }
-LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g, const lgelu__constants *p)           /* a λ to each lane */
+
+LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g,
+                                                   const lgelu__constants *p) /* a λ to each lane */
 {
     float t[v_lanes];
     int j;
-#define v_field(f) for (j = 0; j < v_lanes; j++) t[j] = p[j].f; g->f = v_load(t);
+#define v_field(f)                \
+    for (j = 0; j < v_lanes; j++) \
+        t[j] = p[j].f;            \
+    g->f = v_load(t);
     v_fields(v_field)
 #undef v_field
 }
-/* Two vectors go through every kernel side by side, statement by statement: a polynomial is one chain of fmas, and a processor
-   that waits for it finds the other's in the meantime. u is 0, then 1; in v_many 0 to w - 1. */
-#define v_each(...) { { enum { u = 0 }; __VA_ARGS__ } { enum { u = 1 }; __VA_ARGS__ } }
-#define v_many(...) { int u; LGELU__UNROLL for (u = 0; u < w; u++) { __VA_ARGS__ } }
+
+/* Two vectors go through every kernel side by side, statement by statement: a polynomial is one
+   chain of fmas, and a processor that waits for it finds the other's in the meantime. u is 0, then
+   1; in v_many 0 to w - 1. */
+#define v_each(...)         \
+    do {                    \
+        {                   \
+            enum { u = 0 }; \
+            __VA_ARGS__;    \
+        }                   \
+        {                   \
+            enum { u = 1 }; \
+            __VA_ARGS__;    \
+        }                   \
+    } while (0)
+#define v_many(...)               \
+    do {                          \
+        int u;                    \
+        LGELU__UNROLL             \
+        for (u = 0; u < w; u++) { \
+            __VA_ARGS__;          \
+        }                         \
+    } while (0)
 
 /* the next two vectors of n numbers that are left, zeros after them, and the way back */
 LGELU__WORD void LGELU__FN(load2)(v_t *a, const float *p, size_t n)
 {
     const int whole = n >= 2 * v_lanes;
     a[0] = whole ? v_load(p) : v_load_n(p, n);
-    a[1] = whole ? v_load(p + v_lanes) : n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes) : v_set(0);
+    a[1] = whole         ? v_load(p + v_lanes)
+           : n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes)
+                         : v_set(0);
 }
+
 LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
 {
-    if (n >= 2 * v_lanes) { v_each(v_store(p + u * v_lanes, a[u]);) return; }
+    if (n >= 2 * v_lanes) {
+        v_each(v_store(p + u * v_lanes, a[u]));
+        return;
+    }
     v_store_n(p, a[0], n);
-    if (n > v_lanes) v_store_n(p + v_lanes, a[1], n - v_lanes);
+    if (n > v_lanes)
+        v_store_n(p + v_lanes, a[1], n - v_lanes);
 }
+
 /* any NaN to 7fc00000: arithmetic leaves its sign and payload to the processor */
 LGELU__WORD v_t LGELU__FN(one_nan)(v_t a)
-    { return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a); }
+{
+    return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a);
+}
 
-LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w) { return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]); }
+LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
+{
+    return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
+}
 
 /* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
 LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
 {
     int k;
-    v_many(e[u] = v_set(lgelu__exp2[5]);)
-    LGELU__UNROLL for (k = 4; k > 0; k--) v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[k]));)
+    v_many(e[u] = v_set(lgelu__exp2[5]));
+    LGELU__UNROLL
+    for (k = 4; k > 0; k--)
+        v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[k])));
 }
 
 /* P(w) */
 LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
 {
     int k;
-    v_many(p[u] = v_set(lgelu__tail[6]);)
-    LGELU__UNROLL for (k = 5; k >= 0; k--) v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[k]));)
+    v_many(p[u] = v_set(lgelu__tail[6]));
+    LGELU__UNROLL
+    for (k = 5; k >= 0; k--)
+        v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[k])));
 }
 
-/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126 the sum with
-   2^-26 does the rounding */
+/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126
+   the sum with 2^-26 does the rounding */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const n_t big = n_set(LGELU__TWO(-26));
     n_t s[2];
     m_t low[2];
-    v_many(s[u] = n_add(v_bits(r[u]), e[u]);)
-    v_many(low[u] = n_gt(n_set(LGELU__TWO(-126)), s[u]);)
-    v_many(r[u] = v_float(s[u]);)
-    if (!LGELU__FN(any)(low, w)) return;
-    v_many(s[u] = n_max(n_add(s[u], n_set(LGELU__EXPONENT(100))), n_set(LGELU__TWO(-67)));)
-    v_many(s[u] = n_sub(v_bits(v_add(v_float(s[u]), v_float(big))), big);)
-    v_many(r[u] = v_select(low[u], v_float(s[u]), r[u]);)
+    v_many(s[u] = n_add(v_bits(r[u]), e[u]));
+    v_many(low[u] = n_gt(n_set(LGELU__TWO(-126)), s[u]));
+    v_many(r[u] = v_float(s[u]));
+    if (!LGELU__FN(any)(low, w))
+        return;
+    v_many(s[u] = n_max(n_add(s[u], n_set(LGELU__EXPONENT(100))), n_set(LGELU__TWO(-67))));
+    v_many(s[u] = n_sub(v_bits(v_add(v_float(s[u]), v_float(big))), big));
+    v_many(r[u] = v_select(low[u], v_float(s[u]), r[u]));
 }
 
 /* a/2 for a >= 0, to nearest even, in whole numbers */
 LGELU__WORD v_t LGELU__FN(half)(v_t a)
 {
     n_t b = v_bits(a), s = n_down(n_add(b, n_and(n_down(b, 1), n_set(1))), 1);
-    return v_float(n_select(n_gt(n_set(LGELU__TWO(-125)), b), s, n_sub(b, n_set(LGELU__EXPONENT(1)))));
+    return v_float(
+        n_select(n_gt(n_set(LGELU__TWO(-125)), b), s, n_sub(b, n_set(LGELU__EXPONENT(1)))));
 }
 
 /* -c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
@@ -5688,27 +8197,29 @@ LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_
     const n_t sign = n_set(INT32_MIN), two = n_set(LGELU__TWO(-26));
     const v_t big = v_float(two);
     v_t t[2], f[2];
-    v_many(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]);)
-    v_many(t[u] = v_add(c[u], big);)
-    v_many(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big))));)
-    v_many(t[u] = v_times2(v_add(t[u], f[u]), n_sub(sign, two));)
-    v_many(r[u] = v_select(v_lt(r[u], big), t[u], v_times2(r[u], n_sub(sign, n_set(LGELU__EXPONENT(100)))));)
+    v_many(r[u] = v_fma(c[u], v_sub(e[u], d[u]), c[u]));
+    v_many(t[u] = v_add(c[u], big));
+    v_many(f[u] = v_fma(c[u], e[u], v_fnma(c[u], d[u], v_sub(c[u], v_sub(t[u], big)))));
+    v_many(t[u] = v_times2(v_add(t[u], f[u]), n_sub(sign, two)));
+    v_many(r[u] = v_select(v_lt(r[u], big), t[u],
+                           v_times2(r[u], n_sub(sign, n_set(LGELU__EXPONENT(100))))));
 }
 
 /* beyond the tables: exp(-z²/2) = (1 + l)·2^n, n being the whole number that t holds; s = x² */
-LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_gate *g, const int w)
+LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_gate *g,
+                                  const int w)
 {
     const v_t magic = v_set(LGELU__ROUND);
     v_t f[2], r[2];
-    v_many(s[u] = v_mul(x[u], x[u]);)
-    v_many(t[u] = v_fma(s[u], g->e, magic);)
-    v_many(r[u] = v_fms(x[u], x[u], s[u]);)
-    v_many(f[u] = v_fma(s[u], g->e, v_sub(magic, t[u]));)
-    v_many(r[u] = v_fma(r[u], g->e, v_mul(s[u], g->el));)
-    v_many(f[u] = v_add(f[u], r[u]);)
+    v_many(s[u] = v_mul(x[u], x[u]));
+    v_many(t[u] = v_fma(s[u], g->e, magic));
+    v_many(r[u] = v_fms(x[u], x[u], s[u]));
+    v_many(f[u] = v_fma(s[u], g->e, v_sub(magic, t[u])));
+    v_many(r[u] = v_fma(r[u], g->e, v_mul(s[u], g->el)));
+    v_many(f[u] = v_add(f[u], r[u]));
     LGELU__FN(exp2m1)(l, f, w);
-    v_many(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0]));)
-    v_many(l[u] = v_fma(f[u], l[u], v_set(0));)
+    v_many(l[u] = v_fma(f[u], l[u], v_set(lgelu__exp2[0])));
+    v_many(l[u] = v_fma(f[u], l[u], v_set(0)));
 }
 
 /* beyond the middle: aQ = exp(-z²/2)·(1 - w·P(w))/(λ√(2π)), w = 1/z² */
@@ -5718,19 +8229,20 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     v_t s[2], l[2], t[2], v[2], p[2], r[2];
     m_t deep[2];
     LGELU__FN(gauss)(l, t, s, x, g, w);
-    v_many(v[u] = v_div(g->w, s[u]);)
+    v_many(v[u] = v_div(g->w, s[u]));
     LGELU__FN(tail)(p, v, w);
-    v_many(p[u] = v_fms(v[u], p[u], g->cl);)
-    v_many(r[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
-    v_many(r[u] = v_fma(r[u], g->c, g->c);)
-    v_many(deep[u] = v_lt(t[u], g->deep);)
-    v_many(r[u] = v_times2(r[u], n_up(v_bits(t[u]), 23));)
-    v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]);)
+    v_many(p[u] = v_fms(v[u], p[u], g->cl));
+    v_many(r[u] = v_fnma(p[u], v_add(l[u], one), l[u]));
+    v_many(r[u] = v_fma(r[u], g->c, g->c));
+    v_many(deep[u] = v_lt(t[u], g->deep));
+    v_many(r[u] = v_times2(r[u], n_up(v_bits(t[u]), 23)));
+    v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]));
     if (LGELU__FN(any)(deep, w)) {
-        v_many(t[u] = v_times2(v_times2(g->c, n_set(LGELU__EXPONENT(100))), n_up(v_bits(t[u]), 23));)
-        v_many(p[u] = v_mul(p[u], v_add(l[u], one));)
+        v_many(t[u] =
+                   v_times2(v_times2(g->c, n_set(LGELU__EXPONENT(100))), n_up(v_bits(t[u]), 23)));
+        v_many(p[u] = v_mul(p[u], v_add(l[u], one)));
         LGELU__FN(lowered)(r, t, l, p, w);
-        v_many(x[u] = v_select(deep[u], r[u], x[u]);)
+        v_many(x[u] = v_select(deep[u], r[u], x[u]));
     }
 }
 
@@ -5740,64 +8252,103 @@ LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
     v_t a[2], d[2], q[2], t[2];
     i_t i[2];
     int k;
-    v_many(a[u] = v_fold(x[u]);)
-    v_many(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND));)
-    v_many(i[u] = v_index(v_bits(t[u]));)
-    v_many(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__middle[0], i[u]));)
-    v_many(q[u] = v_signed(lgelu__middle[7], i[u]);)
-    LGELU__UNROLL for (k = 6; k > 1; k--) v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[k], i[u]));)
-    v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u]));)
-    v_many(x[u] = v_mul(a[u], q[u]);)
+    v_many(a[u] = v_fold(x[u]));
+    v_many(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND)));
+    v_many(i[u] = v_index(v_bits(t[u])));
+    v_many(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__middle[0], i[u])));
+    v_many(q[u] = v_signed(lgelu__middle[7], i[u]));
+    LGELU__UNROLL
+    for (k = 6; k > 1; k--)
+        v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[k], i[u])));
+    v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u])));
+    v_many(x[u] = v_mul(a[u], q[u]));
 }
 #if LGELU__PASS == 0 && LGELU__DOUBLES
-/* The same in doubles, each sum rounded to float: none is below 2^-126, and whether one lay between two floats is asked once for
-   all of them, which then are made anew, fma by fma: half of the time with SSE2. (As WebAssembly SIMD128's fmas are faster.) */
-LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g) { LGELU__FN(middle_by_fma)(&x, g, 1); return x; }
-/* where a pair lies: its intervals, and in two halves a vector the distances from their centres; sums that tie */
-typedef struct { i_t i[2]; d_t d[2][2]; m_t tie[2]; } LGELU__FN(place);
-#define v_both(...) { { enum { h = 0 }; __VA_ARGS__ } if (v_lanes > 1) { enum { h = 1 }; __VA_ARGS__ } }
+/* The same in doubles, each sum rounded to float: none is below 2^-126, and whether one lay between
+   two floats is asked once for all of them, which then are made anew, fma by fma: half of the time
+   with SSE2. (As WebAssembly SIMD128's fmas are faster.) */
+LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g)
+{
+    LGELU__FN(middle_by_fma)(&x, g, 1);
+    return x;
+}
+
+/* where a pair lies: its intervals, and in two halves a vector the distances from their centres;
+   sums that tie */
+typedef struct {
+    i_t i[2];
+    d_t d[2][2];
+    m_t tie[2];
+} LGELU__FN(place);
+
+#define v_both(...)         \
+    do {                    \
+        {                   \
+            enum { h = 0 }; \
+            __VA_ARGS__;    \
+        }                   \
+        if (v_lanes > 1) {  \
+            enum { h = 1 }; \
+            __VA_ARGS__;    \
+        }                   \
+    } while (0)
 
 /* a = v_fold(x). A sum with 1.5·2^52 ends in the interval's number */
-LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) *p, const v_t *a, const v_gate *g, const double *centre)
+LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) * p, const v_t *a, const v_gate *g,
+                                 const double *centre)
 {
     d_t b[2][2];
-    v_each(v_both(b[u][h] = d_half(a[u], h);))
-    v_each(v_both(p->d[u][h] = d_fma(b[u][h], d_half(g->step, h), d_half(v_set(6755399441055744.0f), h));))
-    v_each(p->i[u] = v_index(d_last(p->d[u]));)
-    v_each(v_both(p->d[u][h] = d_fma(b[u][h], d_half(g->lambda, h), d_signed(centre, p->i[u], h));))
-    v_each(p->tie[u] = LGELU__FN(tie)(p->d[u]);)
-    v_each(v_both(p->d[u][h] = d_float(p->d[u][h]);))
+    v_each(v_both(b[u][h] = d_half(a[u], h)));
+    v_each(v_both(p->d[u][h] =
+                      d_fma(b[u][h], d_half(g->step, h), d_half(v_set(6755399441055744.0f), h))));
+    v_each(p->i[u] = v_index(d_last(p->d[u])));
+    v_each(v_both(p->d[u][h] = d_fma(b[u][h], d_half(g->lambda, h), d_signed(centre, p->i[u], h))));
+    v_each(p->tie[u] = LGELU__FN(tie)(p->d[u]));
+    v_each(v_both(p->d[u][h] = d_float(p->d[u][h])));
 }
+
 /* a step of Horner's rule: q = d·q + c, q rounded before it, not after */
-LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) *p, const double *c)
+LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) * p, const double *c)
 {
-    v_each(v_both(q[u][h] = d_fma(p->d[u][h], d_float(q[u][h]), d_signed(c, p->i[u], h));))
-    v_each(p->tie[u] = m_or(p->tie[u], LGELU__FN(tie)(q[u]));)
+    v_each(v_both(q[u][h] = d_fma(p->d[u][h], d_float(q[u][h]), d_signed(c, p->i[u], h))));
+    v_each(p->tie[u] = m_or(p->tie[u], LGELU__FN(tie)(q[u])));
 }
+
 LGELU__APART void LGELU__FN(middle_pair)(v_t *x, const v_gate *g)
 {
     LGELU__FN(place) p;
     v_t a[2], base[2];
     d_t q[2][2];
     int k;
-    v_each(a[u] = v_fold(x[u]);)
+    v_each(a[u] = v_fold(x[u]));
     LGELU__FN(find)(&p, a, g, lgelu__middle_in_double[0]);
-    v_each(base[u] = v_base(v_signed(lgelu__middle[1], p.i[u]), x[u]);)
-    v_each(v_both(q[u][h] = d_signed(lgelu__middle_in_double[7], p.i[u], h);))
-    LGELU__UNROLL for (k = 6; k > 1; k--) LGELU__FN(step)(q, &p, lgelu__middle_in_double[k]);
-    v_each(v_both(q[u][h] = d_fma(p.d[u][h], d_float(q[u][h]), d_half(base[u], h));))
-    v_each(p.tie[u] = m_or(p.tie[u], LGELU__FN(tie)(q[u]));)
-    v_each(x[u] = LGELU__RARELY(m_any(p.tie[u])) ? LGELU__FN(middle_again)(x[u], g) : v_mul(a[u], v_round(q[u]));)
+    v_each(base[u] = v_base(v_signed(lgelu__middle[1], p.i[u]), x[u]));
+    v_each(v_both(q[u][h] = d_signed(lgelu__middle_in_double[7], p.i[u], h)));
+    LGELU__UNROLL
+    for (k = 6; k > 1; k--)
+        LGELU__FN(step)(q, &p, lgelu__middle_in_double[k]);
+    v_each(v_both(q[u][h] = d_fma(p.d[u][h], d_float(q[u][h]), d_half(base[u], h))));
+    v_each(p.tie[u] = m_or(p.tie[u], LGELU__FN(tie)(q[u])));
+    v_each(x[u] = LGELU__RARELY(m_any(p.tie[u])) ? LGELU__FN(middle_again)(x[u], g)
+                                                 : v_mul(a[u], v_round(q[u])));
 }
+
 LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
 {
-    if (w == 2) LGELU__FN(middle_pair)(x, g); else *x = LGELU__FN(middle_again)(*x, g);
+    if (w == 2)
+        LGELU__FN(middle_pair)(x, g);
+    else
+        *x = LGELU__FN(middle_again)(*x, g);
 }
 #else
-LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w) { LGELU__FN(middle_by_fma)(x, g, w); }
+LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
+{
+    LGELU__FN(middle_by_fma)(x, g, w);
+}
 #endif
 
-/* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their x packed, then fillers */
+/* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their
+   x packed, then fillers */
 enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 3968 };
 typedef struct {
     float x[LGELU__FN(stretch) + 32];
@@ -5805,37 +8356,50 @@ typedef struct {
     b_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
-/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far (beyond the middle) or tiny,
-   which become far; between: those of the far that are not the ReLU */
-LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, const v_gate *g, const int w)
+/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far
+   (beyond the middle) or tiny, which become far; between: those of the far that are not the ReLU */
+LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, const v_gate *g,
+                                        const int w)
 {
     const m_t small = v_nge(v_least(x[0], x[w - 1]), v_float(n_set(LGELU__TWO(-63))));
     v_t a[2];
     m_t tiny[2];
-    if (!m_some(small, v_nge(g->last, v_most(x[0], x[w - 1])))) return 0;
-    v_many(a[u] = v_abs(x[u]);)
-    v_many(r[u] = v_max(v_set(-0.0f), x[u]);)
-    if (m_any(small)) {                      /* x/2 in whole numbers: nothing may touch a subnormal */
-        v_many(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(a[u]));)
-        v_many(r[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(a[u]), x[u]), r[u]);)
-        v_many(x[u] = v_select(tiny[u], g->right, x[u]);)
-        v_many(a[u] = v_abs(x[u]);)
+    if (!m_some(small, v_nge(g->last, v_most(x[0], x[w - 1]))))
+        return 0;
+    v_many(a[u] = v_abs(x[u]));
+    v_many(r[u] = v_max(v_set(-0.0f), x[u]));
+    /* x/2 in whole numbers: nothing may touch a subnormal */
+    if (m_any(small)) {
+        v_many(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(a[u])));
+        v_many(r[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(a[u]), x[u]), r[u]));
+        v_many(x[u] = v_select(tiny[u], g->right, x[u]));
+        v_many(a[u] = v_abs(x[u]));
     }
-    v_many(far[u] = v_nge(g->last, a[u]);)           /* or NaN, which r holds as it came */
-    v_many(between[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right);)
+    /* or NaN, which r holds as it came */
+    v_many(far[u] = v_nge(g->last, a[u]));
+    v_many(between[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right));
     return 1;
 }
-LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g, const int w)
+
+LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g,
+                                           const int w)
 {
     const int all = m_all(m_and(far[0], far[w - 1]));
-    if (!all) LGELU__FN(middle)(x, g, w);
-    v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]);)
+    if (!all)
+        LGELU__FN(middle)(x, g, w);
+    v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]));
 }
-LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g) { LGELU__FN(beyond)(&x, g, 1); return x; }
 
-/* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made when a number wants them */
-LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail, lgelu__constants *gate, const int each,
-    const int w)
+LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g)
+{
+    LGELU__FN(beyond)(&x, g, 1);
+    return x;
+}
+
+/* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made
+   when a number wants them */
+LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail,
+                                             lgelu__constants *gate, const int each, const int w)
 {
     v_t r[2], z[2];
     m_t far[2], between[2];
@@ -5843,22 +8407,31 @@ LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *ta
         LGELU__FN(middle)(x, g, w);
         return;
     }
-    v_many(z[u] = v_select(between[u], x[u], g->last);)
+    v_many(z[u] = v_select(between[u], x[u], g->last));
     LGELU__FN(forward_sorted)(x, r, far, g, w);
-    if (!LGELU__FN(any)(between, w)) return;
+    if (!LGELU__FN(any)(between, w))
+        return;
     if (!each || !(gate->c > 0)) {
         int k;
-        for (k = 0; k < (each ? v_lanes : 1); k++) lgelu__prepare_forward_tail(gate + k);
-        if (each) LGELU__FN(various)(tail, gate); else *tail = LGELU__FN(same)(gate);
+        for (k = 0; k < (each ? v_lanes : 1); k++)
+            lgelu__prepare_forward_tail(gate + k);
+        if (each)
+            LGELU__FN(various)(tail, gate);
+        else
+            *tail = LGELU__FN(same)(gate);
     }
     v_many(if (m_any(between[u])) {
-        if (each) z[u] = LGELU__FN(beyond_one)(z[u], tail); else LGELU__FN(beyond)(z + u, tail, 1);
+        if (each)
+            z[u] = LGELU__FN(beyond_one)(z[u], tail);
+        else
+            LGELU__FN(beyond)(z + u, tail, 1);
         x[u] = v_select(between[u], z[u], x[u]);
-    })
+    });
 }
 
 /* n small: to pack would take longer */
-static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__constants *gate, size_t n)
+static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__constants *gate,
+                                                 size_t n)
 {
     const v_gate g = LGELU__FN(same)(gate);
     v_gate tail;
@@ -5871,7 +8444,8 @@ static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu
 }
 
 /* n <= stretch */
-static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__constants *gate, size_t n)
+static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__constants *gate,
+                                                   size_t n)
 {
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later) todo;
@@ -5879,66 +8453,89 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
     m_t far[2], between[2];
     size_t i, j, count = 0, pairs = 0;
     for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
-        if (n > 1024) v_each(LGELU__AHEAD(x, i + u * v_lanes);)
-        v_each(a[u] = v_load(x + i + u * v_lanes);)
-        if (!LGELU__FN(forward_sort)(a, r, far, between, &g, 2)) LGELU__FN(middle)(a, &g, 2);
-        else {
+        if (n > 1024)
+            v_each(LGELU__AHEAD(x, i + u * v_lanes));
+        v_each(a[u] = v_load(x + i + u * v_lanes));
+        if (!LGELU__FN(forward_sort)(a, r, far, between, &g, 2)) {
+            LGELU__FN(middle)(a, &g, 2);
+        } else {
             if (m_some(between[0], between[1])) {
                 todo.at[pairs] = (uint16_t)i;
                 v_each(todo.lanes[pairs][u] = (b_t)m_bits(between[u]);
-                       count += v_pack(todo.x + count, a[u], between[u]);)
+                       count += v_pack(todo.x + count, a[u], between[u]));
                 pairs++;
             }
             LGELU__FN(forward_sorted)(a, r, far, &g, 2);
         }
-        v_each(v_store(y + i + u * v_lanes, a[u]);)
+        v_each(v_store(y + i + u * v_lanes, a[u]));
     }
-    if (i < n) LGELU__FN(forward_few)(y + i, x + i, gate, n - i);
-    if (!count) return;
+    if (i < n)
+        LGELU__FN(forward_few)(y + i, x + i, gate, n - i);
+    if (!count)
+        return;
     lgelu__prepare_forward_tail(gate);
     g = LGELU__FN(same)(gate);
-    v_each(v_store(todo.x + count + u * v_lanes, g.last);)
+    v_each(v_store(todo.x + count + u * v_lanes, g.last));
     for (j = 0; j < count; j += 2 * v_lanes) {
-        v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
+        v_each(a[u] = v_load(todo.x + j + u * v_lanes));
         LGELU__FN(beyond)(a, &g, 2);
-        v_each(v_store(todo.x + j + u * v_lanes, a[u]);)
+        v_each(v_store(todo.x + j + u * v_lanes, a[u]));
     }
-    for (i = j = 0; i < pairs; i++) v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]);)
+    for (i = j = 0; i < pairs; i++)
+        v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
 /* n <= stretch; gate NULL: the ReLU, where a negative number gives -0 and a NaN stays */
-static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate, size_t n)
+static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
+                                                  size_t n)
 {
     size_t i;
-    if (!gate) for (i = 0; i < n; i += v_lanes) {
-        const v_t a = v_load_n(x + i, n - i);
-        const m_t below = m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
-        v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+    if (!gate) {
+        for (i = 0; i < n; i += v_lanes) {
+            const v_t a = v_load_n(x + i, n - i);
+            const m_t below =
+                m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
+            v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+        }
+    } else if (n > 4 * v_lanes) {
+        LGELU__FN(forward_block)(y, x, gate, n);
+    } else {
+        LGELU__FN(forward_few)(y, x, gate, n);
     }
-    else if (n > 4 * v_lanes) LGELU__FN(forward_block)(y, x, gate, n);
-    else LGELU__FN(forward_few)(y, x, gate, n);
 }
 
-/* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four pages, so that its parts answer
-   side by side; x is asked for four pages ahead, y goes past the caches. Returns how many are done */
-static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x, lgelu__constants *gate, size_t n)
+/* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four
+   pages, so that its parts answer side by side; x is asked for four pages ahead, y goes past the
+   caches. Returns how many are done */
+static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
+                                                    lgelu__constants *gate, size_t n)
 {
     enum { line = 16, page = 1024 };
     float room[128 + line], *t = room + lgelu__to_line((uintptr_t)room);
     size_t i = lgelu__to_line((uintptr_t)y), at, o, j, q, v;
     LGELU__FN(forward_some)(y, x, gate, i);
-    for (; n - i >= 8 * page; i += 4 * page)
+    for (; n - i >= 8 * page; i += 4 * page) {
         for (at = i; at < i + page; at += 2 * line) {
-            for (j = o = 0; o < 2 * line; o += line)
-                LGELU__UNROLL for (q = 0; q < 4; q++, j += line) {
+            for (j = o = 0; o < 2 * line; o += line) {
+                LGELU__UNROLL
+                for (q = 0; q < 4; q++, j += line) {
                     LGELU__FETCH(x + at + (q + 4) * page + o);
-                    LGELU__UNROLL for (v = 0; v < line; v += v_lanes) v_store(t + j + v, v_load(x + at + q * page + o + v));
+                    LGELU__UNROLL
+                    for (v = 0; v < line; v += v_lanes)
+                        v_store(t + j + v, v_load(x + at + q * page + o + v));
                 }
+            }
             LGELU__FN(forward_some)(t, t, gate, 128);
-            for (j = o = 0; o < 2 * line; o += line)
-                LGELU__UNROLL for (q = 0; q < 4; q++, j += line)
-                    LGELU__UNROLL for (v = 0; v < line; v += v_lanes) v_stream(y + at + q * page + o + v, v_load(t + j + v));
+            for (j = o = 0; o < 2 * line; o += line) {
+                LGELU__UNROLL
+                for (q = 0; q < 4; q++, j += line) {
+                    LGELU__UNROLL
+                    for (v = 0; v < line; v += v_lanes)
+                        v_stream(y + at + q * page + o + v, v_load(t + j + v));
+                }
+            }
         }
+    }
     v_fence();
     return i;
 }
@@ -5949,12 +8546,15 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     size_t i, m;
     if (gate && !lgelu__ordinary(lambda)) {
         for (i = 0; i < n; i++) {
-            const uint32_t nan = (lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128) ? lgelu__bits(x[i]) : 0;
-            y[i] = nan ? lgelu__float(nan) : lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
+            const uint32_t nan =
+                (lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128) ? lgelu__bits(x[i]) : 0;
+            y[i] = nan ? lgelu__float(nan)
+                       : lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
         }
         return;
     }
-    if (gate) g = lgelu__prepare_forward(lambda);
+    if (gate)
+        g = lgelu__prepare_forward(lambda);
     i = y != x && n >= LGELU__STREAM ? LGELU__FN(forward_past)(y, x, gate, n) : 0;
     for (; i < n; i += m) {
         m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
@@ -5963,74 +8563,92 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
 }
 
 /* f' and x²φ in the middle: dx = dy·f', and dy·x²φ·LGELU__BELL = p·s */
-LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
+LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
+                                                const v_t *x, const v_gate *g)
 {
     v_t a[2], t[2], d[2], q[2], b[2];
     i_t i[2];
     int k;
-    v_each(a[u] = v_fold(x[u]);)
-    v_each(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND));)
-    v_each(i[u] = v_index(v_bits(t[u]));)
-    v_each(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__slope[0], i[u]));)
-    v_each(b[u] = v_signed(lgelu__bell[6], i[u]);)
-    v_each(q[u] = v_signed(lgelu__slope[7], i[u]);)
-    LGELU__UNROLL for (k = 5; k > 1; k--) {
-        v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[k], i[u]));)
-        v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[k + 1], i[u]));)
+    v_each(a[u] = v_fold(x[u]));
+    v_each(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND)));
+    v_each(i[u] = v_index(v_bits(t[u])));
+    v_each(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__slope[0], i[u])));
+    v_each(b[u] = v_signed(lgelu__bell[6], i[u]));
+    v_each(q[u] = v_signed(lgelu__slope[7], i[u]));
+    LGELU__UNROLL
+    for (k = 5; k > 1; k--) {
+        v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[k], i[u])));
+        v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[k + 1], i[u])));
     }
-    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[1], i[u]));)
-    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[0], i[u]));)
-    v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(lgelu__slope[1], i[u]), x[u]));)
-    v_each(q[u] = v_fma(d[u], v_signed(lgelu__slope[2], i[u]), q[u]);)           /* last: all of it near the root */
-    v_each(s[u] = v_mul(a[u], a[u]);)
-    v_each(p[u] = v_mul(dy[u], b[u]);)
-    v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]);)
+    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[1], i[u])));
+    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[0], i[u])));
+    v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(lgelu__slope[1], i[u]), x[u])));
+    /* last: all of it near the root */
+    v_each(q[u] = v_fma(d[u], v_signed(lgelu__slope[2], i[u]), q[u]));
+    v_each(s[u] = v_mul(a[u], a[u]));
+    v_each(p[u] = v_mul(dy[u], b[u]));
+    v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]));
 }
 
-#if LGELU__PASS == 0 && LGELU__DOUBLES && v_lanes > 1                          /* as the middle above */
-LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
-    { LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g); }
-LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
+#if LGELU__PASS == 0 && LGELU__DOUBLES && v_lanes > 1 /* as the middle above */
+LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
+                                                const v_t *x, const v_gate *g)
+{
+    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
+}
+
+LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x,
+                                          const v_gate *g)
 {
     LGELU__FN(place) at;
     v_t a[2], d[2], base[2];
     d_t q[2][2], b[2][2];
     int k;
-    v_each(a[u] = v_fold(x[u]);)
+    v_each(a[u] = v_fold(x[u]));
     LGELU__FN(find)(&at, a, g, lgelu__slope_in_double[0]);
-    v_each(base[u] = v_base(v_signed(lgelu__slope[1], at.i[u]), x[u]);)
-    v_each(v_both(b[u][h] = d_signed(lgelu__bell_in_double[6], at.i[u], h);))
-    v_each(v_both(q[u][h] = d_signed(lgelu__slope_in_double[7], at.i[u], h);))
-    LGELU__UNROLL for (k = 5; k >= 0; k--) {
+    v_each(base[u] = v_base(v_signed(lgelu__slope[1], at.i[u]), x[u]));
+    v_each(v_both(b[u][h] = d_signed(lgelu__bell_in_double[6], at.i[u], h)));
+    v_each(v_both(q[u][h] = d_signed(lgelu__slope_in_double[7], at.i[u], h)));
+    LGELU__UNROLL
+    for (k = 5; k >= 0; k--) {
         LGELU__FN(step)(b, &at, lgelu__bell_in_double[k]);
-        if (k > 1) LGELU__FN(step)(q, &at, lgelu__slope_in_double[k + 1]);
+        if (k > 1)
+            LGELU__FN(step)(q, &at, lgelu__slope_in_double[k + 1]);
     }
-    v_each(d[u] = v_round(at.d[u]); d[u] = v_mul(d[u], d[u]);)
-    v_each(v_both(q[u][h] = d_fma(d_half(d[u], h), d_float(q[u][h]), d_half(base[u], h));))
-    v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u]));)
-    v_each(v_both(q[u][h] = d_fma(at.d[u][h], d_signed(lgelu__slope_in_double[2], at.i[u], h), d_float(q[u][h]));))
-    v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u]));)
-    v_each(s[u] = v_mul(a[u], a[u]);)
-    v_each(p[u] = v_mul(dy[u], v_round(b[u]));)
-    v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), v_round(q[u]));)
-    if (LGELU__RARELY(m_some(at.tie[0], at.tie[1]))) LGELU__FN(slope_middle_again)(dx, p, s, dy, x, g);
+    v_each(d[u] = v_round(at.d[u]); d[u] = v_mul(d[u], d[u]));
+    v_each(v_both(q[u][h] = d_fma(d_half(d[u], h), d_float(q[u][h]), d_half(base[u], h))));
+    v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u])));
+    v_each(v_both(q[u][h] = d_fma(at.d[u][h], d_signed(lgelu__slope_in_double[2], at.i[u], h),
+                                  d_float(q[u][h]))));
+    v_each(at.tie[u] = m_or(at.tie[u], LGELU__FN(tie)(q[u])));
+    v_each(s[u] = v_mul(a[u], a[u]));
+    v_each(p[u] = v_mul(dy[u], v_round(b[u])));
+    v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), v_round(q[u])));
+    if (LGELU__RARELY(m_some(at.tie[0], at.tie[1])))
+        LGELU__FN(slope_middle_again)(dx, p, s, dy, x, g);
 }
 #else
-LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x, const v_gate *g)
-    { LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g); }
+LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x,
+                                         const v_gate *g)
+{
+    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
+}
 #endif
 
 /* a·2^100, for abs(a) below 2^-27; a subnormal counts units of 2^-149 */
 LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 {
     const n_t b = v_bits(v_abs(a));
-    return v_sign(v_select(n_gt(n_set(LGELU__TWO(-126)), b), v_mul(v_whole(b), v_float(n_set(LGELU__TWO(-49)))),
-                           v_times2(v_abs(a), n_set(LGELU__EXPONENT(100)))), a);
+    return v_sign(v_select(n_gt(n_set(LGELU__TWO(-126)), b),
+                           v_mul(v_whole(b), v_float(n_set(LGELU__TWO(-49)))),
+                           v_times2(v_abs(a), n_set(LGELU__EXPONENT(100)))),
+                  a);
 }
 
-/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot overflow. That of a faint E =
-   exp(-z²/2), below 2^-60, or of a thin dy, below 2^-30, goes to small instead, as 2^100·dy·x²E·scale.
-   f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z) */
+/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot
+   overflow. That of a faint E = exp(-z²/2), below 2^-60, or of a thin dy, below 2^-30, goes to
+   small instead, as 2^100·dy·x²E·scale. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z)
+ */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
     const v_t one = v_set(1), zero = v_set(0), c = v_mul(g->c, v_set(0.0625f));
@@ -6038,53 +8656,60 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_t s[2], l[2], t[2], f[2], v[2], p[2], r[2];
     n_t n[2], e[2], y[2];
     m_t faint[2], odd[2], whole[2];
-    LGELU__FN(gauss)(l, t, s, x, g, 2);                                       /* E = (1 + l)·2^n */
-    v_each(v[u] = v_div(g->w, s[u]);)
-    v_each(n[u] = n_up(v_bits(t[u]), 23);)
-    v_each(faint[u] = n_gt(faintest, v_bits(t[u]));)
-    v_each(s[u] = v_mul(s[u], g->scale);)
-    v_each(s[u] = v_fma(l[u], s[u], s[u]);)
-    v_each(s[u] = v_times2(s[u], n_add(n[u], n_select(faint[u], n_set(LGELU__EXPONENT(100)), n_set(LGELU__EXPONENT(-20)))));)
-    v_each(s[u] = v_mul(dy[u], s[u]);)
-    v_each(small[u] = v_select(faint[u], s[u], zero);)
-    v_each(s[u] = v_select(faint[u], zero, s[u]);)
+    /* E = (1 + l)·2^n */
+    LGELU__FN(gauss)(l, t, s, x, g, 2);
+    v_each(v[u] = v_div(g->w, s[u]));
+    v_each(n[u] = n_up(v_bits(t[u]), 23));
+    v_each(faint[u] = n_gt(faintest, v_bits(t[u])));
+    v_each(s[u] = v_mul(s[u], g->scale));
+    v_each(s[u] = v_fma(l[u], s[u], s[u]));
+    v_each(s[u] = v_times2(s[u], n_add(n[u], n_select(faint[u], n_set(LGELU__EXPONENT(100)),
+                                                      n_set(LGELU__EXPONENT(-20))))));
+    v_each(s[u] = v_mul(dy[u], s[u]));
+    v_each(small[u] = v_select(faint[u], s[u], zero));
+    v_each(s[u] = v_select(faint[u], zero, s[u]));
     LGELU__FN(tail)(p, v, 2);
-    v_each(p[u] = v_fnma(v[u], p[u], one);)
-    v_each(p[u] = v_fms(v[u], p[u], g->cl);)
-    v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]);)
-    v_each(r[u] = v_mul(v_abs(x[u]), c);)
-    v_each(r[u] = v_fma(r[u], p[u], r[u]);)                                   /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
-    v_each(e[u] = n_add(n[u], n_set(LGELU__EXPONENT(4)));)
-    v_each(f[u] = v_add(one, v_times2(r[u], n_max(e[u], n_set(LGELU__EXPONENT(-56)))));)                         /* f'(z) */
-    v_each(p[u] = v_mul(dy[u], r[u]);)
-    v_each(y[u] = v_bits(v_abs(dy[u]));)
-    v_each(whole[u] = n_gt(n_set(0), v_bits(x[u]));)
+    v_each(p[u] = v_fnma(v[u], p[u], one));
+    v_each(p[u] = v_fms(v[u], p[u], g->cl));
+    v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]));
+    v_each(r[u] = v_mul(v_abs(x[u]), c));
+    /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
+    v_each(r[u] = v_fma(r[u], p[u], r[u]));
+    v_each(e[u] = n_add(n[u], n_set(LGELU__EXPONENT(4))));
+    /* f'(z) */
+    v_each(f[u] = v_add(one, v_times2(r[u], n_max(e[u], n_set(LGELU__EXPONENT(-56))))));
+    v_each(p[u] = v_mul(dy[u], r[u]));
+    v_each(y[u] = v_bits(v_abs(dy[u])));
+    v_each(whole[u] = n_gt(n_set(0), v_bits(x[u])));
     /* thin (below 2^-30), inf or NaN: numbers from 2^-30 to below inf become the lowest ones */
     v_each(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)),
-                         n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1));)
+                         n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1)));
     if (m_some(odd[0], odd[1])) {
         v_t h[2];
         m_t thin[2];
-        v_each(thin[u] = n_gt(n_set(LGELU__TWO(-30)), y[u]);)
-        v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
-        v_each(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f))));)
-        v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS));)
-        v_each(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)), 23);)
-        v_each(e[u] = n_select(thin[u], y[u], e[u]);)
-        v_each(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]);)
-        v_each(whole[u] = m_or(thin[u], m_less(whole[u], odd[u]));)
-        v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale);)
-        v_each(v[u] = v_mul(h[u], v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23)));)
+        v_each(thin[u] = n_gt(n_set(LGELU__TWO(-30)), y[u]));
+        v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_each(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f)))));
+        v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS)));
+        v_each(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)),
+                           23));
+        v_each(e[u] = n_select(thin[u], y[u], e[u]));
+        v_each(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]));
+        v_each(whole[u] = m_or(thin[u], m_less(whole[u], odd[u])));
+        v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale));
+        v_each(v[u] = v_mul(h[u],
+                            v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23))));
         /* below 2^-126: 0 */
-        v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u], zero);)
-        v_each(small[u] = v_select(thin[u], v[u], small[u]);)
-        v_each(s[u] = v_select(thin[u], zero, s[u]);)
+        v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u],
+                               zero));
+        v_each(small[u] = v_select(thin[u], v[u], small[u]));
+        v_each(s[u] = v_select(thin[u], zero, s[u]));
     }
-    v_each(r[u] = v_abs(p[u]);)
+    v_each(r[u] = v_abs(p[u]));
     LGELU__FN(assemble)(r, e, 2);
-    v_each(r[u] = v_sign(r[u], v_float(n_xor(v_bits(dy[u]), v_bits(x[u]))));)
-    v_each(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u]));)
-    v_each(x[u] = s[u];)
+    v_each(r[u] = v_sign(r[u], v_float(n_xor(v_bits(dy[u]), v_bits(x[u])))));
+    v_each(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u])));
+    v_each(x[u] = s[u]);
 }
 
 /* the same of the backward, up to 16.5/λ */
@@ -6094,70 +8719,85 @@ typedef struct {
     b_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
-/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small takes
-   2^100·scale·dy·x²E of tiny x and thin dy. at: where the pair stands, how many lanes and pairs are packed */
-LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) *todo, lgelu__cursor *at,
-                                      const v_t *dy, const v_t *x, const v_gate *g)
+/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small
+   takes 2^100·scale·dy·x²E of tiny x and thin dy. at: where the pair stands, how many lanes and
+   pairs are packed */
+LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) * todo,
+                                      lgelu__cursor *at, const v_t *dy, const v_t *x,
+                                      const v_gate *g)
 {
     const v_t zero = v_set(0), one = v_set(1), least = v_float(n_set(LGELU__TWO(-63)));
-    const n_t bias = n_set(INT32_MAX), below = n_set(LGELU__TWO(-63) - 1 + INT32_MIN);          /* 0 < a < 2^-63, unsigned */
+    /* 0 < a < 2^-63, unsigned */
+    const n_t bias = n_set(INT32_MAX), below = n_set(LGELU__TWO(-63) - 1 + INT32_MIN);
     v_t a[2], y[2], z[2];
-    m_t far[2], between[2], thin[2], tiny[2], few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), least);
-    int short_x = 0, short_dy = 0;                   /* whether some are */
+    m_t far[2], between[2], thin[2], tiny[2],
+        few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), least);
+    /* whether some are */
+    int short_x = 0, short_dy = 0;
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
         return 0;
     }
-    v_each(a[u] = v_abs(x[u]);)
-    v_each(far[u] = v_lt(g->last, a[u]);)
-    v_each(between[u] = v_lt_of(far[u], a[u], g->right);)
-    v_each(z[u] = v_select(far[u], zero, x[u]);)
-    v_each(y[u] = dy[u];)
-    v_each(tiny[u] = thin[u] = far[u];)              /* not used */
+    v_each(a[u] = v_abs(x[u]));
+    v_each(far[u] = v_lt(g->last, a[u]));
+    v_each(between[u] = v_lt_of(far[u], a[u], g->right));
+    v_each(z[u] = v_select(far[u], zero, x[u]));
+    v_each(y[u] = dy[u]);
+    /* not used */
+    v_each(tiny[u] = thin[u] = far[u]);
     if (m_any(few)) {
-        v_each(tiny[u] = n_gt(below, n_add(v_bits(a[u]), bias));)
-        v_each(thin[u] = n_gt(below, n_add(v_bits(v_abs(dy[u])), bias));)
+        v_each(tiny[u] = n_gt(below, n_add(v_bits(a[u]), bias)));
+        v_each(thin[u] = n_gt(below, n_add(v_bits(v_abs(dy[u])), bias)));
         short_x = m_some(tiny[0], tiny[1]);
         short_dy = m_some(thin[0], thin[1]);
     }
-    if (short_x) v_each(z[u] = v_select(tiny[u], zero, z[u]);)
+    if (short_x)
+        v_each(z[u] = v_select(tiny[u], zero, z[u]));
     if (short_dy) {
-        v_each(thin[u] = m_less(thin[u], n_gt(v_bits(a[u]), n_set(LGELU__TWO(128))));)
-        v_each(y[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
+        v_each(thin[u] = m_less(thin[u], n_gt(v_bits(a[u]), n_set(LGELU__TWO(128)))));
+        v_each(y[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
     }
     if (m_some(between[0], between[1])) {
         todo->at[at->pairs] = (uint16_t)at->i;
         v_each(todo->lanes[at->pairs][u] = (b_t)m_bits(between[u]);
                v_pack(todo->dy + at->count, dy[u], between[u]);
-               at->count += v_pack(todo->x + at->count, x[u], between[u]);)
+               at->count += v_pack(todo->x + at->count, x[u], between[u]));
         at->pairs++;
     }
     if (m_all(m_and(far[0], far[1]))) {
-        v_each(p[u] = v_mul(y[u], zero);)    /* NaN stays */
-        v_each(dx[u] = s[u] = zero;)
-    } else LGELU__FN(slope_middle)(dx, p, s, y, z, g);
-    v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]);)
-    if (short_x) {                                   /* x² below 2^-220 counts as 0, and so does what is subnormal times dy */
+        /* NaN stays */
+        v_each(p[u] = v_mul(y[u], zero));
+        v_each(dx[u] = s[u] = zero);
+    } else {
+        LGELU__FN(slope_middle)(dx, p, s, y, z, g);
+    }
+    v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]));
+    /* x² below 2^-220 counts as 0, and so does what is subnormal times dy */
+    if (short_x) {
         n_t n[2];
-        if (short_dy) v_each(tiny[u] = m_less(tiny[u], thin[u]);)
-        v_each(z[u] = v_select(m_and(tiny[u], n_gt(v_bits(a[u]), n_set(LGELU__TWO(-110)))), a[u], zero);)
-        v_each(z[u] = v_mul(z[u], v_float(n_set(LGELU__TWO(50))));)
-        v_each(z[u] = v_mul(v_mul(z[u], z[u]), g->scale);)
-        v_each(n[u] = n_add(n_down(v_bits(v_abs(dy[u])), 23), n_down(v_bits(z[u]), 23));)
-        v_each(z[u] = v_select(n_gt(n[u], n_set(127)), z[u], zero);)
+        if (short_dy)
+            v_each(tiny[u] = m_less(tiny[u], thin[u]));
+        v_each(z[u] = v_select(m_and(tiny[u], n_gt(v_bits(a[u]), n_set(LGELU__TWO(-110)))), a[u],
+                               zero));
+        v_each(z[u] = v_mul(z[u], v_float(n_set(LGELU__TWO(50)))));
+        v_each(z[u] = v_mul(v_mul(z[u], z[u]), g->scale));
+        v_each(n[u] = n_add(n_down(v_bits(v_abs(dy[u])), 23), n_down(v_bits(z[u]), 23)));
+        v_each(z[u] = v_select(n_gt(n[u], n_set(127)), z[u], zero));
         v_each(float *to = at->small + ((at->i + u * v_lanes) & 15);
-               v_store(to, v_fma(v_select(tiny[u], dy[u], zero), z[u], v_load(to)));)
+               v_store(to, v_fma(v_select(tiny[u], dy[u], zero), z[u], v_load(to))));
     }
     if (short_dy) {
         v_t r[2];
         n_t n[2];
-        v_each(r[u] = v_mul(v_select(thin[u], p[u], zero), v_set((float)(2.50662827463100050242 / LGELU__BELL)));)
-        v_each(float *to = at->small + ((at->i + u * v_lanes) & 15); v_store(to, v_fma(r[u], v_mul(s[u], g->scale), v_load(to)));)
-        v_each(p[u] = v_select(thin[u], zero, p[u]);)
-        v_each(r[u] = v_abs(dx[u]);)
-        v_each(n[u] = n_set(LGELU__EXPONENT(-100));)
+        v_each(r[u] = v_mul(v_select(thin[u], p[u], zero),
+                            v_set((float)(2.50662827463100050242 / LGELU__BELL))));
+        v_each(float *to = at->small + ((at->i + u * v_lanes) & 15);
+               v_store(to, v_fma(r[u], v_mul(s[u], g->scale), v_load(to))));
+        v_each(p[u] = v_select(thin[u], zero, p[u]));
+        v_each(r[u] = v_abs(dx[u]));
+        v_each(n[u] = n_set(LGELU__EXPONENT(-100)));
         LGELU__FN(assemble)(r, n, 2);
-        v_each(dx[u] = v_select(thin[u], v_sign(r[u], dx[u]), dx[u]);)
+        v_each(dx[u] = v_select(thin[u], v_sign(r[u], dx[u]), dx[u]));
     }
     return short_x | short_dy;
 }
@@ -6172,10 +8812,12 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
     }
 }
 
-/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of the middle in order, then those
-   beyond, in order among themselves, then the small ones. unit: of the latter two */
-static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy, const float *x,
-                                                    lgelu__constants *gate, double unit, size_t n)
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of
+   the middle in order, then those beyond, in order among themselves, then the small ones. unit: of
+   the latter two */
+static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy,
+                                                    const float *x, lgelu__constants *gate,
+                                                    double unit, size_t n)
 {
     enum { share = 16 / v_lanes };
     v_gate g = LGELU__FN(same)(gate);
@@ -6186,16 +8828,16 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     size_t i, j;
     int rare = 0;
     at.small = small;
-    for (j = 0; j < share; j++) sum[j] = v_set(0);
+    for (j = 0; j < share; j++)
+        sum[j] = v_set(0);
     for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
         v_t d[2], p[2], s[2];
         LGELU__FN(load2)(a, x + i, n - i);
         LGELU__FN(load2)(b, dy + i, n - i);
-        v_each(LGELU__AHEAD(x, i + u * v_lanes);
-               LGELU__AHEAD(dy, i + u * v_lanes);)
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
         at.i = i;
         rare |= LGELU__FN(slope_pair)(d, p, s, &todo, &at, b, a, &g);
-        v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]);)
+        v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]));
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
             size_t q;
             for (q = 0; q < share; q++) {
@@ -6204,41 +8846,50 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
             }
             LGELU__FN(flush)(total, part, 1 / LGELU__BELL);
         }
-        if (dx) LGELU__FN(store2)(dx + i, d, n - i);
+        if (dx)
+            LGELU__FN(store2)(dx + i, d, n - i);
     }
     if (at.count) {
-        if (!(gate->c > 0)) lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
+        if (!(gate->c > 0))
+            lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
         g = LGELU__FN(same)(gate);
         v_each(v_store(todo.x + at.count + u * v_lanes, g.last);
-               v_store(todo.dy + at.count + u * v_lanes, v_set(0));)            /* fillers, which add 0 */
+               /* fillers, which add 0 */
+               v_store(todo.dy + at.count + u * v_lanes, v_set(0)));
         for (j = 0; j < at.count; j += 2 * v_lanes) {
             v_t c[2];
-            v_each(a[u] = v_load(todo.x + j + u * v_lanes);)
-            v_each(b[u] = v_load(todo.dy + j + u * v_lanes);)
+            v_each(a[u] = v_load(todo.x + j + u * v_lanes));
+            v_each(b[u] = v_load(todo.dy + j + u * v_lanes));
             LGELU__FN(slope_beyond)(b, a, c, &g);
-            v_each(v_store(todo.dy + j + u * v_lanes, b[u]);)
-            v_each(float *p = part + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), a[u]));)
-            v_each(float *p = small + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), c[u]));)
-            if (((j + 2 * v_lanes) & 255) == 0) LGELU__FN(flush)(total, part, unit * 1048576);
+            v_each(v_store(todo.dy + j + u * v_lanes, b[u]));
+            v_each(float *p = part + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), a[u])));
+            v_each(float *p = small + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), c[u])));
+            if (((j + 2 * v_lanes) & 255) == 0)
+                LGELU__FN(flush)(total, part, unit * 1048576);
         }
         LGELU__FN(flush)(total, part, unit * 1048576);
         for (i = j = 0; dx && i < at.pairs; i++)
-            v_each(j += v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]);)
+            v_each(j += v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]));
     }
-    if (at.count || rare) LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
+    if (at.count || rare)
+        LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
 }
 
 /* n large, like forward_past: dx goes past the caches by blocks. Returns how many are done */
-LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *total, const float *dy, const float *x,
-                                                           lgelu__constants *g, double unit, size_t n)
+LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *total,
+                                                           const float *dy, const float *x,
+                                                           lgelu__constants *g, double unit,
+                                                           size_t n)
 {
     const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
-    float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;    /* lines begin in both alike */
+    /* lines begin in both alike */
+    float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;
     size_t i, j;
     for (i = 0; n - i >= 2048; i += 2048) {
         LGELU__FN(backward_block)(t, total, dy + i, x + i, g, unit, 2048);
         memcpy(dx + i, t, head * sizeof *t);
-        for (j = head; j < end; j += v_lanes) v_stream(dx + i + j, v_load(t + j));
+        for (j = head; j < end; j += v_lanes)
+            v_stream(dx + i + j, v_load(t + j));
         memcpy(dx + i + end, t + end, (2048 - end) * sizeof *t);
     }
     v_fence();
@@ -6246,66 +8897,95 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
 }
 
 /* λ so small or large that squares would not be normal numbers, or infinite */
-LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy, const float *x, float lambda, size_t n)
+LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
+                                                              const float *x, float lambda,
+                                                              size_t n)
 {
     const v_t zero = v_set(0);
     double sum = 0;
     size_t i;
-    if (lambda > FLT_MAX) for (i = 0; dx && i < n; i += v_lanes) {
-        const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
-        const m_t above = m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-        const v_t r = v_mul(b, v_add(v_max(zero, a), zero));             /* -0 + 0 is 0 with every compiler */
-        v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
-    }
-    else for (i = 0; i < n; i++) {
-        double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
-        sum = fma(d, lgelu_exact_dlambda(a, l), sum);
-        if (dx) dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, l));
+    if (lambda > FLT_MAX) {
+        for (i = 0; dx && i < n; i += v_lanes) {
+            const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
+            const m_t above =
+                m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
+            /* -0 + 0 is 0 with every compiler */
+            const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
+            v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
+        }
+    } else {
+        for (i = 0; i < n; i++) {
+            double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
+            sum = fma(d, lgelu_exact_dlambda(a, l), sum);
+            if (dx)
+                dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, l));
+        }
     }
     return sum;
 }
 
-static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x, float lambda, size_t n)
+static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x,
+                                                float lambda, size_t n)
 {
     lgelu__constants g;
     double total[16] = { 0 }, unit;
     size_t i = 0;
-    if (!lgelu__ordinary_backward(lambda)) total[0] = LGELU__FN(backward_extreme)(dx, dy, x, lambda, n);
-    else {
+    if (!lgelu__ordinary_backward(lambda)) {
+        total[0] = LGELU__FN(backward_extreme)(dx, dy, x, lambda, n);
+    } else {
         g = lgelu__prepare(lambda, -16.5f, 16.5f);
         unit = 0.39894228040143267794 / (double)g.scale;
-        if (dx && dx != dy && dx != x && n >= LGELU__STREAM) i = LGELU__FN(backward_past)(dx, total, dy, x, &g, unit, n);
-        for (; i < n; i += 2048)
-            LGELU__FN(backward_block)(dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
-        LGELU__UNROLL for (i = 0; i < 8; i++) total[i] += total[i + 8];
-        LGELU__UNROLL for (i = 0; i < 4; i++) total[i] += total[i + 4];
+        if (dx && dx != dy && dx != x && n >= LGELU__STREAM)
+            i = LGELU__FN(backward_past)(dx, total, dy, x, &g, unit, n);
+        for (; i < n; i += 2048) {
+            LGELU__FN(backward_block)
+            (dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
+        }
+        LGELU__UNROLL
+        for (i = 0; i < 8; i++)
+            total[i] += total[i + 8];
+        LGELU__UNROLL
+        for (i = 0; i < 4; i++)
+            total[i] += total[i + 4];
         total[0] = (total[0] + total[2]) + (total[1] + total[3]);
     }
-    if (!(total[0] != total[0])) return total[0];
-    for (i = 0; dx && i < n; i += v_lanes) v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
-    return (double)LGELU__NAN;               /* a NaN in dx leaves one in the sum */
+    if (!(total[0] != total[0]))
+        return total[0];
+    for (i = 0; dx && i < n; i += v_lanes)
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    /* a NaN in dx leaves one in the sum */
+    return (double)LGELU__NAN;
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost, eight of them and 256 rows
-   at a time are turned into such, and back: to[c][r] = from[r][c]; the forward turns only what fills no vector or
-   has an extreme λ */
-static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from, size_t from_row, size_t rows,
-    size_t columns)
+/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost,
+   eight of them and 256 rows at a time are turned into such, and back: to[c][r] = from[r][c]; the
+   forward turns only what fills no vector or has an extreme λ */
+static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from,
+                                          size_t from_row, size_t rows, size_t columns)
 {
     size_t r, c, q;
     for (r = 0; r + v_lanes <= rows; r += v_lanes) {
         for (c = 0; c + 4 <= columns; c += 4) {
             v_t t[4];
             v_turn(t, from + r * from_row + c, from_row);
-            LGELU__UNROLL for (q = 0; q < 4; q++) v_store(to + (c + q) * to_row + r, t[q]);
+            LGELU__UNROLL
+            for (q = 0; q < 4; q++)
+                v_store(to + (c + q) * to_row + r, t[q]);
         }
-        for (; c < columns; c++) for (q = r; q < r + v_lanes; q++) to[c * to_row + q] = from[q * from_row + c];
+        for (; c < columns; c++) {
+            for (q = r; q < r + v_lanes; q++)
+                to[c * to_row + q] = from[q * from_row + c];
+        }
     }
-    for (; r < rows; r++) for (c = 0; c < columns; c++) to[c * to_row + r] = from[r * from_row + c];
+    for (; r < rows; r++) {
+        for (c = 0; c < columns; c++)
+            to[c * to_row + r] = from[r * from_row + c];
+    }
 }
 
 /* v_lanes channels, a λ to each lane; packed lanes would have to take theirs along, so none are */
-static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__constants *gate, size_t rows, size_t row)
+static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__constants *gate,
+                                                   size_t rows, size_t row)
 {
     v_gate g, tail;
     size_t i;
@@ -6314,9 +8994,9 @@ static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lge
     for (i = 0; i < rows; i += 2) {
         const size_t at[2] = { i * row, (i + 1 < rows ? i + 1 : i) * row };
         v_t a[2];
-        v_each(a[u] = v_load(x + at[u]);)
+        v_each(a[u] = v_load(x + at[u]));
         LGELU__FN(forward_unpacked)(a, &g, &tail, gate, 1, 2);
-        v_each(v_store(y + at[u], a[u]);)
+        v_each(v_store(y + at[u], a[u]));
     }
 }
 
@@ -6327,9 +9007,12 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
     lgelu__constants gate[16];
     float t[8][256];
     if (inner != 1) {
-        for (c = 0; c < channels; c++)
-            for (o = 0; o < outer; o++)
-                LGELU__FN(forward)(y + (o * channels + c) * inner, x + (o * channels + c) * inner, lambda[c], inner);
+        for (c = 0; c < channels; c++) {
+            for (o = 0; o < outer; o++) {
+                LGELU__FN(forward)
+                (y + (o * channels + c) * inner, x + (o * channels + c) * inner, lambda[c], inner);
+            }
+        }
         return;
     }
     for (c = 0; c < channels; c += 16) {
@@ -6344,170 +9027,206 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
             for (; j < m; j += w) {
                 w = m - j < 8 ? m - j : 8;
                 LGELU__FN(turn)(t[0], 256, x + at + j, channels, rows, w);
-                for (k = 0; k < w; k++) LGELU__FN(forward)(t[k], t[k], lambda[c + j + k], rows);
+                for (k = 0; k < w; k++)
+                    LGELU__FN(forward)(t[k], t[k], lambda[c + j + k], rows);
                 LGELU__FN(turn)(y + at + j, channels, t[0], 256, w, rows);
             }
         }
     }
 }
 
-static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambda, const float *dy, const float *x,
-                                                       const float *lambda, size_t outer, size_t channels, size_t inner)
+static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambda, const float *dy,
+                                                       const float *x, const float *lambda,
+                                                       size_t outer, size_t channels, size_t inner)
 {
     size_t c, o, j, m, rows, at;
     float t[8][256], s[8][256];
-    for (c = 0; inner != 1 && c < channels; c++)
+    for (c = 0; inner != 1 && c < channels; c++) {
         for (o = 0; o < outer; o++) {
             at = (o * channels + c) * inner;
             dlambda[c] += LGELU__FN(backward)(dx ? dx + at : dx, dy + at, x + at, lambda[c], inner);
         }
-    for (c = 0; inner == 1 && c < channels; c += 8)
+    }
+    for (c = 0; inner == 1 && c < channels; c += 8) {
         for (o = 0; o < outer; o += 256) {
             at = o * channels + c;
             m = channels - c < 8 ? channels - c : 8;
             rows = outer - o < 256 ? outer - o : 256;
             LGELU__FN(turn)(t[0], 256, x + at, channels, rows, m);
             LGELU__FN(turn)(s[0], 256, dy + at, channels, rows, m);
-            for (j = 0; j < m; j++) dlambda[c + j] += LGELU__FN(backward)(dx ? s[j] : NULL, s[j], t[j], lambda[c + j], rows);
-            if (dx) LGELU__FN(turn)(dx + at, channels, s[0], 256, m, rows);
+            for (j = 0; j < m; j++) {
+                dlambda[c + j] +=
+                    LGELU__FN(backward)(dx ? s[j] : NULL, s[j], t[j], lambda[c + j], rows);
+            }
+            if (dx)
+                LGELU__FN(turn)(dx + at, channels, s[0], 256, m, rows);
         }
+    }
 }
 
 /* ---- [Kc] the tanh approximation ---- */
-/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side: under 3 ulp with one
-   division. x² enters with its fma residue, A + Bx² in two floats. 2^-30 <= abs(x) <= 9.75 takes this road; then f is x/2, x or
-   -0, and in between tiny: -abs(x)·2^-t, added up unrounded to half a unit. f' is a table of its values like the gate's for
-   abs(x) < 3.99; beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
-LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)      /* -log2(e)·v = n + f; t holds n */
+/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side:
+   under 3 ulp with one division. x² enters with its fma residue, A + Bx² in two floats. 2^-30 <=
+   abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in between tiny: -abs(x)·2^-t, added
+   up unrounded to half a unit. f' is a table of its values like the gate's for abs(x) < 3.99;
+   beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
+LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f,
+                                          const v_t *x) /* -log2(e)·v = n + f; t holds n */
 {
     const v_t magic = v_set(LGELU__ROUND), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
     v_t s[2], l[2], g[2], h[2];
-    v_each(s[u] = v_mul(x[u], x[u]);)
-    v_each(l[u] = v_fms(x[u], x[u], s[u]);)
-    v_each(g[u] = v_fma(s[u], B, A);)
-    v_each(h[u] = v_fma(s[u], v_set(lgelu__tanh[3]), v_set(lgelu__tanh[1]));)
-    v_each(t[u] = v_fma(x[u], g[u], magic);)
-    v_each(s[u] = v_fma(s[u], B, v_sub(A, g[u]));)
-    v_each(h[u] = v_fma(l[u], B, h[u]);)
-    v_each(f[u] = v_fma(x[u], g[u], v_sub(magic, t[u]));)
-    v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]);)
+    v_each(s[u] = v_mul(x[u], x[u]));
+    v_each(l[u] = v_fms(x[u], x[u], s[u]));
+    v_each(g[u] = v_fma(s[u], B, A));
+    v_each(h[u] = v_fma(s[u], v_set(lgelu__tanh[3]), v_set(lgelu__tanh[1])));
+    v_each(t[u] = v_fma(x[u], g[u], magic));
+    v_each(s[u] = v_fma(s[u], B, v_sub(A, g[u])));
+    v_each(h[u] = v_fma(l[u], B, h[u]));
+    v_each(f[u] = v_fma(x[u], g[u], v_sub(magic, t[u])));
+    v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]));
 }
+
 /* abs(x) below 2^-30 or beyond 9.75 */
 LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
 {
     v_t c[2], t[2], f[2], e[2], r[2];
     m_t tiny[2], deep[2];
-    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]);)
-    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-30)), v_bits(v_abs(x[u])));)
-    if (m_some(tiny[0], tiny[1])) v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]);)
-    v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u]));)
-    if (!m_some(deep[0], deep[1])) return;
-    v_each(c[u] = v_select(deep[u], x[u], v_set(-10));)
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-30)), v_bits(v_abs(x[u]))));
+    if (m_some(tiny[0], tiny[1]))
+        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
+    v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u])));
+    if (!m_some(deep[0], deep[1]))
+        return;
+    v_each(c[u] = v_select(deep[u], x[u], v_set(-10)));
     LGELU__FN(tanh_exponent)(t, f, c);
-    v_each(f[u] = v_sub(v_set(0), f[u]);)
+    v_each(f[u] = v_sub(v_set(0), f[u]));
     LGELU__FN(exp2m1)(e, f, 2);
-    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0));)
-    v_each(c[u] = v_times2(v_abs(c[u]), n_up(n_sub(n_set(LGELU__ROUND_BITS + 100), v_bits(t[u])), 23));)
-    v_each(t[u] = v_set(0);)
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0)));
+    v_each(c[u] = v_times2(v_abs(c[u]),
+                           n_up(n_sub(n_set(LGELU__ROUND_BITS + 100), v_bits(t[u])), 23)));
+    v_each(t[u] = v_set(0));
     LGELU__FN(lowered)(r, c, e, t, 2);
-    v_each(y[u] = v_select(deep[u], r[u], y[u]);)
+    v_each(y[u] = v_select(deep[u], r[u], y[u]));
 }
+
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
     const v_t one = v_set(1);
-    const n_t least = n_set(LGELU__TWO(-30) + INT32_MIN), most = n_set(0x411C0000 - LGELU__TWO(-30) + INT32_MIN);     /* 9.75 */
+    /* 9.75 */
+    const n_t least = n_set(LGELU__TWO(-30) + INT32_MIN),
+              most = n_set(0x411C0000 - LGELU__TWO(-30) + INT32_MIN);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         v_t a[2], c[2], t[2], f[2], e[2];
         m_t out[2];
         int any;
-        v_each(LGELU__AHEAD(x, i + u * v_lanes);)
+        v_each(LGELU__AHEAD(x, i + u * v_lanes));
         LGELU__FN(load2)(a, x + i, n - i);
-        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most);)
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
         any = m_some(out[0], out[1]);
-        v_each(c[u] = a[u];)
-        if (any) v_each(c[u] = v_select(out[u], one, a[u]);)
+        v_each(c[u] = a[u]);
+        if (any)
+            v_each(c[u] = v_select(out[u], one, a[u]));
         LGELU__FN(tanh_exponent)(t, f, c);
         LGELU__FN(exp2m1)(e, f, 2);
-        v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0]));)
-        v_each(e[u] = v_fma(f[u], e[u], one);)
-        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23));)
-        v_each(c[u] = v_div(c[u], v_add(one, e[u]));)
-        if (any) LGELU__FN(tanh_rest)(c, a, out);
+        v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0])));
+        v_each(e[u] = v_fma(f[u], e[u], one));
+        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(c[u], v_add(one, e[u])));
+        if (any)
+            LGELU__FN(tanh_rest)(c, a, out);
         LGELU__FN(store2)(y + i, c, n - i);
     }
 }
 
-/* abs(x) beyond the table, 0 < abs(dy) < 2^-80, or NaN: dx = dy·s·2^n, put together in whole numbers */
+/* abs(x) beyond the table, 0 < abs(dy) < 2^-80, or NaN: dx = dy·s·2^n, put together in whole
+   numbers */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
 {
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
-    const n_t last = n_set(0x407F5C28), none = n_set(0);                      /* 3.99 */
+    /* 3.99 */
+    const n_t last = n_set(0x407F5C28), none = n_set(0);
     v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
-    v_each(b[u] = v_bits(v_abs(x[u]));)
-    v_each(left[u] = n_gt(none, v_bits(x[u]));)
-    v_each(far[u] = n_gt(b[u], last);)
-    v_each(w[u] = v_float(n_max(last, n_min(n_set(0x41300000), b[u])));)      /* 3.99 to 11 */
+    v_each(b[u] = v_bits(v_abs(x[u])));
+    v_each(left[u] = n_gt(none, v_bits(x[u])));
+    v_each(far[u] = n_gt(b[u], last));
+    /* 3.99 to 11 */
+    v_each(w[u] = v_float(n_max(last, n_min(n_set(0x41300000), b[u]))));
     LGELU__FN(tanh_exponent)(t, f, w);
     LGELU__FN(exp2m1)(e, f, 2);
-    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero);)
-    v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS));)
-    v_each(t[u] = v_mul(w[u], w[u]);)
-    v_each(h[u] = v_fma(t[u], D, C);)
-    v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])), v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5])));)
-    v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one));)
-    v_each(h[u] = v_times2(v_add(e[u], one), n_up(n_max(n[u], n_set(-100)), 23));)                        /* E */
-    v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]);)
-    v_each(s[u] = v_fma(e[u], p[u], p[u]);)                                  /* f'(-w) = s·2^n */
-    v_each(p[u] = v_sub(one, v_times2(s[u], n_up(n_max(n[u], n_set(-100)), 23)));)                        /* f'(w) */
-    v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10)));)
-    v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]);)       /* for dy·s must not overflow */
-    v_each(s[u] = v_select(far[u], s[u], slope[u]);)
-    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none);)
-    v_each(d[u] = dy[u];)
-    v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u])));)
+    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero));
+    v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS)));
+    v_each(t[u] = v_mul(w[u], w[u]));
+    v_each(h[u] = v_fma(t[u], D, C));
+    v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])),
+                        v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5]))));
+    v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one)));
+    /* E */
+    v_each(h[u] = v_times2(v_add(e[u], one), n_up(n_max(n[u], n_set(-100)), 23)));
+    v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]));
+    /* f'(-w) = s·2^n */
+    v_each(s[u] = v_fma(e[u], p[u], p[u]));
+    /* f'(w) */
+    v_each(p[u] = v_sub(one, v_times2(s[u], n_up(n_max(n[u], n_set(-100)), 23))));
+    v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10))));
+    /* for dy·s must not overflow */
+    v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
+    v_each(s[u] = v_select(far[u], s[u], slope[u]));
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
+    v_each(d[u] = dy[u]);
+    v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
     if (m_some(thin[0], thin[1])) {
-        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]);)
-        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]);)
+        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
     }
-    v_each(p[u] = v_mul(d[u], s[u]);)
-    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u]));)
-    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23);)
+    v_each(p[u] = v_mul(d[u], s[u]));
+    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u])));
+    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
     LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]), p[u]);)
-    v_each(dx[u] = LGELU__FN(one_nan)(v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u]));)
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
+                            p[u]));
+    v_each(dx[u] = LGELU__FN(one_nan)(
+               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
 }
-static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x, size_t n)
+
+static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
+                                                   size_t n)
 {
     const v_t one = v_set(1), least = v_float(n_set(LGELU__TWO(-80)));
-    const n_t last = n_set(0x407F5C28);                                       /* 3.99 */
+    /* 3.99 */
+    const n_t last = n_set(0x407F5C28);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
         v_t a[2], b[2], w[2], d[2], q[2];
         i_t j[2];
         m_t out[2];
         int k;
-        v_each(LGELU__AHEAD(x, i + u * v_lanes);
-               LGELU__AHEAD(dy, i + u * v_lanes);)
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
         LGELU__FN(load2)(a, x + i, n - i);
         LGELU__FN(load2)(b, dy + i, n - i);
-        v_each(w[u] = v_float(n_max(n_set(LGELU__TWO(-40)), v_bits(v_abs(a[u]))));)
-        v_each(j[u] = v_index(n_down(v_bits(v_fma(w[u], v_set(2), v_set(8))), 20));)
-        v_each(d[u] = v_add(w[u], v_table(lgelu__tanh_slope[0], j[u]));)
-        v_each(q[u] = v_table(lgelu__tanh_slope[8], j[u]);)
-        LGELU__UNROLL for (k = 7; k > 2; k--) v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[k], j[u]));)
-        v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__tanh_slope[1], j[u]));)
-        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[2], j[u]), q[u]);)
-        v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u]));)
-        v_each(out[u] = m_and(v_nge(v_abs(b[u]), least), n_gt(v_bits(v_abs(b[u])), n_set(0)));)
-        v_each(out[u] = m_or(out[u], n_gt(v_bits(w[u]), last));)
-        if (m_some(out[0], out[1])) LGELU__FN(tanh_slope_rest)(d, b, a, q);
-        else v_each(d[u] = v_mul(b[u], q[u]);)
+        v_each(w[u] = v_float(n_max(n_set(LGELU__TWO(-40)), v_bits(v_abs(a[u])))));
+        v_each(j[u] = v_index(n_down(v_bits(v_fma(w[u], v_set(2), v_set(8))), 20)));
+        v_each(d[u] = v_add(w[u], v_table(lgelu__tanh_slope[0], j[u])));
+        v_each(q[u] = v_table(lgelu__tanh_slope[8], j[u]));
+        LGELU__UNROLL
+        for (k = 7; k > 2; k--)
+            v_each(q[u] = v_fma(d[u], q[u], v_table(lgelu__tanh_slope[k], j[u])));
+        v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_table(lgelu__tanh_slope[1], j[u])));
+        v_each(q[u] = v_fma(d[u], v_table(lgelu__tanh_slope[2], j[u]), q[u]));
+        v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u])));
+        v_each(out[u] = m_and(v_nge(v_abs(b[u]), least), n_gt(v_bits(v_abs(b[u])), n_set(0))));
+        v_each(out[u] = m_or(out[u], n_gt(v_bits(w[u]), last)));
+        if (m_some(out[0], out[1]))
+            LGELU__FN(tanh_slope_rest)(d, b, a, q);
+        else
+            v_each(d[u] = v_mul(b[u], q[u]));
         LGELU__FN(store2)(dx + i, d, n - i);
     }
 }
+
 #undef v_gate
 #undef v_fields
 #undef v_each
@@ -6520,44 +9239,69 @@ LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
     n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
     return v_float(n_select(n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000)), quiet, b));
 }
+
 /* in whole numbers, for the processor's own instruction flushes subnormals */
 LGELU__WORD s_t LGELU__FN(to_bf16)(v_t a)
 {
-    n_t b = v_bits(a), high = n_down(b, 16), r = n_add(n_add(b, n_set(0x7FFF)), n_and(high, n_set(1)));
+    n_t b = v_bits(a), high = n_down(b, 16),
+        r = n_add(n_add(b, n_set(0x7FFF)), n_and(high, n_set(1)));
     m_t nan = n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000));
     return s_narrow(n_select(nan, n_or(high, n_set(0x40)), n_down(r, 16)));
 }
+
 static LGELU__TARGET void LGELU__FN(from16)(float *y, const uint16_t *x, int format, size_t n)
 {
     size_t i;
-    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_from_f16(s_load(x + i, n - i)), n - i);
-    else for (i = 0; i < n; i += v_lanes) v_store_n(y + i, LGELU__FN(from_bf16)(s_load(x + i, n - i)), n - i);
+    if (format == LGELU__F16) {
+        for (i = 0; i < n; i += v_lanes)
+            v_store_n(y + i, v_from_f16(s_load(x + i, n - i)), n - i);
+    } else {
+        for (i = 0; i < n; i += v_lanes)
+            v_store_n(y + i, LGELU__FN(from_bf16)(s_load(x + i, n - i)), n - i);
+    }
 }
+
 static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int format, size_t n)
 {
     size_t i;
-    if (format == LGELU__F16) for (i = 0; i < n; i += v_lanes) s_store(y + i, v_to_f16(v_load_n(x + i, n - i)), n - i);
-    else for (i = 0; i < n; i += v_lanes) s_store(y + i, LGELU__FN(to_bf16)(v_load_n(x + i, n - i)), n - i);
+    if (format == LGELU__F16) {
+        for (i = 0; i < n; i += v_lanes)
+            s_store(y + i, v_to_f16(v_load_n(x + i, n - i)), n - i);
+    } else {
+        for (i = 0; i < n; i += v_lanes)
+            s_store(y + i, LGELU__FN(to_bf16)(v_load_n(x + i, n - i)), n - i);
+    }
 }
-/* The results t for x that f32 rounds into the middle of two 16-bit numbers (one in 2^13 for f16, 2^16 for bf16, but every other
-   bf16 subnormal) take a step to the side of the exact f, which is never a middle. Those below f16's normal numbers may stay. */
-static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format, size_t n)
+
+/* The results t for x that f32 rounds into the middle of two 16-bit numbers (one in 2^13 for f16,
+   2^16 for bf16, but every other bf16 subnormal) take a step to the side of the exact f, which is
+   never a middle. Those below f16's normal numbers may stay. */
+static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
+                                            size_t n)
 {
-    const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF), half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000),
-        one = n_set(1);
+    const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF),
+              half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
     float a;
     size_t i, j;
     for (i = 0; i < n; i += v_lanes) {
-        if (!m_any(n_gt(one, n_xor(n_and(v_bits(v_load_n(t + i, n - i)), low), half)))) continue;
+        if (!m_any(n_gt(one, n_xor(n_and(v_bits(v_load_n(t + i, n - i)), low), half))))
+            continue;
         for (j = i; j < n && j < i + v_lanes; j++) {
             uint32_t b = lgelu__bits(t[j]);
-            if ((b & (format == LGELU__F16 ? 0x1FFFu : 0xFFFFu)) != (format == LGELU__F16 ? 0x1000u : 0x8000u)) continue;
+            if ((b & (format == LGELU__F16 ? 0x1FFFu : 0xFFFFu))
+                != (format == LGELU__F16 ? 0x1000u : 0x8000u))
+                continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda)) != b >> 31 ? b + 1 : b - 1);
+            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda))
+                                        != b >> 31
+                                    ? b + 1
+                                    : b - 1);
         }
     }
 }
-static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)
+
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
+                                               int format, size_t n)
 {
     float t[1024];
     size_t i, m;
@@ -6565,32 +9309,38 @@ static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, f
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
         LGELU__FN(forward)(t, t, lambda, m);
-        if (lgelu__wide(lambda) > 0) LGELU__FN(settle)(t, x + i, lambda, format, m);
+        if (lgelu__wide(lambda) > 0)
+            LGELU__FN(settle)(t, x + i, lambda, format, m);
         LGELU__FN(to16)(y + i, t, format, m);
     }
 }
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format,
-    size_t n)
+
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
+                                                  const uint16_t *x, float lambda, int format,
+                                                  size_t n)
 {
     float t[1024], d[1024];
     double sum = 0;
     size_t i, m;
     for (i = 0; i < n; i += m) {
-        volatile double part;                /* it ends in a product, which must not melt into the sum */
+        /* it ends in a product, which must not melt into the sum */
+        volatile double part;
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
         LGELU__FN(from16)(d, dy + i, format, m);
         part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
-        if (dx) LGELU__FN(to16)(dx + i, d, format, m);
+        if (dx)
+            LGELU__FN(to16)(dx + i, d, format, m);
         sum += part;
     }
     return sum;
 }
 
 /* ---- [Ke] the stochastic gate ---- */
-/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x, which leaves λx as it is),
-   within 2^-22 of itself; T = Q·2^32 to the nearest whole number. The rarer side comes up when R < T (x <= 0: open) or ~R < T
-   (x > 0: closed), so B = [R < Φ·2^32] never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
+/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x,
+   which leaves λx as it is), within 2^-22 of itself; T = Q·2^32 to the nearest whole number. The
+   rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0: closed), so B = [R < Φ·2^32]
+   never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
 /* 4·v_lanes numbers of a stream, as lgelu_random counts them, from 4·block on */
 LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uint64_t block)
 {
@@ -6603,8 +9353,10 @@ LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uin
         t[0][i] = lgelu__float((uint32_t)count);
         t[1][i] = lgelu__float((uint32_t)(count >> 32));
     }
-    a = v_bits(v_load(t[0]));             b = v_bits(v_load(t[1]));
-    c = n_set((int32_t)(uint32_t)stream); d = n_set((int32_t)(uint32_t)(stream >> 32));
+    a = v_bits(v_load(t[0]));
+    b = v_bits(v_load(t[1]));
+    c = n_set((int32_t)(uint32_t)stream);
+    d = n_set((int32_t)(uint32_t)(stream >> 32));
     for (i = 0; i < 10; i++) {
         p = n_product(&low_p, a, n_set((int32_t)0xD2511F53u));
         q = n_product(&low_q, c, n_set((int32_t)0xCD9E8D57u));
@@ -6612,39 +9364,61 @@ LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uin
         c = n_xor(n_xor(p, d), n_set((int32_t)k1));
         b = low_q;
         d = low_p;
-        k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
     }
-    v_store(t[0], v_float(a)); v_store(t[1], v_float(b)); v_store(t[2], v_float(c)); v_store(t[3], v_float(d));
-    for (i = 0; i < v_lanes; i++, r += 4) { r[0] = t[0][i]; r[1] = t[1][i]; r[2] = t[2][i]; r[3] = t[3][i]; }
+    v_store(t[0], v_float(a));
+    v_store(t[1], v_float(b));
+    v_store(t[2], v_float(c));
+    v_store(t[3], v_float(d));
+    for (i = 0; i < v_lanes; i++, r += 4) {
+        r[0] = t[0][i];
+        r[1] = t[1][i];
+        r[2] = t[2][i];
+        r[3] = t[3][i];
+    }
 }
-static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const float *x, float lambda, size_t n,
-                                                uint64_t seed, uint64_t stream, uint64_t first)
+
+static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const float *x,
+                                                float lambda, size_t n, uint64_t seed,
+                                                uint64_t stream, uint64_t first)
 {
-    const v_t least = v_set(8.6736174e-19f), zero = v_set(0);               /* 2^-60: Q = 1/2 */
+    /* 2^-60: Q = 1/2 */
+    const v_t least = v_set(8.6736174e-19f), zero = v_set(0);
     const n_t minus = n_set(INT32_MIN);
     float r[512 + 4 * v_lanes], w[512], f[512];
     lgelu__coin p;
     size_t i, j, m, skip = (size_t)(first & 3);
     if (!(lambda >= 0)) {
-        for (i = 0; i < n; i++) y[i] = x[i] != x[i] ? x[i] : lgelu__float(0x7FC00000);
+        for (i = 0; i < n; i++)
+            y[i] = x[i] != x[i] ? x[i] : lgelu__float(0x7FC00000);
         return;
     }
     p = lgelu__prepare_coin(lambda);
     for (i = 0; i < n; i += m) {
         m = n - i < 512 ? n - i : 512;
-        for (j = 0; j < skip + m; j += 4 * v_lanes) LGELU__FN(random)(r + j, seed, stream, (first >> 2) + (i + j) / 4);
+        for (j = 0; j < skip + m; j += 4 * v_lanes)
+            LGELU__FN(random)(r + j, seed, stream, (first >> 2) + (i + j) / 4);
         for (j = 0; j < m; j += v_lanes) {
             v_t a = v_abs(v_load_n(x + i + j, m - j));
             m_t tiny = n_gt(n_set(0x00800000), v_bits(a));
-            a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)), v_select(tiny, v_set(p.s3), v_set(p.s2)));
-            v_store(w + j, v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));   /* 0·inf is cap */
+            a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)),
+                      v_select(tiny, v_set(p.s3), v_set(p.s2)));
+            /* 0·inf is cap */
+            v_store(w + j,
+                    v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));
         }
         LGELU__FN(forward)(f, w, p.m, j);
         for (j = 0; j < m; j += v_lanes) {
-            v_t a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j), shut = v_float(n_and(v_bits(open), minus));
-            n_t t = v_cut(v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));   /* -T */
-            n_t s = n_add(v_bits(v_load(r + skip + j)), minus);                     /* signed order for unsigned */
-            m_t plus = n_gt(v_bits(a), n_set(0)), rare, nan = n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128)));
+            v_t a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j),
+                shut = v_float(n_and(v_bits(open), minus));
+            /* -T */
+            n_t t = v_cut(
+                v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));
+            /* signed order for unsigned */
+            n_t s = n_add(v_bits(v_load(r + skip + j)), minus);
+            m_t plus = n_gt(v_bits(a), n_set(0)), rare,
+                nan = n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128)));
             rare = n_gt(n_sub(minus, t), n_select(plus, n_sub(n_set(-1), s), s));
             open = v_select(rare, v_select(plus, shut, open), v_select(plus, open, shut));
             v_store_n(y + i + j, v_select(nan, a, open), m - j);
@@ -6653,13 +9427,16 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
 }
 
 /* ---- [Kf] optimiser ---- */
-static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
+static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square, const float *g,
+                                           const lgelu__rule *o, size_t n)
 {
-    const v_t scale = v_set(o->scale), fresh1 = v_set(o->fresh1), fresh2 = v_set(o->fresh2), beta2 = v_set(o->beta2),
-            rate = v_set(o->rate), root = v_set(o->root), eps = v_set(o->eps), decay = v_set(o->decay);
+    const v_t scale = v_set(o->scale), fresh1 = v_set(o->fresh1), fresh2 = v_set(o->fresh2),
+              beta2 = v_set(o->beta2), rate = v_set(o->rate), root = v_set(o->root),
+              eps = v_set(o->eps), decay = v_set(o->decay);
     size_t i;
     for (i = 0; i < n; i += v_lanes) {
-        v_t a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i), q = v_load_n(g + i, n - i), d = v_mul(q, scale);
+        v_t a = v_load_n(mean + i, n - i), b = v_load_n(square + i, n - i),
+            q = v_load_n(g + i, n - i), d = v_mul(q, scale);
         LGELU__AHEAD(w, i);
         LGELU__AHEAD(mean, i);
         LGELU__AHEAD(square, i);
@@ -6669,12 +9446,17 @@ static LGELU__TARGET void LGELU__FN(adamw)(float *w, float *mean, float *square,
         v_store_n(mean + i, a, n - i);
         v_store_n(square + i, b, n - i);
         d = v_load_n(w + i, n - i);
-        v_store_n(w + i, v_sub(d, v_fma(rate, v_div(a, v_fma(v_sqrt(b), root, eps)), v_mul(decay, d))), n - i);
+        v_store_n(w + i,
+                  v_sub(d, v_fma(rate, v_div(a, v_fma(v_sqrt(b), root, eps)), v_mul(decay, d))),
+                  n - i);
     }
 }
-static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, const float *g, const lgelu__rule *o, size_t n)
+
+static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, const float *g,
+                                         const lgelu__rule *o, size_t n)
 {
-    const v_t scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->momentum), decay = v_set(o->decay);
+    const v_t scale = v_set(o->scale), rate = v_set(o->rate), momentum = v_set(o->momentum),
+              decay = v_set(o->decay);
     size_t i;
     (void)square;
     for (i = 0; i < n; i += v_lanes) {
@@ -6684,17 +9466,24 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
         v_store_n(w + i, v_fnma(rate, b, a), n - i);
     }
 }
-/* Σ x²: the products are exact in double, so contraction can't change a bit; the compiler makes vectors of the 16 lanes */
+
+/* Σ x²: the products are exact in double, so contraction can't change a bit; the compiler makes
+   vectors of the 16 lanes */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
 {
     double sum[16] = { 0 };
     size_t i, j;
     for (i = 0; i + 16 <= n; i += 16) {
         LGELU__AHEAD(x, i);
-        for (j = 0; j < 16; j++) sum[j] += (double)x[i + j] * (double)x[i + j];
+        for (j = 0; j < 16; j++)
+            sum[j] += (double)x[i + j] * (double)x[i + j];
     }
-    for (j = 0; i < n; i++, j++) sum[j] += (double)x[i] * (double)x[i];
-    for (j = 8; j > 0; j >>= 1) for (i = 0; i < j; i++) sum[i] += sum[i + j];
+    for (j = 0; i < n; i++, j++)
+        sum[j] += (double)x[i] * (double)x[i];
+    for (j = 8; j > 0; j >>= 1) {
+        for (i = 0; i < j; i++)
+            sum[i] += sum[i + j];
+    }
     return sum[0];
 }
 
@@ -6709,191 +9498,269 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
         v_store_n(y + i, v_add(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
     }
 }
+
 static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale, size_t n)
 {
     const v_t s = v_set(scale);
     size_t i;
-    for (i = 0; i < n; i += v_lanes) v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
+    for (i = 0; i < n; i += v_lanes)
+        v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
 }
 
 #ifdef LGELU_TRAINER
-/* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing ---- */
+/* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing
+   ---- */
 /* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
 LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
     const v_t magic = v_set(LGELU__ROUND);
-    static const float factorial[8] = {                                /* 1/7!, 1/6!, ... */
-        1.98412698e-4f, 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1 };
+    /* 1/7!, 1/6!, ... */
+    static const float factorial[8] = {
+        1.98412698e-4f, 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1
+    };
     v_t n = v_sub(v_fma(x, v_set(1.44269504f), magic), magic), r, p = v_set(factorial[0]);
     int k;
     r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
-    LGELU__UNROLL for (k = 1; k < 8; k++) p = v_fma(r, p, v_set(factorial[k]));
-    return v_select(v_lt(x, v_set(-87)), v_set(0), v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
+    LGELU__UNROLL
+    for (k = 1; k < 8; k++)
+        p = v_fma(r, p, v_set(factorial[k]));
+    return v_select(v_lt(x, v_set(-87)), v_set(0),
+                    v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
 }
-/* 16 virtual lanes: the numbers from i on are added to a[v_part(i)], whatever v_lanes is; folded in one order */
+
+/* 16 virtual lanes: the numbers from i on are added to a[v_part(i)], whatever v_lanes is; folded in
+   one order */
 #define v_part(i) ((i) / v_lanes % (16 / v_lanes))
 LGELU__WORD float LGELU__FN(fold)(const v_t *a)
 {
     float s[16];
     int i;
-    for (i = 0; i < 16; i += v_lanes) v_store(s + i, a[i / v_lanes]);
-    LGELU__UNROLL for (i = 0; i < 8; i++) s[i] += s[i + 8];
-    LGELU__UNROLL for (i = 0; i < 4; i++) s[i] += s[i + 4];
+    for (i = 0; i < 16; i += v_lanes)
+        v_store(s + i, a[i / v_lanes]);
+    LGELU__UNROLL
+    for (i = 0; i < 8; i++)
+        s[i] += s[i + 8];
+    LGELU__UNROLL
+    for (i = 0; i < 4; i++)
+        s[i] += s[i + 4];
     return (s[0] + s[2]) + (s[1] + s[3]);
 }
-LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)                          /* its first n numbers, then zeros */
+
+LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n) /* its first n numbers, then zeros */
 {
     float t[v_lanes];
-    if (n >= v_lanes) return a;
+    if (n >= v_lanes)
+        return a;
     v_store(t, v_set(0));
     v_store_n(t, a, n);
     return v_load(t);
 }
-static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale, size_t n, size_t room)
+
+static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale,
+                                             size_t n, size_t room)
 {
     const v_t c = v_set(scale);
     v_t a[16 / v_lanes], shift;
     float lane[16];
     size_t i, j;
-    for (j = 0; j < 16 / v_lanes; j++) a[j] = v_set(-HUGE_VALF);
+    for (j = 0; j < 16 / v_lanes; j++)
+        a[j] = v_set(-HUGE_VALF);
     /* the last may meet those before */
-    for (i = 0; i < n && n >= 16; i += v_lanes) a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)),
-        a[v_part(i)]);
-    for (j = 0; j < 16 / v_lanes; j++) { v_store(lane + j * v_lanes, a[j]); a[j] = v_set(0); }
-    for (i = 0; i < n && n < 16; i++) lane[i] = x[i];
-    LGELU__UNROLL for (i = 0; i < 8; i++) lane[i] = lane[i + 8] > lane[i] ? lane[i + 8] : lane[i];
-    LGELU__UNROLL for (i = 0; i < 4; i++) lane[i] = lane[i + 4] > lane[i] ? lane[i + 4] : lane[i];
-    LGELU__UNROLL for (i = 0; i < 2; i++) lane[i] = lane[i + 2] > lane[i] ? lane[i + 2] : lane[i];
-    if (lane[1] > lane[0]) lane[0] = lane[1];
+    for (i = 0; i < n && n >= 16; i += v_lanes)
+        a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);
+    for (j = 0; j < 16 / v_lanes; j++) {
+        v_store(lane + j * v_lanes, a[j]);
+        a[j] = v_set(0);
+    }
+    for (i = 0; i < n && n < 16; i++)
+        lane[i] = x[i];
+    LGELU__UNROLL
+    for (i = 0; i < 8; i++)
+        lane[i] = lane[i + 8] > lane[i] ? lane[i + 8] : lane[i];
+    LGELU__UNROLL
+    for (i = 0; i < 4; i++)
+        lane[i] = lane[i + 4] > lane[i] ? lane[i + 4] : lane[i];
+    LGELU__UNROLL
+    for (i = 0; i < 2; i++)
+        lane[i] = lane[i + 2] > lane[i] ? lane[i + 2] : lane[i];
+    if (lane[1] > lane[0])
+        lane[0] = lane[1];
     shift = v_set(stat[0] = lane[0]);
     for (i = 0; i < n; i += v_lanes) {
         v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c));
-        if (p) v_store_n(p + i, e, n - i);
+        if (p)
+            v_store_n(p + i, e, n - i);
         a[v_part(i)] = v_add(a[v_part(i)], LGELU__FN(head)(e, n - i));
     }
-    if (p) memset(p + n, 0, (room - n) * sizeof *p);
+    if (p)
+        memset(p + n, 0, (room - n) * sizeof *p);
     stat[1] = LGELU__FN(fold)(a);
 }
-static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat, float scale, size_t n, size_t room)
+
+static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat,
+                                                      float scale, size_t n, size_t room)
 {
     const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
     v_t a[16 / v_lanes], mean;
     size_t i;
-    for (i = 0; i < 16; i += v_lanes) a[v_part(i)] = v_set(0);
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
     for (i = 0; i < n; i += v_lanes) {
         v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c)), over);
         v_store_n(x + i, p, n - i);
         a[v_part(i)] = v_fma(v_load_n(d + i, n - i), LGELU__FN(head)(p, n - i), a[v_part(i)]);
     }
     mean = v_set(LGELU__FN(fold)(a));
-    for (i = 0; i < n; i += v_lanes)
-        v_store_n(d + i, v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)), n - i);
+    for (i = 0; i < n; i += v_lanes) {
+        v_store_n(d + i,
+                  v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)),
+                  n - i);
+    }
     memset(x + n, 0, (room - n) * sizeof *x);
     memset(d + n, 0, (room - n) * sizeof *d);
 }
-static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x, const float *gain, float eps, size_t n)
+
+static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x,
+                                               const float *gain, float eps, size_t n)
 {
     v_t a[16 / v_lanes], mean = v_set(0), r;
     size_t i;
     int pass;
-    for (pass = 0; pass < 2; pass++) {                                /* the mean, then the mean square of the distance from it */
-        for (i = 0; i < 16; i += v_lanes) a[v_part(i)] = v_set(0);
+    /* the mean, then the mean square of the distance from it */
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < 16; i += v_lanes)
+            a[v_part(i)] = v_set(0);
         for (i = 0; i < n; i += v_lanes) {
             v_t d = v_sub(v_load_n(x + i, n - i), mean);
             LGELU__AHEAD(pass ? y : x, i);
-            a[v_part(i)] = pass ? (d = LGELU__FN(head)(d, n - i), v_fma(d, d, a[v_part(i)])) : v_add(a[v_part(i)], d);
+            a[v_part(i)] = pass ? (d = LGELU__FN(head)(d, n - i), v_fma(d, d, a[v_part(i)]))
+                                : v_add(a[v_part(i)], d);
         }
         stat[pass] = LGELU__FN(fold)(a) / (float)n;
-        if (!pass) mean = v_set(stat[0]);
+        if (!pass)
+            mean = v_set(stat[0]);
     }
     stat[1] = 1 / sqrtf(stat[1] + eps);
     r = v_set(stat[1]);
-    for (i = 0; i < n; i += v_lanes)
-        v_store_n(y + i, v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i),
-            v_load_n(gain + n + i, n - i)), n - i);
+    for (i = 0; i < n; i += v_lanes) {
+        v_store_n(y + i,
+                  v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i),
+                        v_load_n(gain + n + i, n - i)),
+                  n - i);
+    }
 }
+
 /* (g is a product that meets a sum, but must be rounded before: with one channel g - mean(g) is 0.)
-   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx [+]= r·(g - mean(g) - h·mean(g·h)) */
-static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy, const float *x,
-    const float *stat,
+   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx [+]= r·(g - mean(g) -
+   h·mean(g·h)) */
+static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy,
+                                                        const float *x, const float *stat,
                                                         const float *gain, int add, size_t n)
 {
     v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
     size_t i;
-    for (i = 0; i < 16; i += v_lanes) a[0][v_part(i)] = a[1][v_part(i)] = v_set(0);
+    for (i = 0; i < 16; i += v_lanes)
+        a[0][v_part(i)] = a[1][v_part(i)] = v_set(0);
     for (i = 0; i < n; i += v_lanes) {
         v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
             g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
         LGELU__AHEAD(dy, i);
         LGELU__AHEAD(x, i);
-        if (dx) LGELU__AHEAD(dx, i);
+        if (dx)
+            LGELU__AHEAD(dx, i);
         v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
         v_store_n(dgain + n + i, v_add(d, v_load_n(dgain + n + i, n - i)), n - i);
         a[0][v_part(i)] = v_add(a[0][v_part(i)], g);
         a[1][v_part(i)] = v_fma(g, h, a[1][v_part(i)]);
     }
-    if (!dx) return;
+    if (!dx)
+        return;
     b = v_set(LGELU__FN(fold)(a[0]) / (float)n);
     c = v_set(LGELU__FN(fold)(a[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
         v_t h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
             g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
-        v_store_n(dx + i, v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)), n - i);
+        v_store_n(dx + i,
+                  v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)),
+                  n - i);
     }
 }
-/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0; first is a multiple of 4 */
-static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,
-    size_t n)
+
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0;
+   first is a multiple of 4 */
+static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed,
+                                             uint64_t stream, size_t first, float rate, size_t n)
 {
-    const n_t minus = n_set(INT32_MIN), limit = n_set((int32_t)((uint32_t)(rate * 16777216.0f) << 8 ^ 0x80000000u));
+    const n_t minus = n_set(INT32_MIN),
+              limit = n_set((int32_t)((uint32_t)(rate * 16777216.0f) << 8 ^ 0x80000000u));
     float r[4 * v_lanes];
     size_t i, j;
     for (i = 0; i < n; i += 4 * v_lanes) {
         LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
         for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
-            m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));            /* signed order for unsigned */
-            v_store_n(y + i + j, v_mul(v_load_n(x + i + j, n - i - j), v_select(drop, v_set(0), v_set(1 / (1 - rate)))),
-                n - i - j);
+            /* signed order for unsigned */
+            m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));
+            v_store_n(y + i + j,
+                      v_mul(v_load_n(x + i + j, n - i - j),
+                            v_select(drop, v_set(0), v_set(1 / (1 - rate)))),
+                      n - i - j);
         }
     }
 }
 #endif
 
 #ifdef LGELU_TRAINER
-/* ---- [Kh] matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k runs: each step takes two
-   vectors of a row of B and, for each row of A, one number for all lanes, v_rows + 2 loads for 2·v_rows fma. Slivers are
-   tile-high pieces of A, panels tile-wide pieces of B. Slivers share the rows evenly, and the tile is unrolled for each row
-   count, so that the lower edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level
-   cache, a tile of v_flat × 4 vectors loads less (10 for 24 fma), which counts where two threads share a core; small products
-   take all slivers of one height at once. A task makes one block of C from its first k to its last, alone, in its own room:
-   nobody waits for anybody, and what is copied stays in the cache of the core that copied it. k runs in steps (LGELU__K), so that
-   a sliver stays in the first-level cache while panels stream past it out of the second; between the steps the sums wait in C,
-   which changes no bit. B is copied panel by panel where it is not read in place, A only where its columns run the wrong way,
-   eight slivers side by side, so that lines of memory are read next to each other. A tile asks memory for the C of the next one,
-   for the y that the gate will write and, spread over its steps, for a part of the A that the next sliver (the next eight, where
-   they are copied) will read; a copy asks for what it reads a little later. When B is read only once (one sliver), 64 rows of a
-   panel at a time. With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the peak, whole
-   products 83 to 96 % of the latter's (bench/gemm.c). ---- */
+/* ---- [Kh] matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k
+   runs: each step takes two vectors of a row of B and, for each row of A, one number for all lanes,
+   v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high pieces of A, panels tile-wide pieces of
+   B. Slivers share the rows evenly, and the tile is unrolled for each row count, so that the lower
+   edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level
+   cache, a tile of v_flat × 4 vectors loads less (10 for 24 fma), which counts where two threads
+   share a core; small products take all slivers of one height at once. A task makes one block of C
+   from its first k to its last, alone, in its own room: nobody waits for anybody, and what is
+   copied stays in the cache of the core that copied it. k runs in steps (LGELU__K), so that a
+   sliver stays in the first-level cache while panels stream past it out of the second; between the
+   steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read
+   in place, A only where its columns run the wrong way, eight slivers side by side, so that lines
+   of memory are read next to each other. A tile asks memory for the C of the next one, for the y
+   that the gate will write and, spread over its steps, for a part of the A that the next sliver
+   (the next eight, where they are copied) will read; a copy asks for what it reads a little later.
+   When B is read only once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle
+   (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the peak, whole products 83 to 96
+   % of the latter's (bench/gemm.c). ---- */
 /* n steps of k; two at a time, so that a processor foresees the end of the loop */
-LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g, const float **h,
-    const lgelu__sliver *p, size_t n)
+LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g,
+                                  const float **h, const lgelu__sliver *p, size_t n)
 {
     const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row;
     v_t t[4], x;
     size_t i, v;
-    LGELU__TWICE for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
-        LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_load(*h + v * v_lanes);
-        LGELU__UNROLL for (i = 0; i < rows; i++) {
+    LGELU__TWICE
+    for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
+        LGELU__UNROLL
+        for (v = 0; v < vectors; v++)
+            t[v] = v_load(*h + v * v_lanes);
+        LGELU__UNROLL
+        for (i = 0; i < rows; i++) {
             x = v_set(g[i / 5][i % 5 * a_row]);
-            LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_fma(x, t[v], sum[i][v]);
+            LGELU__UNROLL
+            for (v = 0; v < vectors; v++)
+                sum[i][v] = v_fma(x, t[v], sum[i][v]);
         }
     }
 }
-LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_t rows, size_t vectors)
+
+LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_t rows,
+                                               size_t vectors)
 {
     size_t v;
-    for (; rows; rows--, p += row) LGELU__UNROLL for (v = 0; v < vectors; v++) LGELU__FETCH(p + v * v_lanes);
+    for (; rows; rows--, p += row) {
+        LGELU__UNROLL
+        for (v = 0; v < vectors; v++)
+            LGELU__FETCH(p + v * v_lanes);
+    }
 }
+
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
     const size_t part = p->next_row ? p->k / 16 + 1 : p->k;
@@ -6901,43 +9768,80 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     const float *g[3], *h = p->b, *ask = p->next;
     v_t sum[v_rows][4];
     size_t i, v, l, n;
-    LGELU__UNROLL for (i = 0; i < 3; i++) g[i] = p->a + (5 * i < rows ? 5 * i * p->a_row : 0);
-    LGELU__UNROLL for (i = 0; i < rows; i++) LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_set(0);
-    if (p->start) LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) sum[i][v] = v_load(p->start + i * p->start_row + v * v_lanes);
+    LGELU__UNROLL
+    for (i = 0; i < 3; i++)
+        g[i] = p->a + (5 * i < rows ? 5 * i * p->a_row : 0);
+    LGELU__UNROLL
+    for (i = 0; i < rows; i++) {
+        LGELU__UNROLL
+        for (v = 0; v < vectors; v++)
+            sum[i][v] = v_set(0);
+    }
+    if (p->start) {
+        LGELU__UNROLL
+        for (i = 0; i < rows; i++) {
+            LGELU__UNROLL
+            for (v = 0; v < vectors; v++)
+                sum[i][v] = v_load(p->start + i * p->start_row + v * v_lanes);
+        }
+    }
     for (l = p->k; l; l -= n, ask += p->next_row) {
         n = l < part ? l : part;
         LGELU__FETCH(ask);
         LGELU__FETCH(ask + 16);
         LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
     }
-    LGELU__UNROLL for (i = 0; i < rows; i++)
-        LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(p->c + i * p->c_row + v * v_lanes, sum[i][v]);
+    LGELU__UNROLL
+    for (i = 0; i < rows; i++) {
+        LGELU__UNROLL
+        for (v = 0; v < vectors; v++)
+            v_store(p->c + i * p->c_row + v * v_lanes, sum[i][v]);
+    }
 }
-/* One row: two chains of fma would wait for themselves, so four panels go side by side. Moves on past all fours of them */
+
+/* One row: two chains of fma would wait for themselves, so four panels go side by side. Moves on
+   past all fours of them */
 static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
 {
     for (; p->run >= 4; p->run -= 4) {
         const float *a = p->a, *b = p->b;
         v_t sum[8], x;
         size_t l, v;
-        LGELU__UNROLL for (v = 0; v < 8; v++) sum[v] = p->start ? v_load(p->start + v * v_lanes) : v_set(0);
+        LGELU__UNROLL
+        for (v = 0; v < 8; v++)
+            sum[v] = p->start ? v_load(p->start + v * v_lanes) : v_set(0);
         for (l = p->k; l; l--, a += p->a_col, b += p->b_row) {
             x = v_set(*a);
-            LGELU__UNROLL for (v = 0; v < 8; v++) sum[v] = v_fma(x, v_load(b + v / 2 * p->b_step + v % 2 * v_lanes), sum[v]);
+            LGELU__UNROLL
+            for (v = 0; v < 8; v++)
+                sum[v] = v_fma(x, v_load(b + v / 2 * p->b_step + v % 2 * v_lanes), sum[v]);
         }
-        LGELU__UNROLL for (v = 0; v < 8; v++) v_store(p->c + v * v_lanes, sum[v]);
-        p->b += 4 * p->b_step; p->c += 8 * v_lanes;
-        if (p->start) p->start += 8 * v_lanes;
+        LGELU__UNROLL
+        for (v = 0; v < 8; v++)
+            v_store(p->c + v * v_lanes, sum[v]);
+        p->b += 4 * p->b_step;
+        p->c += 8 * v_lanes;
+        if (p->start)
+            p->start += 8 * v_lanes;
     }
 }
-/* Each tile is a function, a tenth less to compile than all in one. LGELU__HEIGHTS: those that lgelu__height gives */
-#define LGELU__TILE(r) \
-    LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 1, p); } \
-    LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) { LGELU__FN(tile)(r, 2, p); }
-#define LGELU__CASE(r) \
-    case 4 * r:     tile = LGELU__FN(tile1_##r); break; \
-    case 4 * r + 1: tile = LGELU__FN(tile2_##r); break;
+
+/* Each tile is a function, a tenth less to compile than all in one. LGELU__HEIGHTS: those that
+   lgelu__height gives */
+#define LGELU__TILE(r)                                                           \
+    LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) \
+    {                                                                            \
+        LGELU__FN(tile)(r, 1, p);                                                \
+    }                                                                            \
+    LGELU__APART LGELU__TARGET void LGELU__FN(tile2_##r)(const lgelu__sliver *p) \
+    {                                                                            \
+        LGELU__FN(tile)(r, 2, p);                                                \
+    }
+#define LGELU__CASE(r)                              \
+    case 4 * r: tile = LGELU__FN(tile1_##r); break; \
+    case 4 * r + 1:                                 \
+        tile = LGELU__FN(tile2_##r);                \
+        break;
 #if v_rows > 12
 #define LGELU__HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(12) X(14)
 #elif v_rows > 6
@@ -6950,38 +9854,56 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
 #define LGELU__HEIGHTS(X) X(1) X(2)
 #endif
 LGELU__HEIGHTS(LGELU__TILE)
+
 /* all tiles of the slivers: by a function; flat ones, small and of 4 to 6 rows, here */
-static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors, const lgelu__sliver *from)
+static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
+                                               const lgelu__sliver *from)
 {
     const size_t wide = (vectors + 1) / 2 * 2 * v_lanes;
     lgelu__sliver p = *from;
     void (*tile)(const lgelu__sliver *) = NULL;
     size_t slivers, run;
-    switch (4 * rows + vectors - 1) { LGELU__HEIGHTS(LGELU__CASE) default: break; }
+    switch (4 * rows + vectors - 1) {
+        LGELU__HEIGHTS(LGELU__CASE) default : break;
+    }
     for (slivers = 0; slivers < from->slivers; slivers++) {
-        p.a = from->a + slivers * rows * from->a_row; p.b = from->b; p.next = from->next;
+        p.a = from->a + slivers * rows * from->a_row;
+        p.b = from->b;
+        p.next = from->next;
         p.c = from->c + slivers * rows * from->c_row;
-        if (from->start) p.start = from->start + slivers * rows * from->start_row;
-        for (run = from->run; run; run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
-            if (run > 1 && p.k > 64) LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);            /* of C, for the next panel */
-            if (p.y) LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);                 /* of y, for the gate */
+        if (from->start)
+            p.start = from->start + slivers * rows * from->start_row;
+        for (run = from->run; run;
+             run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
+            /* of C, for the next panel */
+            if (run > 1 && p.k > 64)
+                LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);
+            /* of y, for the gate */
+            if (p.y)
+                LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);
 #if v_flat > 1
-            if (!tile) switch (rows) {
-            case 4:  LGELU__FN(tile)(4, 4, &p); break;
-            case 5:  LGELU__FN(tile)(5, 4, &p); break;
-            default: LGELU__FN(tile)(6, 4, &p); break;
+            if (!tile) {
+                switch (rows) {
+                case 4: LGELU__FN(tile)(4, 4, &p); break;
+                case 5: LGELU__FN(tile)(5, 4, &p); break;
+                default: LGELU__FN(tile)(6, 4, &p); break;
+                }
             } else
 #endif
-            tile(&p);
-            if (p.start) p.start += wide;
+                tile(&p);
+            if (p.start)
+                p.start += wide;
         }
     }
 }
+
 #undef LGELU__TILE
 #undef LGELU__CASE
 #undef LGELU__HEIGHTS
-/* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two vectors a jump of `step` */
-static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,
+/* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two
+   vectors a jump of `step` */
+static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step,
+                                          const lgelu_matrix *x, size_t row, size_t rows,
                                           size_t col, size_t cols)
 {
     size_t i, j, l, w;
@@ -6989,38 +9911,51 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     v_t t[4];
     if (x->read) {
         w = step == 2 * v_lanes ? cols : 2 * v_lanes;
-        for (j = 0; j < cols; j += w, out += step) x->read(x->from, out, out_row, row, rows, col + j,
-            cols - j < w ? cols - j : w);
+        for (j = 0; j < cols; j += w, out += step)
+            x->read(x->user, out, out_row, row, rows, col + j, cols - j < w ? cols - j : w);
         return;
     }
-    in += row * x->row + col * x->col;
-    if (x->col == 1 && cols <= v_lanes) for (i = 0; i < rows; i++, in += x->row, out += out_row) v_store(out, v_load_n(in, cols));
-    else if (x->col == 1) for (i = 0; i < rows; i++, in += x->row, out += out_row) {
-        const float *next = rows - i > 8 ? in + 8 * x->row : in;
-        float *o = out;
-        for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes, o += step) {
-            LGELU__FETCH(next + j);
-            LGELU__FETCH(next + j + v_lanes);
-            v_store(o, v_load(in + j));
-            v_store(o + v_lanes, v_load(in + j + v_lanes));
+    in += row * x->row_stride + col * x->col_stride;
+    if (x->col_stride == 1 && cols <= v_lanes) {
+        for (i = 0; i < rows; i++, in += x->row_stride, out += out_row)
+            v_store(out, v_load_n(in, cols));
+    } else if (x->col_stride == 1) {
+        for (i = 0; i < rows; i++, in += x->row_stride, out += out_row) {
+            const float *next = rows - i > 8 ? in + 8 * x->row_stride : in;
+            float *o = out;
+            for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes, o += step) {
+                LGELU__FETCH(next + j);
+                LGELU__FETCH(next + j + v_lanes);
+                v_store(o, v_load(in + j));
+                v_store(o + v_lanes, v_load(in + j + v_lanes));
+            }
+            if (j < cols)
+                v_store(o, v_load_n(in + j, cols - j));
+            if (j + v_lanes < cols)
+                v_store(o + v_lanes, v_load_n(in + j + v_lanes, cols - j - v_lanes));
         }
-        if (j < cols) v_store(o, v_load_n(in + j, cols - j));
-        if (j + v_lanes < cols) v_store(o + v_lanes, v_load_n(in + j + v_lanes, cols - j - v_lanes));
-    }
-    else for (j = 0; j < cols; j += v_lanes, in += v_lanes * x->col) {
-        float *o = out + j / (2 * v_lanes) * step + j % (2 * v_lanes);
-        w = cols - j < v_lanes ? cols - j : v_lanes;
-        i = 0;
-        if (x->row == 1 && w == v_lanes) for (; i + 4 <= rows; i += 4) {
-            /* of the next columns */
-            if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes)
-                for (l = 0; l < v_lanes; l++) LGELU__FETCH(in + (v_lanes + l) * x->col + i);
-            v_turn(t, in + i, x->col);
-            for (l = 0; l < 4; l++, o += out_row) v_store(o, t[l]);
-        }
-        for (; i < rows; i++, o += out_row) {
-            v_store(o, v_set(0));
-            for (l = 0; l < w; l++) o[l] = in[i * x->row + l * x->col];
+    } else {
+        for (j = 0; j < cols; j += v_lanes, in += v_lanes * x->col_stride) {
+            float *o = out + j / (2 * v_lanes) * step + j % (2 * v_lanes);
+            w = cols - j < v_lanes ? cols - j : v_lanes;
+            i = 0;
+            if (x->row_stride == 1 && w == v_lanes) {
+                for (; i + 4 <= rows; i += 4) {
+                    /* of the next columns */
+                    if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes) {
+                        for (l = 0; l < v_lanes; l++)
+                            LGELU__FETCH(in + (v_lanes + l) * x->col_stride + i);
+                    }
+                    v_turn(t, in + i, x->col_stride);
+                    for (l = 0; l < 4; l++, o += out_row)
+                        v_store(o, t[l]);
+                }
+            }
+            for (; i < rows; i++, o += out_row) {
+                v_store(o, v_set(0));
+                for (l = 0; l < w; l++)
+                    o[l] = in[i * x->row_stride + l * x->col_stride];
+            }
         }
     }
 }
@@ -7031,354 +9966,569 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
     if (!b->p->pack_a) {
-        t->a = a->x + row * a->row + b->k0 * a->col;
-        t->a_row = a->row; t->a_col = a->col;
-    } else if (b->p->across) {                /* a group of slivers side by side, 16 k at a time */
+        t->a = a->x + row * a->row_stride + b->k0 * a->col_stride;
+        t->a_row = a->row_stride;
+        t->a_col = a->col_stride;
+    } else if (b->p->across) { /* a group of slivers side by side, 16 k at a time */
         lgelu_matrix turned = *a;
         size_t k, q, high;
-        turned.row = a->col; turned.col = t->a_row = 1; t->a_col = 16;
+        turned.row_stride = a->col_stride;
+        turned.col_stride = t->a_row = 1;
+        t->a_col = 16;
         t->a = b->a_pack + b->in * t->k * 16;
-        if (!b->in) for (k = 0; k < t->k; k += 16) for (q = 0, b->at = row; q < LGELU__GROUP && b->at < b->end; q++) {
-            high = lgelu__height(b->end - b->at, b->most);
-            LGELU__FN(copy)(b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k, lgelu__least(t->k - k, 16),
-                b->at, high);
-            b->at += high;
+        if (!b->in) {
+            for (k = 0; k < t->k; k += 16) {
+                for (q = 0, b->at = row; q < LGELU__GROUP && b->at < b->end; q++) {
+                    high = lgelu__height(b->end - b->at, b->most);
+                    LGELU__FN(copy)
+                    (b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k,
+                     lgelu__least(t->k - k, 16), b->at, high);
+                    b->at += high;
+                }
+            }
         }
     } else {
         t->a = b->a_pack;
-        t->a_row = ((t->k + 15) / 16 | 1) * 16; t->a_col = 1;          /* spreads the rows over the cache's sets */
+        /* spreads the rows over the cache's sets */
+        t->a_row = ((t->k + 15) / 16 | 1) * 16;
+        t->a_col = 1;
         LGELU__FN(copy)(b->a_pack, t->a_row, 2 * v_lanes, a, row, rows, b->k0, t->k);
     }
 }
-/* what of A these tiles ask memory for: the next sliver's rows, or of the next group two lines and half of the rows each */
+
+/* what of A these tiles ask memory for: the next sliver's rows, or of the next group two lines and
+   half of the rows each */
 static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
-    if (!a->read && a->col == 1 && next < b->end) {
-        t->next = a->x + next * a->row + b->k0;
-        t->next_row = a->row; t->next_step = lgelu__least((t->k - 1) / b->panels + 1, 32);
+    if (!a->read && a->col_stride == 1 && next < b->end) {
+        t->next = a->x + next * a->row_stride + b->k0;
+        t->next_row = a->row_stride;
+        t->next_step = lgelu__least((t->k - 1) / b->panels + 1, 32);
     } else if (b->p->across && b->at < b->end) {
         const size_t half = LGELU__GROUP / 2;
-        t->next = a->x + b->at + b->in % half * 32 + (b->k0 + b->in / half * (t->k / 2)) * a->col;
-        t->next_row = a->col; t->next_step = lgelu__least(t->k / 2 / b->panels + 1, 16) * a->col;
+        t->next =
+            a->x + b->at + b->in % half * 32 + (b->k0 + b->in / half * (t->k / 2)) * a->col_stride;
+        t->next_row = a->col_stride;
+        t->next_step = lgelu__least(t->k / 2 / b->panels + 1, 16) * a->col_stride;
     }
 }
-/* rows times all whole panels (q = 0) or the last, narrow one, which works on a copy of C where a vector would write past its
-   columns; gate: y follows, and is asked for */
-static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row, size_t rows, size_t tall, int gate)
+
+/* rows times all whole panels (q = 0) or the last, narrow one, which works on a copy of C where a
+   vector would write past its columns; gate: y follows, and is asked for */
+static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row, size_t rows,
+                                           size_t tall, int gate)
 {
     const lgelu__block *p = b->p;
     const lgelu_product *job = p->job;
-    const size_t cols = b->n - q * 2 * v_lanes, col = b->j + q * 2 * v_lanes, w = cols > v_lanes ? cols - v_lanes : 0;
+    const size_t cols = b->n - q * 2 * v_lanes, col = b->j + q * 2 * v_lanes,
+                 w = cols > v_lanes ? cols - v_lanes : 0;
     const int cut = cols < 2 * v_lanes && cols != v_lanes;
-    float *c = job->c + row * job->c_row + col, *edge = b->edge;
+    float *c = job->c + row * job->c_stride + col, *edge = b->edge;
     lgelu__sliver *t = &b->t;
     size_t i;
-    t->c = c; t->c_row = t->start_row = job->c_row; t->start = NULL;
-    t->b_row = 2 * v_lanes; t->b_step = b->b_panel;
-    if (p->panels) { t->b_step = job->k * 2 * v_lanes; t->b = job->b.x + (col * job->k + b->k0 * 2 * v_lanes); }
-    else if (q < b->packed) { t->b_row = job->b.row; t->b_step = b->width * v_lanes; t->b = job->b.x + b->k0 * t->b_row + col; }
-    else t->b = b->b_pack + (q - b->packed) * b->b_panel;
-    if (b->k0 || job->accumulate) t->start = c;
-    else if (job->bias) { t->start = job->bias + col; t->start_row = 0; }
+    t->c = c;
+    t->c_row = t->start_row = job->c_stride;
+    t->start = NULL;
+    t->b_row = 2 * v_lanes;
+    t->b_step = b->b_panel;
+    if (p->panels) {
+        t->b_step = job->k * 2 * v_lanes;
+        t->b = job->b.x + (col * job->k + b->k0 * 2 * v_lanes);
+    } else if (q < b->packed) {
+        t->b_row = job->b.row_stride;
+        t->b_step = b->width * v_lanes;
+        t->b = job->b.x + b->k0 * t->b_row + col;
+    } else {
+        t->b = b->b_pack + (q - b->packed) * b->b_panel;
+    }
+    if (b->k0 || job->accumulate) {
+        t->start = c;
+    } else if (job->bias) {
+        t->start = job->bias + col;
+        t->start_row = 0;
+    }
     if (cut) {
         for (i = 0; t->start && i < rows; i++) {
             v_store(edge + i * 2 * v_lanes, v_load_n(t->start + i * t->start_row, cols));
-            v_store(edge + (i * 2 + 1) * v_lanes, v_load_n(t->start + i * t->start_row + (w ? v_lanes : 0), w));
+            v_store(edge + (i * 2 + 1) * v_lanes,
+                    v_load_n(t->start + i * t->start_row + (w ? v_lanes : 0), w));
         }
-        if (t->start) { t->start = edge; t->start_row = 2 * v_lanes; }
+        if (t->start) {
+            t->start = edge;
+            t->start_row = 2 * v_lanes;
+        }
         t->c = edge;
         t->c_row = 2 * v_lanes;
     }
-    t->y = gate ? job->y + row * job->y_row + col : NULL;
-    t->y_row = job->y_row;
+    t->y = gate ? job->y + row * job->y_stride + col : NULL;
+    t->y_row = job->y_stride;
     t->run = q < b->whole ? (b->whole - q) * 2 / b->width : 1;
-    if (tall == 1 && b->width == 2) LGELU__FN(thin)(t);
-    if (t->run) LGELU__FN(all_tiles)(tall, w ? b->width : 1, t);
-    if (cut) for (i = 0; i < rows; i++) {
-        v_store_n(c + i * job->c_row, v_load(edge + i * 2 * v_lanes), cols);
-        if (w) v_store_n(c + i * job->c_row + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+    if (tall == 1 && b->width == 2)
+        LGELU__FN(thin)(t);
+    if (t->run)
+        LGELU__FN(all_tiles)(tall, w ? b->width : 1, t);
+    if (cut) {
+        for (i = 0; i < rows; i++) {
+            v_store_n(c + i * job->c_stride, v_load(edge + i * 2 * v_lanes), cols);
+            if (w)
+                v_store_n(c + i * job->c_stride + v_lanes, v_load(edge + (i * 2 + 1) * v_lanes), w);
+        }
     }
 }
+
 /* rows that are final, and still in the cache */
-static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t row, size_t rows, size_t j, size_t n)
+static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t row, size_t rows,
+                                               size_t j, size_t n)
 {
-    const size_t high = job->c_row == n && job->y_row == n ? rows : 1;            /* rows that follow one another are one array */
+    /* rows that follow one another are one array */
+    const size_t high = job->c_stride == n && job->y_stride == n ? rows : 1;
     size_t i;
-    for (i = row; job->y && i < row + rows; i += high)
-        LGELU__FN(forward)(job->y + i * job->y_row + j, job->c + i * job->c_row + j, job->lambda, high * n);
-    if (job->finish) job->finish(job->with, row, rows, j, n);
+    for (i = row; job->y && i < row + rows; i += high) {
+        LGELU__FN(forward)
+        (job->y + i * job->y_stride + j, job->c + i * job->c_stride + j, job->lambda, high * n);
+    }
+    if (job->finish)
+        job->finish(job->user, row, rows, j, n);
 }
+
 /* one block of C, from its first to its last k */
-static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room)
+static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size_t m, size_t j,
+                                           size_t n, float *room)
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes];
     /* B in the first-level cache; heights of 4 to 6 */
-    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192 && n % (4 * v_lanes) == 0
-                     && m > 3 && m != 7;
+    const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
+                     && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
     size_t row, rows, tall, q;
     lgelu__stand b;
-    b.p = p; b.i = i; b.end = i + m; b.j = j; b.n = n; b.at = i; b.edge = edge;
-    b.width = flat ? 4 : 2; b.most = flat ? v_flat : v_rows;
-    b.whole = n / (2 * v_lanes); b.panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
-    b.packed = p->pack_b ? 0 : p->panels ? b.panels : b.whole;         /* a last, narrow panel is copied in any case */
-    b.a_pack = room; b.b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
+    b.p = p;
+    b.i = i;
+    b.end = i + m;
+    b.j = j;
+    b.n = n;
+    b.at = i;
+    b.edge = edge;
+    b.width = flat ? 4 : 2;
+    b.most = flat ? v_flat : v_rows;
+    b.whole = n / (2 * v_lanes);
+    b.panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
+    /* a last, narrow panel is copied in any case */
+    b.packed = p->pack_b ? 0 : p->panels ? b.panels : b.whole;
+    b.a_pack = room;
+    b.b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
         const size_t k = b.t.k = lgelu__least(job->k - b.k0, p->depth);
-        const int last = b.k0 + k == job->k, brief = k <= 128;         /* too short for asking to pay */
+        /* too short for asking to pay */
+        const int last = b.k0 + k == job->k, brief = k <= 128;
         b.b_panel = (k + 1) * 2 * v_lanes;
-        if (b.packed < b.panels)
-            LGELU__FN(copy)(b.b_pack, 2 * v_lanes, b.b_panel, &job->b, b.k0, k, j + b.packed * 2 * v_lanes,
-                n - b.packed * 2 * v_lanes);
+        if (b.packed < b.panels) {
+            LGELU__FN(copy)
+            (b.b_pack, 2 * v_lanes, b.b_panel, &job->b, b.k0, k, j + b.packed * 2 * v_lanes,
+             n - b.packed * 2 * v_lanes);
+        }
         for (row = i, b.in = 0; row < b.end; row += rows, b.in = (b.in + 1) % LGELU__GROUP) {
             rows = tall = lgelu__height(b.end - row, b.most);
-            if (brief && !p->pack_a && m * n <= 65536 && b.whole == b.panels)                   /* all of one height at once */
-                while (row + rows < b.end && lgelu__height(b.end - row - rows, b.most) == tall) rows += tall;
+            /* all of one height at once */
+            if (brief && !p->pack_a && m * n <= 65536 && b.whole == b.panels) {
+                while (row + rows < b.end && lgelu__height(b.end - row - rows, b.most) == tall)
+                    rows += tall;
+            }
             b.t.slivers = rows / tall;
-            b.t.next = b.a_pack; b.t.next_row = b.t.next_step = 0;
+            b.t.next = b.a_pack;
+            b.t.next_row = b.t.next_step = 0;
             LGELU__FN(take_a)(&b, row, rows);
-            if (!brief) LGELU__FN(ask_for_a)(&b, row + rows);
+            if (!brief)
+                LGELU__FN(ask_for_a)(&b, row + rows);
             for (q = 0; q < b.panels; q = q < b.whole ? b.whole : q + 1)
                 LGELU__FN(tiles)(&b, q, row, rows, tall, job->y && last && !brief);
-            if (last) LGELU__FN(rows_done)(job, row, rows, j, n);
+            if (last)
+                LGELU__FN(rows_done)(job, row, rows, j, n);
         }
     }
 }
 
-LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *x, size_t x_row, size_t m, size_t n,
-    int accumulate)
+LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *x, size_t x_row,
+                                       size_t m, size_t n, int accumulate)
 {
     v_t s[4], t[4];
     size_t i, v, rest;
-    LGELU__UNROLL for (v = 0; v < vectors; v++)
+    LGELU__UNROLL
+    for (v = 0; v < vectors; v++)
         t[v] = !accumulate ? v_set(0) : vectors > 1 ? v_load(sum + v * v_lanes) : v_load_n(sum, n);
-    for (rest = m; rest; ) {
-        LGELU__UNROLL for (v = 0; v < vectors; v++) s[v] = v_set(0);
-        for (i = rest < 64 ? rest : 64, rest -= i; i; i--, x += x_row)
-            LGELU__UNROLL for (v = 0; v < vectors; v++)
+    for (rest = m; rest;) {
+        LGELU__UNROLL
+        for (v = 0; v < vectors; v++)
+            s[v] = v_set(0);
+        for (i = rest < 64 ? rest : 64, rest -= i; i; i--, x += x_row) {
+            LGELU__UNROLL
+            for (v = 0; v < vectors; v++)
                 s[v] = v_add(s[v], vectors > 1 ? v_load(x + v * v_lanes) : v_load_n(x, n));
-        LGELU__UNROLL for (v = 0; v < vectors; v++) t[v] = v_add(t[v], s[v]);
+        }
+        LGELU__UNROLL
+        for (v = 0; v < vectors; v++)
+            t[v] = v_add(t[v], s[v]);
     }
-    if (vectors == 1) v_store_n(sum, t[0], n);
-    else LGELU__UNROLL for (v = 0; v < vectors; v++) v_store(sum + v * v_lanes, t[v]);
-}
-static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate)
-{
-    size_t j = 0;
-    for (; j + 4 * v_lanes <= n; j += 4 * v_lanes) LGELU__FN(column_sum)(4, sum + j, x + j, x_row, m, n - j, accumulate);
-    for (; j < n; j += v_lanes) LGELU__FN(column_sum)(1, sum + j, x + j, x_row, m, n - j, accumulate);
+    if (vectors == 1) {
+        v_store_n(sum, t[0], n);
+    } else {
+        LGELU__UNROLL
+        for (v = 0; v < vectors; v++)
+            v_store(sum + v * v_lanes, t[v]);
+    }
 }
 
-/* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once and turned in registers, so
-   memory sets the pace; each number is the same chain of fma as in a tile. Five rows and seven take their last one twice */
-enum { LGELU__FN(most_rows) = LGELU__PASS == 0 ? 2 : 8 };
-LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, size_t last, const float *b, float *sums)
+static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, size_t x_row, size_t m,
+                                                 size_t n, int accumulate)
 {
-    const size_t a_row = job->a.row, a_col = job->a.col, b_col = job->b.col;
+    size_t j = 0;
+    for (; j + 4 * v_lanes <= n; j += 4 * v_lanes)
+        LGELU__FN(column_sum)(4, sum + j, x + j, x_row, m, n - j, accumulate);
+    for (; j < n; j += v_lanes)
+        LGELU__FN(column_sum)(1, sum + j, x + j, x_row, m, n - j, accumulate);
+}
+
+/* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once
+   and turned in registers, so memory sets the pace; each number is the same chain of fma as in a
+   tile. Five rows and seven take their last one twice */
+enum { LGELU__FN(most_rows) = LGELU__PASS == 0 ? 2 : 8 };
+
+LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, size_t last,
+                                const float *b, float *sums)
+{
+    const size_t a_row = job->a.row_stride, a_col = job->a.col_stride, b_col = job->b.col_stride;
     const float *low = a + last * a_row;
     v_t sum[8], t[4];
     size_t i, l, q;
-    LGELU__UNROLL for (i = 0; i < m; i++) sum[i] = v_load(sums + i * v_lanes);
+    LGELU__UNROLL
+    for (i = 0; i < m; i++)
+        sum[i] = v_load(sums + i * v_lanes);
     for (l = 0; l + 4 <= job->k; l += 4, a += 4 * a_col, low += 4 * a_col) {
         /* as much of the next columns */
-        LGELU__UNROLL for (i = 0; i < v_lanes; i += 4) LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
+        LGELU__UNROLL
+        for (i = 0; i < v_lanes; i += 4)
+            LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
         v_turn(t, b + l, b_col);
-        LGELU__UNROLL for (q = 0; q < 4; q++)
-            LGELU__UNROLL for (i = 0; i < m; i++)
-                sum[i] = v_fma(v_set(i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col]), t[q], sum[i]);
+        LGELU__UNROLL
+        for (q = 0; q < 4; q++)
+            LGELU__UNROLL
+        for (i = 0; i < m; i++) {
+            sum[i] =
+                v_fma(v_set(i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col]), t[q], sum[i]);
+        }
     }
-    LGELU__UNROLL for (i = 0; i < m; i++) v_store(sums + i * v_lanes, sum[i]);
+    LGELU__UNROLL
+    for (i = 0; i < m; i++)
+        v_store(sums + i * v_lanes, sum[i]);
 }
+
 /* the last few k, one by one */
-static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a, const float *b, float *sums)
+static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a,
+                                              const float *b, float *sums)
 {
     float column[v_lanes];
     size_t i, l;
     for (l = job->k & ~(size_t)3; l < job->k; l++) {
-        for (i = 0; i < v_lanes; i++) column[i] = b[i * job->b.col + l];
+        for (i = 0; i < v_lanes; i++)
+            column[i] = b[i * job->b.col_stride + l];
         for (i = 0; i < m; i++) {
             float *sum = sums + i * v_lanes;
-            v_store(sum, v_fma(v_set(a[i * job->a.row + l * job->a.col]), v_load(column), v_load(sum)));
+            v_store(sum, v_fma(v_set(a[i * job->a.row_stride + l * job->a.col_stride]),
+                               v_load(column), v_load(sum)));
         }
     }
 }
+
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t first, size_t end)
 {
     enum { most = LGELU__FN(most_rows) };
     float sums[(most + 1) * v_lanes];
     size_t i, j, m, row, again, high;
-    for (j = first; j < end; j += v_lanes) for (row = 0; row < job->m; row += m) {
-        const float *a = job->a.x + row * job->a.row, *b;
-        float *c;
-        again = j + v_lanes > end ? j + v_lanes - end : 0;            /* the last columns, made twice, are written once */
-        b = job->b.x + (j - again) * job->b.col;
-        c = job->c + row * job->c_row + j - again;
-        m = lgelu__least(job->m - row, most);
-        high = m < 5 ? m : (m + 1) / 2 * 2;
-        for (i = 0; i < high; i++)
-            v_store(sums + i * v_lanes, i < m && job->accumulate ? v_load(c + i * job->c_row) : job->bias
-                ? v_load(job->bias + j - again) : v_set(0));
-#define LGELU__CASE(r) case r: if (r <= most) LGELU__FN(few)(r, job, a, m - 1, b, sums); break;
-        switch (high) {
-        LGELU__CASE(1) LGELU__CASE(2) LGELU__CASE(3) LGELU__CASE(4) LGELU__CASE(6) LGELU__CASE(8)
-        default: break;
-        }
+    for (j = first; j < end; j += v_lanes) {
+        for (row = 0; row < job->m; row += m) {
+            const float *a = job->a.x + row * job->a.row_stride, *b;
+            float *c;
+            /* the last columns, made twice, are written once */
+            again = j + v_lanes > end ? j + v_lanes - end : 0;
+            b = job->b.x + (j - again) * job->b.col_stride;
+            c = job->c + row * job->c_stride + j - again;
+            m = lgelu__least(job->m - row, most);
+            high = m < 5 ? m : (m + 1) / 2 * 2;
+            for (i = 0; i < high; i++) {
+                v_store(sums + i * v_lanes, i < m && job->accumulate ? v_load(c + i * job->c_stride)
+                                            : job->bias              ? v_load(job->bias + j - again)
+                                                                     : v_set(0));
+            }
+#define LGELU__CASE(r)                                 \
+    case r:                                            \
+        if (r <= most)                                 \
+            LGELU__FN(few)(r, job, a, m - 1, b, sums); \
+        break;
+            switch (high) {
+                LGELU__CASE(1)
+                LGELU__CASE(2)
+                LGELU__CASE(3)
+                LGELU__CASE(4)
+                LGELU__CASE(6)
+                LGELU__CASE(8)
+            default: break;
+            }
 #undef LGELU__CASE
-        if (job->k % 4) LGELU__FN(few_rest)(m, job, a, b, sums);
-        for (i = 0; i < m; i++)
-            v_store_n(c + i * job->c_row + again, v_load(sums + i * v_lanes + again), v_lanes - again);
+            if (job->k % 4)
+                LGELU__FN(few_rest)(m, job, a, b, sums);
+            for (i = 0; i < m; i++) {
+                v_store_n(c + i * job->c_stride + again, v_load(sums + i * v_lanes + again),
+                          v_lanes - again);
+            }
+        }
     }
-    for (i = 0; job->y && i < job->m; i++)
-        LGELU__FN(forward)(job->y + i * job->y_row + first, job->c + i * job->c_row + first, job->lambda, end - first);
-    if (job->finish) job->finish(job->with, 0, job->m, first, end - first);
+    for (i = 0; job->y && i < job->m; i++) {
+        LGELU__FN(forward)
+        (job->y + i * job->y_stride + first, job->c + i * job->c_stride + first, job->lambda,
+         end - first);
+    }
+    if (job->finish)
+        job->finish(job->user, 0, job->m, first, end - first);
 }
-/* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows (taps, where a group's
-   channels are a part of the pixel's); a run that leaves the picture is cut and filled up with zeros ---- */
-static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,
-    size_t cols)
+
+/* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows
+   (taps, where a group's channels are a part of the pixel's); a run that leaves the picture is cut
+   and filled up with zeros ---- */
+static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t out_row, size_t i,
+                                            size_t rows, size_t j, size_t cols)
 {
     const lgelu__im2col *p = (const lgelu__im2col *)from;
-    size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
-    size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0], sample = i / p->grid[1] / p->grid[0],
-        line = p->columns * p->pixel;
+    size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1),
+           across = whole ? 1 : p->across;
+    size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
+           sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
     for (; rows; rows--, out += out_row) {
         const float *picture = p->x + sample * p->rows * line;
         /* wraps below 0 */
-        size_t left = cols, first = begin, across_at = tap, y = row * p->step + (size_t)p->origin[0] + tap_row;
+        size_t left = cols, first = begin, across_at = tap,
+               y = row * p->step + (size_t)p->origin[0] + tap_row;
         float *o = out;
         while (left) {
             size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
-            ptrdiff_t at = ((ptrdiff_t)(column * p->step + across_at) + p->origin[1]) * (ptrdiff_t)p->pixel + (ptrdiff_t)first;
+            ptrdiff_t at =
+                ((ptrdiff_t)(column * p->step + across_at) + p->origin[1]) * (ptrdiff_t)p->pixel
+                + (ptrdiff_t)first;
             ptrdiff_t end = at + (ptrdiff_t)n;
-            if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) before = n;
-            else {
-                if (at < 0) before = (size_t)-at;
-                if (end > (ptrdiff_t)line) behind = (size_t)end - line;
+            if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) {
+                before = n;
+            } else {
+                if (at < 0)
+                    before = (size_t)-at;
+                if (end > (ptrdiff_t)line)
+                    behind = (size_t)end - line;
             }
-            left -= n; first = 0;
-            if (before) memset(o, 0, before * sizeof *o);
+            left -= n;
+            first = 0;
+            if (before)
+                memset(o, 0, before * sizeof *o);
             if (before < n) {
                 const float *in = picture + y * line + (size_t)(at + (ptrdiff_t)before);
                 size_t rest = n - before - behind;
-                for (o += before; rest >= v_lanes; rest -= v_lanes, in += v_lanes, o += v_lanes) v_store(o, v_load(in));
-                if (rest) v_store_n(o, v_load_n(in, rest), rest);
+                for (o += before; rest >= v_lanes; rest -= v_lanes, in += v_lanes, o += v_lanes)
+                    v_store(o, v_load(in));
+                if (rest)
+                    v_store_n(o, v_load_n(in, rest), rest);
                 o += rest;
-            } else o += n;
-            if (behind) memset(o, 0, behind * sizeof *o);
+            } else {
+                o += n;
+            }
+            if (behind)
+                memset(o, 0, behind * sizeof *o);
             o += behind;
-            if (++across_at == across) { across_at = 0; y++; }
+            if (++across_at == across) {
+                across_at = 0;
+                y++;
+            }
         }
-        if (++column == p->grid[1]) { column = 0; if (++row == p->grid[0]) { row = 0; sample++; } }
+        if (++column == p->grid[1]) {
+            column = 0;
+            if (++row == p->grid[0]) {
+                row = 0;
+                sample++;
+            }
+        }
     }
 }
+
 /* y (n) = [start] + Σ over the taps that are there, in order, of tap·w */
-static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *w, size_t w_tap, const float *start,
-    const float *const *tap, size_t taps)
+static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *w, size_t w_tap,
+                                               const float *start, const float *const *tap,
+                                               size_t taps)
 {
     size_t i, t;
     for (i = 0; i < n; i += v_lanes) {
         v_t sum = start ? v_load_n(start + i, n - i) : v_set(0);
-        for (t = 0; t < taps; t++) if (tap[t]) sum = v_fma(v_load_n(tap[t] + i, n - i), v_load_n(w + t * w_tap + i, n - i), sum);
+        for (t = 0; t < taps; t++) {
+            if (tap[t])
+                sum = v_fma(v_load_n(tap[t] + i, n - i), v_load_n(w + t * w_tap + i, n - i), sum);
+        }
         v_store_n(y + i, sum, n - i);
     }
 }
+
 /* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d):
-   of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1); of products,
-   Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
+   of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0
+   1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
 LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
     const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
     switch (of) {
-    case LGELU__OF_X:  y[0] = v_sub(a, c);           y[step] = v_add(b, c);               y[2 * step] = v_sub(c, b);
-        y[3 * step] = v_sub(b, d); break;
-    case LGELU__OF_W:  b = v_mul(b, half);
-                       y[0] = a;                     y[step] = v_add(sum, b);             y[2 * step] = v_sub(sum, b);
-                           y[3 * step] = c; break;
-    case LGELU__OF_Y:  y[0] = v_add(v_add(a, b), c); y[step] = v_sub(v_sub(b, c), d); break;
-    case LGELU__OF_DY: y[0] = a;                     y[step] = v_add(a, b);               y[2 * step] = v_sub(a, b);
-        y[3 * step] = v_sub(v_set(0), b); break;
-    default:           y[0] = v_add(a, sum);         y[step] = v_mul(v_sub(b, c), half);  y[2 * step] = v_add(sum, d); break;
+    case LGELU__OF_X:
+        y[0] = v_sub(a, c);
+        y[step] = v_add(b, c);
+        y[2 * step] = v_sub(c, b);
+        y[3 * step] = v_sub(b, d);
+        break;
+    case LGELU__OF_W:
+        b = v_mul(b, half);
+        y[0] = a;
+        y[step] = v_add(sum, b);
+        y[2 * step] = v_sub(sum, b);
+        y[3 * step] = c;
+        break;
+    case LGELU__OF_Y:
+        y[0] = v_add(v_add(a, b), c);
+        y[step] = v_sub(v_sub(b, c), d);
+        break;
+    case LGELU__OF_DY:
+        y[0] = a;
+        y[step] = v_add(a, b);
+        y[2 * step] = v_sub(a, b);
+        y[3 * step] = v_sub(v_set(0), b);
+        break;
+    default:
+        y[0] = v_add(a, sum);
+        y[step] = v_mul(v_sub(b, c), half);
+        y[2 * step] = v_add(sum, d);
+        break;
     }
 }
+
 /* x (n, n), y (m, m): rows first, then columns */
 LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, size_t m)
 {
     const v_t none = v_set(0);
     v_t t[16];
     size_t k;
-    LGELU__UNROLL for (k = 0; k < n; k++)
-        LGELU__FN(winograd_line)(t + k * m, 1, of, x[k * n], x[k * n + 1], n > 2 ? x[k * n + 2] : none,
-            n > 3 ? x[k * n + 3] : none);
-    LGELU__UNROLL for (k = 0; k < m; k++)
-        LGELU__FN(winograd_line)(y + k, m, of, t[k], t[m + k], n > 2 ? t[2 * m + k] : none, n > 3 ? t[3 * m + k] : none);
+    LGELU__UNROLL
+    for (k = 0; k < n; k++) {
+        LGELU__FN(winograd_line)
+        (t + k * m, 1, of, x[k * n], x[k * n + 1], n > 2 ? x[k * n + 2] : none,
+         n > 3 ? x[k * n + 3] : none);
+    }
+    LGELU__UNROLL
+    for (k = 0; k < m; k++) {
+        LGELU__FN(winograd_line)
+        (y + k, m, of, t[k], t[m + k], n > 2 ? t[2 * m + k] : none, n > 3 ? t[3 * m + k] : none);
+    }
 }
+
 /* there are at least v_lanes channels: the last vector may overlap the one before */
-#define v_step(j, n) ((n) - (j) < 2 * v_lanes && (n) - (j) > v_lanes ? (n) - (j) - v_lanes : v_lanes)
-static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x, const size_t *at, size_t n)
+#define v_step(j, n) ((n) - (j) < 2 * v_lanes && (n) - (j) > v_lanes ? (n) - (j)-v_lanes : v_lanes)
+static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x,
+                                                 const size_t *at, size_t n)
 {
     v_t t[16], y[16];
     size_t j, k;
     for (j = 0; j < n; j += v_step(j, n)) {
-        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = at[k] + 1 ? v_load(x + at[k] + j) : v_set(0);
+        LGELU__UNROLL
+        for (k = 0; k < 16; k++)
+            t[k] = at[k] + 1 ? v_load(x + at[k] + j) : v_set(0);
         LGELU__FN(winograd)(y, t, LGELU__OF_X, 4, 4);
-        LGELU__UNROLL for (k = 0; k < 16; k++) v_store(u + k * step + j, y[k]);
+        LGELU__UNROLL
+        for (k = 0; k < 16; k++)
+            v_store(u + k * step + j, y[k]);
     }
 }
-static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w, size_t tap, size_t n, int flip)
+
+static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, const float *w,
+                                                     size_t tap, size_t n, int flip)
 {
     v_t t[9], y[16];
     size_t j, k;
     for (j = 0; j < n; j += v_step(j, n)) {
-        LGELU__UNROLL for (k = 0; k < 9; k++) t[k] = v_load(w + (flip ? 8 - k : k) * tap + j);
+        LGELU__UNROLL
+        for (k = 0; k < 9; k++)
+            t[k] = v_load(w + (flip ? 8 - k : k) * tap + j);
         LGELU__FN(winograd)(y, t, LGELU__OF_W, 3, 4);
-        LGELU__UNROLL for (k = 0; k < 16; k++) v_store(u + k * step + j, y[k]);
+        LGELU__UNROLL
+        for (k = 0; k < 16; k++)
+            v_store(u + k * step + j, y[k]);
     }
 }
+
 /* the next two by columns first, as their lines lie here */
-static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m, size_t step, const float *bias,
-    int add, size_t n)
+static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m,
+                                                  size_t step, const float *bias, int add, size_t n)
 {
     v_t t[16], z[4];
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = v_load_n(m + (k % 4 * 4 + k / 4) * step + j, n - j);
+        LGELU__UNROLL
+        for (k = 0; k < 16; k++)
+            t[k] = v_load_n(m + (k % 4 * 4 + k / 4) * step + j, n - j);
         LGELU__FN(winograd)(z, t, LGELU__OF_Y, 4, 2);
-        LGELU__UNROLL for (k = 0; k < 4; k++) if (at[k] + 1) {
-            float *to = y + at[k] + j;
-            v_t v = z[k % 2 * 2 + k / 2];
-            if (bias) v = v_add(v, v_load_n(bias + j, n - j));
-            if (add) v = v_add(v, v_load_n(to, n - j));
-            v_store_n(to, v, n - j);
+        LGELU__UNROLL
+        for (k = 0; k < 4; k++) {
+            if (at[k] + 1) {
+                float *to = y + at[k] + j;
+                v_t v = z[k % 2 * 2 + k / 2];
+                if (bias)
+                    v = v_add(v, v_load_n(bias + j, n - j));
+                if (add)
+                    v = v_add(v, v_load_n(to, n - j));
+                v_store_n(to, v, n - j);
+            }
         }
     }
 }
-static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *dy, const size_t *at, size_t n)
+
+static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const float *dy,
+                                                 const size_t *at, size_t n)
 {
     v_t t[4], y[16];
     size_t j, k;
     for (j = 0; j < n; j += v_step(j, n)) {
-        LGELU__UNROLL for (k = 0; k < 4; k++) t[k % 2 * 2 + k / 2] = at[k] + 1 ? v_load(dy + at[k] + j) : v_set(0);
+        LGELU__UNROLL
+        for (k = 0; k < 4; k++)
+            t[k % 2 * 2 + k / 2] = at[k] + 1 ? v_load(dy + at[k] + j) : v_set(0);
         LGELU__FN(winograd)(y, t, LGELU__OF_DY, 2, 4);
-        LGELU__UNROLL for (k = 0; k < 16; k++) v_store(m + k * step + j, y[k % 4 * 4 + k / 4]);
+        LGELU__UNROLL
+        for (k = 0; k < 16; k++)
+            v_store(m + k * step + j, y[k % 4 * 4 + k / 4]);
     }
 }
-static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step, int add, size_t n)
+
+static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u, size_t step,
+                                                      int add, size_t n)
 {
     v_t t[16], y[9];
     size_t j, k;
     for (j = 0; j < n; j += v_lanes) {
-        LGELU__UNROLL for (k = 0; k < 16; k++) t[k] = v_load_n(u + k * step + j, n - j);
+        LGELU__UNROLL
+        for (k = 0; k < 16; k++)
+            t[k] = v_load_n(u + k * step + j, n - j);
         LGELU__FN(winograd)(y, t, LGELU__OF_DW, 4, 3);
-        LGELU__UNROLL for (k = 0; k < 9; k++) v_store_n(dw + k * n + j,
-            add ? v_add(v_load_n(dw + k * n + j, n - j), y[k]) : y[k], n - j);
+        LGELU__UNROLL
+        for (k = 0; k < 9; k++) {
+            v_store_n(dw + k * n + j, add ? v_add(v_load_n(dw + k * n + j, n - j), y[k]) : y[k],
+                      n - j);
+        }
     }
 }
-/* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors (Knuth's TwoSum, an fma), which
-   are summed apart; 48 bits, like double, on any instruction set */
-static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, const float *b, size_t rows, size_t n)
+
+/* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors
+   (Knuth's TwoSum, an fma), which are summed apart; 48 bits, like double, on any instruction set */
+static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, const float *b,
+                                                  size_t rows, size_t n)
 {
     float lane[4][v_lanes];
     size_t i, j, k;
@@ -7387,32 +10537,44 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
         for (i = 0; i < rows; i++) {
             x = n - j < v_lanes ? v_load_n(a + i * n + j, n - j) : v_load(a + i * n + j);
             y = n - j < v_lanes ? v_load_n(b + i * n + j, n - j) : v_load(b + i * n + j);
-            t = v_add(s, x); z = v_sub(t, s);
+            t = v_add(s, x);
+            z = v_sub(t, s);
             s_low = v_add(s_low, v_add(v_sub(s, v_sub(t, z)), v_sub(x, z)));
             s = t;
             p = v_mul(x, y);
-            t = v_add(d, p); z = v_sub(t, d);
+            t = v_add(d, p);
+            z = v_sub(t, d);
             d_low = v_add(d_low, v_sub(v_add(v_sub(d, v_sub(t, z)), v_sub(p, z)), v_fnma(x, y, p)));
             d = t;
         }
-        v_store(lane[0], s); v_store(lane[1], s_low); v_store(lane[2], d); v_store(lane[3], d_low);
+        v_store(lane[0], s);
+        v_store(lane[1], s_low);
+        v_store(lane[2], d);
+        v_store(lane[3], d_low);
         for (k = 0; k < v_lanes && j + k < n; k++) {
             sum[j + k] = (double)lane[0][k] + (double)lane[1][k];
             sum[n + j + k] = (double)lane[2][k] + (double)lane[3][k];
         }
     }
 }
+
 LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
 {
     v_t v = v_load_n(x + j, n - j);
-    if (k) v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j)) : v_mul(v, v_load_n(k + j, n - j));
+    if (k) {
+        v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j))
+              : v_mul(v, v_load_n(k + j, n - j));
+    }
     return v;
 }
-static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one, const lgelu__scaled *two, size_t rows, size_t n)
+
+static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
+                                            const lgelu__scaled *two, size_t rows, size_t n)
 {
-    const float *a = one->x, *ka = one->scale, *ca = one->shift, *b = two->x, *kb = two->scale, *cb = two->shift;
+    const float *a = one->x, *ka = one->scale, *ca = one->shift, *b = two->x, *kb = two->scale,
+                *cb = two->shift;
     size_t j;
-    for (; rows; rows--, y += n, a += n, b = b ? b + n : b)
+    for (; rows; rows--, y += n, a += n, b = b ? b + n : b) {
         for (j = 0; j < n; j += v_lanes) {
             v_t v = LGELU__FN(term)(a, ka, ca, j, n);
             LGELU__AHEAD(a, j);
@@ -7423,12 +10585,13 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one, 
             }
             v_store_n(y + j, v, n - j);
         }
+    }
 }
 #endif
 
-static const lgelu__kernels LGELU__FN(kernels) = {
-    LGELU__KERNELS(LGELU__ENTRY) LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows, 2 * v_lanes
-};
+static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
+                                                       LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
+                                                   2 * v_lanes };
 
 /* the broom */
 #undef v_t

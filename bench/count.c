@@ -1,5 +1,5 @@
-/* count KERNEL λ ROUNDS: a kernel on 1024 numbers x ~ N(0,1), ROUNDS times; for count.sh, which counts instructions.
-   LGELU_ISA chooses the instruction set.                                                SPDX-License-Identifier: MIT-0 */
+/* count KERNEL λ ROUNDS: a kernel on 1024 numbers x ~ N(0,1), ROUNDS times; for count.sh, which
+   counts instructions. LGELU_ISA chooses the instruction set. SPDX-License-Identifier: MIT-0 */
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
 #include "../tests/tools/isa.h"
@@ -13,13 +13,21 @@ int main(int argc, char **argv)
     double sum = 0;
     int i, rounds = argc > 3 ? atoi(argv[3]) : 1;
     isa_from_environment();
-    for (i = 0; i < N; i++) { x[i] = lgelu_normal(1, 1, (uint64_t)i); dy[i] = lgelu_uniform(1, 2, (uint64_t)i) - 0.5f; }
+    for (i = 0; i < N; i++) {
+        x[i] = lgelu_normal(1, 1, (uint64_t)i);
+        dy[i] = lgelu_uniform(1, 2, (uint64_t)i) - 0.5f;
+    }
     for (i = 0; i < rounds; i++) {
-        if (!strcmp(kernel, "forward")) lgelu_forward(y, x, lambda, N);
-        else if (!strcmp(kernel, "backward")) sum += lgelu_backward(y, dy, x, lambda, N);
-        else if (!strcmp(kernel, "tanh_forward")) lgelu_tanh_forward(y, x, N);
-        else if (!strcmp(kernel, "tanh_backward")) lgelu_tanh_backward(y, dy, x, N);
-        else return 2;
+        if (!strcmp(kernel, "forward"))
+            lgelu_forward(y, x, lambda, N);
+        else if (!strcmp(kernel, "backward"))
+            sum += lgelu_backward(y, dy, x, lambda, N);
+        else if (!strcmp(kernel, "tanh_forward"))
+            lgelu_tanh_forward(y, x, N);
+        else if (!strcmp(kernel, "tanh_backward"))
+            lgelu_tanh_backward(y, dy, x, N);
+        else
+            return 2;
     }
     return sum != sum;
 }

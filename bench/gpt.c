@@ -1,6 +1,8 @@
-/* One training step of a GPT of 6 layers, width 384, 6 heads, context 128, batch 8, GELU, tied weights, AdamW with clipping: forward,
-   loss, backward, update; then the forward alone, and generated tokens beside the time that reading the weights once takes. Prints
-   one JSON line with the fastest of the rounds, for peers.sh.   gpt [vocabulary [rounds]]   SPDX-License-Identifier: MIT-0 */
+/* One training step of a GPT of 6 layers, width 384, 6 heads, context 128, batch 8, GELU, tied
+   weights, AdamW with clipping: forward, loss, backward, update; then the forward alone, and
+   generated tokens beside the time that reading the weights once takes. Prints one JSON line with
+   the fastest of the rounds, for peers.sh.   gpt [vocabulary [rounds]]   SPDX-License-Identifier:
+   MIT-0 */
 #include "net.h"
 #include <string.h>
 
@@ -8,18 +10,21 @@ enum { BATCH = 8, CONTEXT = 128, LAYERS = 6, STEPS = 3 };
 static int32_t token[BATCH * CONTEXT], label[BATCH * CONTEXT];
 static lgelu_node nodes[LGELU_TRANSFORMER_NODES(LAYERS)];
 
-/* all the weights read once, by as many threads as generate; libc's memcmp with itself is as fast as reading gets */
+/* all the weights read once, by as many threads as generate; libc's memcmp with itself is as fast
+   as reading gets */
 static int read_all(const float *w, size_t n)
 {
     const char *volatile again = (const char *)w;
     long k, sum = 0;
     size_t each = n * sizeof *w / 64;
 #ifdef _OPENMP
-#pragma omp parallel for reduction(+:sum)
+#pragma omp parallel for reduction(+ : sum)
 #endif
-    for (k = 0; k < 64; k++) sum += memcmp((const char *)w + (size_t)k * each, again + (size_t)k * each, each) != 0;
+    for (k = 0; k < 64; k++)
+        sum += memcmp((const char *)w + (size_t)k * each, again + (size_t)k * each, each) != 0;
     return sum != 0;
 }
+
 static void *build(lgelu_net *net, size_t vocabulary, size_t batch, lgelu_mode mode)
 {
     lgelu_transformer shape = { LAYERS, 6, 384, 0, LGELU_GATE_GELU, 1, 0, 0, 0 };
@@ -43,31 +48,48 @@ int main(int argc, char **argv)
     size_t i;
 
     isa_from_environment();
-    if (vocabulary < 2) { fprintf(stderr, "gpt: the vocabulary must be at least 2\n"); return 2; }
+    if (vocabulary < 2) {
+        fprintf(stderr, "gpt: the vocabulary must be at least 2\n");
+        return 2;
+    }
     plan.clip = 1;
-    for (i = 0; i < BATCH * CONTEXT; i++) token[i] = (int32_t)(lgelu_random(1, 2, i) % (uint32_t)vocabulary);
-    for (i = 0; i < BATCH * CONTEXT; i++) label[i] = (int32_t)(lgelu_random(1, 3, i) % (uint32_t)vocabulary);
-    memory = build(&net, (size_t)vocabulary, BATCH, LGELU_TRAIN);
-    for (r = 0; r < STEPS * rounds; r++) measure(&net, BATCH, &plan, 1, &step);
+    for (i = 0; i < BATCH * CONTEXT; i++)
+        token[i] = (int32_t)(lgelu_random(1, 2, i) % (uint32_t)vocabulary);
+    for (i = 0; i < BATCH * CONTEXT; i++)
+        label[i] = (int32_t)(lgelu_random(1, 3, i) % (uint32_t)vocabulary);
+    memory = build(&net, (size_t)vocabulary, BATCH, LGELU_MODE_TRAIN);
+    for (r = 0; r < STEPS * rounds; r++)
+        measure(&net, BATCH, &plan, 1, &step);
     loss = net.loss;
     most = peak_mb();
     free(memory);
-    memory = build(&net, (size_t)vocabulary, BATCH, LGELU_INFER);
-    for (r = 0; r < rounds; r++) measure(&net, BATCH, NULL, 1, &infer);
+    memory = build(&net, (size_t)vocabulary, BATCH, LGELU_MODE_INFER);
+    for (r = 0; r < rounds; r++)
+        measure(&net, BATCH, NULL, 1, &infer);
     free(memory);
-    memory = build(&net, (size_t)vocabulary, 1, LGELU_GENERATE);
-    for (r = 0; r < rounds; r++) for (i = 0; i < CONTEXT; i++) {
-        start = now();
-        lgelu_net_generate(&net, i, 1);
-        if ((t = now() - start) < generate) generate = t;
-        start = now();
-        if (i % 8 == 0) differs |= read_all(net.w, net.parameters);
-        if (i % 8 == 0 && (t = now() - start) < reading) reading = t;
+    memory = build(&net, (size_t)vocabulary, 1, LGELU_MODE_GENERATE);
+    for (r = 0; r < rounds; r++) {
+        for (i = 0; i < CONTEXT; i++) {
+            start = now();
+            lgelu_net_generate(&net, i, 1);
+            if ((t = now() - start) < generate)
+                generate = t;
+            start = now();
+            if (i % 8 == 0)
+                differs |= read_all(net.w, net.parameter_count);
+            if (i % 8 == 0 && (t = now() - start) < reading)
+                reading = t;
+        }
     }
-    if (net.status || differs) { fprintf(stderr, "gpt: %s\n", net.message); return 1; }
-    printf("{\"peer\": \"lgelu.h\", \"isa\": \"%s\", \"threads\": %d, \"vocabulary\": %d, \"step_ms\": %.2f, \"forward_ms\": %.2f, "
-           "\"token_ms\": %.3f, \"reading_ms\": %.3f, \"peak_mb\": %.1f, \"loss\": %.6f}\n", lgelu_isa_name(lgelu_isa()), threads(), vocabulary,
-           1e3 * step, 1e3 * infer, 1e3 * generate, 1e3 * reading, most, loss);
+    if (net.status || differs) {
+        fprintf(stderr, "gpt: %s\n", net.message);
+        return 1;
+    }
+    printf(
+        "{\"peer\": \"lgelu.h\", \"isa\": \"%s\", \"threads\": %d, \"vocabulary\": %d, \"step_ms\": %.2f, \"forward_ms\": %.2f, "
+        "\"token_ms\": %.3f, \"reading_ms\": %.3f, \"peak_mb\": %.1f, \"loss\": %.6f}\n",
+        lgelu_isa_name(lgelu_isa()), threads(), vocabulary, 1e3 * step, 1e3 * infer, 1e3 * generate,
+        1e3 * reading, most, loss);
     free(memory);
     return 0;
 }

@@ -1,8 +1,9 @@
-/* Every kernel on every instruction set this machine has, from the first-level cache, the second and memory, beside memcpy, ReLU,
-   a libm loop, the same loop vectorised through libmvec, and Eigen. One thread. All contenders of a row group run in turn, round
-   after round, and the fastest round of each counts.
+/* Every kernel on every instruction set this machine has, from the first-level cache, the second
+   and memory, beside memcpy, ReLU, a libm loop, the same loop vectorised through libmvec, and
+   Eigen. One thread. All contenders of a row group run in turn, round after round, and the fastest
+   round of each counts.
 
-       kernels [--json FILE] [--quick]                                                      SPDX-License-Identifier: MIT-0 */
+       kernels [--json FILE] [--quick] SPDX-License-Identifier: MIT-0 */
 #include "../examples/part.h"
 #define LGELU_TRAINER
 #include "../lgelu.h"
@@ -14,49 +15,95 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { L1 = 3 << 10, L2 = 48 << 10, MEMORY = 64 << 20, LARGE = 4 << 20, ROUNDS = 9, CONTENDERS = 32, RESULTS = 512 };
+enum {
+    L1 = 3 << 10,
+    L2 = 48 << 10,
+    MEMORY = 64 << 20,
+    LARGE = 4 << 20,
+    ROUNDS = 9,
+    CONTENDERS = 32,
+    RESULTS = 512
+};
 
-static float *x, *y, *dy, *w;                /* MEMORY numbers each; the kernels read x and dy and write y (and w, m, v) */
-static double sink;                          /* keeps sums alive */
-static int most;                             /* the best instruction set, or $LGELU_ISA */
+static float *x, *y, *dy,
+    *w;             /* MEMORY numbers each; the kernels read x and dy and write y (and w, m, v) */
+static double sink; /* keeps sums alive */
+static int most;    /* the best instruction set, or $LGELU_ISA */
 
 /* ---- contenders: run(λ, n) on the buffers above ---- */
 typedef void run(float lambda, size_t n);
-static void run_memcpy  (float l, size_t n) { (void)l; memcpy(y, x, n * sizeof *y); }
-static void run_relu    (float l, size_t n) { (void)l; peer_relu(y, x, n); }
-static void run_libm    (float l, size_t n) { peer_libm(y, x, l, n); }
-static void run_libmvec (float l, size_t n) { peer_libmvec(y, x, l, n); }
-static void run_libm_dx   (float l, size_t n) { peer_libm_dx(y, dy, x, l, n); }
+
+static void run_memcpy(float l, size_t n)
+{
+    (void)l;
+    memcpy(y, x, n * sizeof *y);
+}
+
+static void run_relu(float l, size_t n)
+{
+    (void)l;
+    peer_relu(y, x, n);
+}
+
+static void run_libm(float l, size_t n) { peer_libm(y, x, l, n); }
+static void run_libmvec(float l, size_t n) { peer_libmvec(y, x, l, n); }
+static void run_libm_dx(float l, size_t n) { peer_libm_dx(y, dy, x, l, n); }
 static void run_libmvec_dx(float l, size_t n) { peer_libmvec_dx(y, dy, x, l, n); }
 #ifdef HAVE_EIGEN
-static void run_eigen        (float l, size_t n) { peer_eigen(y, x, l, n); }
-static void run_eigen_dx     (float l, size_t n) { peer_eigen_dx(y, dy, x, l, n); }
-static void run_eigen_avx2   (float l, size_t n) { peer_eigen_avx2(y, x, l, n); }
+static void run_eigen(float l, size_t n) { peer_eigen(y, x, l, n); }
+static void run_eigen_dx(float l, size_t n) { peer_eigen_dx(y, dy, x, l, n); }
+static void run_eigen_avx2(float l, size_t n) { peer_eigen_avx2(y, x, l, n); }
 static void run_eigen_avx2_dx(float l, size_t n) { peer_eigen_avx2_dx(y, dy, x, l, n); }
 #endif
-static void run_forward (float l, size_t n) { lgelu_forward(y, x, l, n); }
+static void run_forward(float l, size_t n) { lgelu_forward(y, x, l, n); }
 static void run_backward(float l, size_t n) { sink += lgelu_backward(y, dy, x, l, n); }
-static void run_tanh_forward (float l, size_t n) { (void)l; lgelu_tanh_forward(y, x, n); }
-static void run_tanh_backward(float l, size_t n) { (void)l; lgelu_tanh_backward(y, dy, x, n); }
-static void run_silu         (float l, size_t n) { silu_forward(y, x, l, n); }
+
+static void run_tanh_forward(float l, size_t n)
+{
+    (void)l;
+    lgelu_tanh_forward(y, x, n);
+}
+
+static void run_tanh_backward(float l, size_t n)
+{
+    (void)l;
+    lgelu_tanh_backward(y, dy, x, n);
+}
+
+static void run_silu(float l, size_t n) { silu_forward(y, x, l, n); }
 static void run_silu_backward(float l, size_t n) { sink += silu_backward(y, dy, x, l, n); }
-static void run_elu          (float l, size_t n) { (void)l; elu_forward(y, x, n); }
-static void run_elu_backward (float l, size_t n) { (void)l; elu_backward(y, dy, x, n); }
+
+static void run_elu(float l, size_t n)
+{
+    (void)l;
+    elu_forward(y, x, n);
+}
+
+static void run_elu_backward(float l, size_t n)
+{
+    (void)l;
+    elu_backward(y, dy, x, n);
+}
+
 static void run_channels(float l, size_t n)
 {
     static float lambda[64];
     size_t i;
-    for (i = 0; i < 64; i++) lambda[i] = l + (float)i * 0.01f;
+    for (i = 0; i < 64; i++)
+        lambda[i] = l + (float)i * 0.01f;
     lgelu_forward_channels(y, x, lambda, n / 64, 64, 1);
 }
+
 static void run_backward_channels(float l, size_t n)
 {
     static float lambda[64];
     static double sum[64];
     size_t i;
-    for (i = 0; i < 64; i++) lambda[i] = l + (float)i * 0.01f;
+    for (i = 0; i < 64; i++)
+        lambda[i] = l + (float)i * 0.01f;
     lgelu_backward_channels(y, sum, dy, x, lambda, n / 64, 64, 1);
 }
+
 static void run_adamw(float l, size_t n)
 {
     lgelu_adamw opt = lgelu_adamw_defaults(1e-6f);
@@ -64,8 +111,19 @@ static void run_adamw(float l, size_t n)
     lgelu_adamw_step(w, w + n, w + 2 * n, dy, &opt, 1000, n);
 }
 
-typedef struct { const char *name; run *run; int isa, least, peer; } contender;   /* isa -1: not ours; least: needs that ISA */
-typedef struct { char group[32], name[32], isa[12], data[16]; float lambda; size_t n; double ns, ghz, memcpy_ns, eigen; } result;
+typedef struct {
+    const char *name;
+    run *run;
+    int isa, least, peer;
+} contender; /* isa -1: not ours; least: needs that ISA */
+
+typedef struct {
+    char group[32], name[32], isa[12], data[16];
+    float lambda;
+    size_t n;
+    double ns, ghz, memcpy_ns, eigen;
+} result;
+
 static result results[RESULTS];
 static int n_results;
 
@@ -74,25 +132,34 @@ static void fill(const char *data, size_t n)
 {
     size_t i;
     for (i = 0; i < n; i++) {
-        double u = ((double)lgelu_random(1, 1, 2 * i) + 0.5) / 4294967296.0, v = (double)lgelu_random(1, 1, 2 * i + 1) / 4294967296.0;
-        x[i] = data[0] == 'N' ? (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v))
-             : data[0] == 'u' ? (float)(28 * u - 14)
-             : data[0] == 's' ? (float)((u - 0.5) * 2e-38)              /* subnormal inputs */
-                              : (float)(-13.2 - u);                      /* subnormal results */
+        double u = ((double)lgelu_random(1, 1, 2 * i) + 0.5) / 4294967296.0,
+               v = (double)lgelu_random(1, 1, 2 * i + 1) / 4294967296.0;
+        x[i] = data[0] == 'N'   ? (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v))
+               : data[0] == 'u' ? (float)(28 * u - 14)
+               : data[0] == 's' ? (float)((u - 0.5) * 2e-38) /* subnormal inputs */
+                                : (float)(-13.2 - u);        /* subnormal results */
         dy[i] = (float)(v - 0.5);
     }
 }
-static void repeat(float *p, size_t n, size_t have) { size_t i; for (i = have; i < n; i++) p[i] = p[i % have]; }
 
-/* cycles of one nanosecond, as the last contender left the clock (wide vectors lower it): five microseconds of a chain of dependent
-   steps of four cycles (xor 1, multiply 3) on every current core */
+static void repeat(float *p, size_t n, size_t have)
+{
+    size_t i;
+    for (i = have; i < n; i++)
+        p[i] = p[i % have];
+}
+
+/* cycles of one nanosecond, as the last contender left the clock (wide vectors lower it): five
+   microseconds of a chain of dependent steps of four cycles (xor 1, multiply 3) on every current
+   core */
 static double gigahertz(void)
 {
     static uint64_t a;
     uint64_t b = a;
     double start = now();
     int i;
-    for (i = 0; i < 4000; i++) b = (b ^ (uint64_t)i) * 0x9E3779B97F4A7C15u;
+    for (i = 0; i < 4000; i++)
+        b = (b ^ (uint64_t)i) * 0x9E3779B97F4A7C15u;
     start = now() - start;
     a = b;
     sink += (double)(b & 1);
@@ -100,50 +167,74 @@ static double gigahertz(void)
 }
 
 /* ---- one group: all contenders in turn ---- */
-static void measure(const char *group, const contender *c, int count, const char *data, float lambda, size_t n, int rounds, double each)
+static void measure(const char *group, const contender *c, int count, const char *data,
+                    float lambda, size_t n, int rounds, double each)
 {
     double best[CONTENDERS], ghz[CONTENDERS] = { 0 };
     size_t times[CONTENDERS], k;
     int i, r, copy = -1, eigen = -1;
-    for (i = 0; i < count; i++) best[i] = 1e30;
-    for (r = -1; r < rounds; r++) for (i = 0; i < count; i++) {
-        double start, t, g;
-        if (c[i].isa >= 0 && (c[i].isa > most || lgelu_isa_limit(c[i].isa) != c[i].isa)) continue;
-        if (r < 0) {                                                      /* warm up, and see how often fills `each` seconds */
-            times[i] = 1;
+    for (i = 0; i < count; i++)
+        best[i] = 1e30;
+    for (r = -1; r < rounds; r++) {
+        for (i = 0; i < count; i++) {
+            double start, t, g;
+            if (c[i].isa >= 0 && (c[i].isa > most || lgelu_isa_limit(c[i].isa) != c[i].isa))
+                continue;
+            /* warm up, and see how often fills `each` seconds */
+            if (r < 0) {
+                times[i] = 1;
+                start = now();
+                c[i].run(lambda, n);
+                t = now() - start;
+                ghz[i] = gigahertz();
+                /* slow enough to be known by now */
+                if (t > 0.3) {
+                    best[i] = t;
+                    times[i] = 0;
+                    continue;
+                }
+                start = now();
+                c[i].run(lambda, n);
+                t = now() - start;
+                if (t < each)
+                    times[i] = (size_t)(each / (t + 1e-9)) + 1;
+                continue;
+            }
+            if (!times[i])
+                continue;
             start = now();
-            c[i].run(lambda, n);
-            t = now() - start;
-            ghz[i] = gigahertz();
-            if (t > 0.3) { best[i] = t; times[i] = 0; continue; }        /* slow enough to be known by now */
-            start = now();
-            c[i].run(lambda, n);
-            t = now() - start;
-            if (t < each) times[i] = (size_t)(each / (t + 1e-9)) + 1;
-            continue;
+            for (k = 0; k < times[i]; k++)
+                c[i].run(lambda, n);
+            t = (now() - start) / (double)times[i];
+            if (t < best[i])
+                best[i] = t;
+            g = gigahertz();
+            /* the highest seen: never too few cycles */
+            if (g > ghz[i])
+                ghz[i] = g;
         }
-        if (!times[i]) continue;
-        start = now();
-        for (k = 0; k < times[i]; k++) c[i].run(lambda, n);
-        t = (now() - start) / (double)times[i];
-        if (t < best[i]) best[i] = t;
-        g = gigahertz();
-        if (g > ghz[i]) ghz[i] = g;                               /* the highest seen: never too few cycles */
     }
     for (i = 0; i < count; i++) {
-        if (!strcmp(c[i].name, "memcpy")) copy = i;
-        if (!strcmp(c[i].name, "Eigen, native")) eigen = i;
+        if (!strcmp(c[i].name, "memcpy"))
+            copy = i;
+        if (!strcmp(c[i].name, "Eigen, native"))
+            eigen = i;
     }
-    for (i = 0; i < count && n_results < RESULTS; i++) if (best[i] < 1e29) {
-        result *o = results + n_results++;
-        memset(o, 0, sizeof *o);
-        snprintf(o->group, sizeof o->group, "%s", group);
-        snprintf(o->name, sizeof o->name, "%s", c[i].name);
-        snprintf(o->isa, sizeof o->isa, "%s", c[i].isa >= 0 ? lgelu_isa_name(c[i].isa) : "");
-        snprintf(o->data, sizeof o->data, "%s", data);
-        o->lambda = lambda; o->n = n; o->ns = best[i] / (double)n * 1e9; o->ghz = ghz[i];
-        o->memcpy_ns = copy >= 0 ? best[copy] / (double)n * 1e9 : 0;
-        o->eigen = eigen >= 0 ? best[i] / best[eigen] : 0;
+    for (i = 0; i < count && n_results < RESULTS; i++) {
+        if (best[i] < 1e29) {
+            result *o = results + n_results++;
+            memset(o, 0, sizeof *o);
+            snprintf(o->group, sizeof o->group, "%s", group);
+            snprintf(o->name, sizeof o->name, "%s", c[i].name);
+            snprintf(o->isa, sizeof o->isa, "%s", c[i].isa >= 0 ? lgelu_isa_name(c[i].isa) : "");
+            snprintf(o->data, sizeof o->data, "%s", data);
+            o->lambda = lambda;
+            o->n = n;
+            o->ns = best[i] / (double)n * 1e9;
+            o->ghz = ghz[i];
+            o->memcpy_ns = copy >= 0 ? best[copy] / (double)n * 1e9 : 0;
+            o->eigen = eigen >= 0 ? best[i] / best[eigen] : 0;
+        }
     }
     lgelu_isa_limit(most);
 }
@@ -152,19 +243,31 @@ static void show(const double *short_ns)
 {
     int i;
     const result *last = NULL;
-    printf("one thread; ns and cycles per element (of the clock right after the contender), and the ratio to memcpy of the same array and to Eigen\n");
+    printf(
+        "one thread; ns and cycles per element (of the clock right after the contender), and the ratio to memcpy of the same array and to Eigen\n");
     for (i = 0; i < n_results; i++) {
         const result *r = results + i;
-        if (!last || strcmp(last->group, r->group) || strcmp(last->data, r->data) || last->n != r->n || last->lambda < r->lambda || last->lambda > r->lambda)
-            printf("\n%-9s n = %-9lu x: %-18s λ = %-4g   ns/el  cyc/el    GHz  /memcpy  /Eigen\n", r->group, (unsigned long)r->n,
-                   r->data[0] == 'N' ? "N(0,1)" : r->data[0] == 'u' ? "uniform +-14" : r->data[0] == 's' ? "subnormal" : "results subnormal", (double)r->lambda);
-        printf("    %-28s %-8s %11.3f %7.2f %6.2f %8.2f", r->name, r->isa, r->ns, r->ns * r->ghz, r->ghz, r->memcpy_ns > 0 ? r->ns / r->memcpy_ns : 0.0);
-        if (r->eigen > 0) printf(" %7.2f", r->eigen);
+        if (!last || strcmp(last->group, r->group) || strcmp(last->data, r->data) || last->n != r->n
+            || last->lambda < r->lambda || last->lambda > r->lambda) {
+            printf("\n%-9s n = %-9lu x: %-18s λ = %-4g   ns/el  cyc/el    GHz  /memcpy  /Eigen\n",
+                   r->group, (unsigned long)r->n,
+                   r->data[0] == 'N'   ? "N(0,1)"
+                   : r->data[0] == 'u' ? "uniform +-14"
+                   : r->data[0] == 's' ? "subnormal"
+                                       : "results subnormal",
+                   (double)r->lambda);
+        }
+        printf("    %-28s %-8s %11.3f %7.2f %6.2f %8.2f", r->name, r->isa, r->ns, r->ns * r->ghz,
+               r->ghz, r->memcpy_ns > 0 ? r->ns / r->memcpy_ns : 0.0);
+        if (r->eigen > 0)
+            printf(" %7.2f", r->eigen);
         printf("\n");
         last = r;
     }
-    printf("\n16 floats of N(0,1), dispatch included: %.1f ns a call at λ = 1, %.1f at λ = 2\n", short_ns[0], short_ns[1]);
+    printf("\n16 floats of N(0,1), dispatch included: %.1f ns a call at λ = 1, %.1f at λ = 2\n",
+           short_ns[0], short_ns[1]);
 }
+
 static int fill_json(void *user, FILE *f)
 {
     const double *short_ns = (const double *)user;
@@ -173,65 +276,102 @@ static int fill_json(void *user, FILE *f)
     fprintf(f, "{\"short_call_ns\": [%.3f, %.3f], \"rows\": [\n", short_ns[0], short_ns[1]);
     for (i = 0; i < n_results; i++) {
         const result *r = results + i;
-        snprintf(lambda, sizeof lambda, r->lambda > FLT_MAX ? "null" : "%g", (double)r->lambda);                    /* null: ReLU */
-        fprintf(f, "  {\"group\": \"%s\", \"name\": \"%s\", \"isa\": \"%s\", \"data\": \"%s\", \"lambda\": %s, \"n\": %lu, \"ns\": %.5f, \"ghz\": %.4f, \"memcpy_ns\": %.5f}%s\n",
-                r->group, r->name, r->isa, r->data, lambda, (unsigned long)r->n, r->ns, r->ghz, r->memcpy_ns, i + 1 < n_results ? "," : "");
+        /* null: ReLU */
+        snprintf(lambda, sizeof lambda, r->lambda > FLT_MAX ? "null" : "%g", (double)r->lambda);
+        fprintf(
+            f,
+            "  {\"group\": \"%s\", \"name\": \"%s\", \"isa\": \"%s\", \"data\": \"%s\", \"lambda\": %s, \"n\": %lu, \"ns\": %.5f, \"ghz\": %.4f, \"memcpy_ns\": %.5f}%s\n",
+            r->group, r->name, r->isa, r->data, lambda, (unsigned long)r->n, r->ns, r->ghz,
+            r->memcpy_ns, i + 1 < n_results ? "," : "");
     }
     fprintf(f, "]}\n");
     return ferror(f);
 }
+
 static int write_json(const char *path, double *short_ns)
 {
-    if (!part_replace(path, fill_json, short_ns)) return 0;
+    if (!part_replace(path, fill_json, short_ns))
+        return 0;
     fprintf(stderr, "kernels: %s: %s\n", path, strerror(errno));
     return 1;
 }
-static float *room(size_t n)                 /* on pages as malloc gives them, all of them there */
+
+static float *room(size_t n) /* on pages as malloc gives them, all of them there */
 {
     void *p = NULL;
-    if (posix_memalign(&p, 2 << 20, n * sizeof(float))) { fprintf(stderr, "kernels: out of memory\n"); exit(1); }
+    if (posix_memalign(&p, 2 << 20, n * sizeof(float))) {
+        fprintf(stderr, "kernels: out of memory\n");
+        exit(1);
+    }
     memset(p, 0, n * sizeof(float));
     return (float *)p;
 }
 
 int main(int argc, char **argv)
 {
-    static const contender forward[] = {
-        { "memcpy", run_memcpy, -1, 0, 1 }, { "ReLU loop", run_relu, -1, 0, 1 }, { "libm 0.5x(1+erff)", run_libm, -1, 0, 1 },
-        { "libmvec, -ffast-math", run_libmvec, -1, 0, 1 },
+    static const contender forward[] = { { "memcpy", run_memcpy, -1, 0, 1 },
+                                         { "ReLU loop", run_relu, -1, 0, 1 },
+                                         { "libm 0.5x(1+erff)", run_libm, -1, 0, 1 },
+                                         { "libmvec, -ffast-math", run_libmvec, -1, 0, 1 },
 #ifdef HAVE_EIGEN
-        { "Eigen, native", run_eigen, -1, 0, 1 }, { "Eigen, AVX2", run_eigen_avx2, -1, 0, 1 },
+                                         { "Eigen, native", run_eigen, -1, 0, 1 },
+                                         { "Eigen, AVX2", run_eigen_avx2, -1, 0, 1 },
 #endif
-        { "lgelu_forward", run_forward, LGELU_SCALAR, 0, 0 }, { "lgelu_forward", run_forward, LGELU_NEON, 0, 0 },
-        { "lgelu_forward", run_forward, LGELU_AVX2, 0, 0 }, { "lgelu_forward", run_forward, LGELU_AVX512, 0, 0 } };
+                                         { "lgelu_forward", run_forward, LGELU_ISA_SCALAR, 0, 0 },
+                                         { "lgelu_forward", run_forward, LGELU_ISA_NEON, 0, 0 },
+                                         { "lgelu_forward", run_forward, LGELU_ISA_AVX2, 0, 0 },
+                                         { "lgelu_forward", run_forward, LGELU_ISA_AVX512, 0, 0 } };
     static const contender backward[] = {
-        { "memcpy", run_memcpy, -1, 0, 1 }, { "libm dx alone", run_libm_dx, -1, 0, 1 }, { "libmvec dx alone", run_libmvec_dx, -1, 0, 1 },
+        { "memcpy", run_memcpy, -1, 0, 1 },
+        { "libm dx alone", run_libm_dx, -1, 0, 1 },
+        { "libmvec dx alone", run_libmvec_dx, -1, 0, 1 },
 #ifdef HAVE_EIGEN
-        { "Eigen, native", run_eigen_dx, -1, 0, 1 }, { "Eigen, AVX2", run_eigen_avx2_dx, -1, 0, 1 },
+        { "Eigen, native", run_eigen_dx, -1, 0, 1 },
+        { "Eigen, AVX2", run_eigen_avx2_dx, -1, 0, 1 },
 #endif
-        { "lgelu_backward dx and dλ", run_backward, LGELU_SCALAR, 0, 0 }, { "lgelu_backward dx and dλ", run_backward, LGELU_NEON, 0, 0 },
-        { "lgelu_backward dx and dλ", run_backward, LGELU_AVX2, 0, 0 }, { "lgelu_backward dx and dλ", run_backward, LGELU_AVX512, 0, 0 } };
-    static const struct { const char *name; run *run; } more[] = {
-        { "forward, λ per channel", run_channels }, { "backward, λ per channel", run_backward_channels },
-        { "tanh forward", run_tanh_forward }, { "tanh backward", run_tanh_backward }, { "AdamW step", run_adamw } };
-    static const struct { const char *name; run *run; } gates[] = {
-        { "GELU forward", run_forward }, { "GELU backward dx and dλ", run_backward }, { "SiLU forward", run_silu },
-        { "SiLU backward dx and dβ", run_silu_backward }, { "ELU forward", run_elu }, { "ELU backward", run_elu_backward } };
+        { "lgelu_backward dx and dλ", run_backward, LGELU_ISA_SCALAR, 0, 0 },
+        { "lgelu_backward dx and dλ", run_backward, LGELU_ISA_NEON, 0, 0 },
+        { "lgelu_backward dx and dλ", run_backward, LGELU_ISA_AVX2, 0, 0 },
+        { "lgelu_backward dx and dλ", run_backward, LGELU_ISA_AVX512, 0, 0 }
+    };
+    static const struct {
+        const char *name;
+        run *run;
+    } more[] = { { "forward, λ per channel", run_channels },
+                 { "backward, λ per channel", run_backward_channels },
+                 { "tanh forward", run_tanh_forward },
+                 { "tanh backward", run_tanh_backward },
+                 { "AdamW step", run_adamw } };
+    static const struct {
+        const char *name;
+        run *run;
+    } gates[] = { { "GELU forward", run_forward }, { "GELU backward dx and dλ", run_backward },
+                  { "SiLU forward", run_silu },    { "SiLU backward dx and dβ", run_silu_backward },
+                  { "ELU forward", run_elu },      { "ELU backward", run_elu_backward } };
     static const char *const kinds[] = { "N(0,1)", "uniform" };
     static const float lambdas[] = { 1, 2, 30 };
-    const int n_forward = (int)(sizeof forward / sizeof *forward), n_backward = (int)(sizeof backward / sizeof *backward);
+    const int n_forward = (int)(sizeof forward / sizeof *forward),
+              n_backward = (int)(sizeof backward / sizeof *backward);
     const char *json = NULL;
     int quick = 0, i, d, l, isa, n_other = 1, n_study = 1;
     double short_ns[2] = { 1e30, 1e30 };
     contender other[CONTENDERS], study[CONTENDERS] = { { "memcpy", run_memcpy, -1, 0, 1 } };
 
     for (i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--json") && i + 1 < argc) json = argv[++i];
-        else if (!strcmp(argv[i], "--quick")) quick = 1;
-        else { fprintf(stderr, "usage: kernels [--json FILE] [--quick]\n"); return 1; }
+        if (!strcmp(argv[i], "--json") && i + 1 < argc) {
+            json = argv[++i];
+        } else if (!strcmp(argv[i], "--quick")) {
+            quick = 1;
+        } else {
+            fprintf(stderr, "usage: kernels [--json FILE] [--quick]\n");
+            return 1;
+        }
     }
     most = isa_from_environment();
-    x = room(MEMORY); y = room(MEMORY); dy = room(MEMORY); w = room(3 * (size_t)LARGE);
+    x = room(MEMORY);
+    y = room(MEMORY);
+    dy = room(MEMORY);
+    w = room(3 * (size_t)LARGE);
     for (d = 0; d < 2; d++) {
         fill(kinds[d], L2);
         for (l = 0; l < (quick ? 1 : 3); l++) {
@@ -241,40 +381,75 @@ int main(int argc, char **argv)
         measure("forward", forward, n_forward, kinds[d], 1, L2, ROUNDS, 5e-4);
         measure("backward", backward, n_backward, kinds[d], 1, L2, ROUNDS, 5e-4);
     }
-    fill("subnormal", L1);  measure("forward", forward, n_forward, "subnormal", 1, L1, 5, 2e-4); measure("backward", backward, n_backward, "subnormal", 1, L1, 5, 2e-4);
-    fill("results", L1);    measure("forward", forward, n_forward, "results", 1, L1, 5, 2e-4);   measure("backward", backward, n_backward, "results", 1, L1, 5, 2e-4);
+    fill("subnormal", L1);
+    measure("forward", forward, n_forward, "subnormal", 1, L1, 5, 2e-4);
+    measure("backward", backward, n_backward, "subnormal", 1, L1, 5, 2e-4);
+    fill("results", L1);
+    measure("forward", forward, n_forward, "results", 1, L1, 5, 2e-4);
+    measure("backward", backward, n_backward, "results", 1, L1, 5, 2e-4);
     fill("N(0,1)", L2);
-    other[0].name = "memcpy"; other[0].run = run_memcpy; other[0].isa = -1;
-    for (i = 0; i < (int)(sizeof more / sizeof *more); i++) for (isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++, n_other++) {
-        other[n_other].name = more[i].name; other[n_other].run = more[i].run; other[n_other].isa = isa;
+    other[0].name = "memcpy";
+    other[0].run = run_memcpy;
+    other[0].isa = -1;
+    for (i = 0; i < (int)(sizeof more / sizeof *more); i++) {
+        for (isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++, n_other++) {
+            other[n_other].name = more[i].name;
+            other[n_other].run = more[i].run;
+            other[n_other].isa = isa;
+        }
     }
-    for (l = 0; l < 2; l++) measure("others", other, n_other, "N(0,1)", 1, l ? L2 : L1, ROUNDS, 2e-4);
-    for (i = 0; i < (int)(sizeof gates / sizeof *gates); i++) for (isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++) {
-        if (isa == LGELU_AVX512 && i > 1) continue;                       /* those of examples/study are loops up to AVX2 */
-        study[n_study].name = gates[i].name; study[n_study].run = gates[i].run; study[n_study++].isa = isa;
+    for (l = 0; l < 2; l++)
+        measure("others", other, n_other, "N(0,1)", 1, l ? L2 : L1, ROUNDS, 2e-4);
+    for (i = 0; i < (int)(sizeof gates / sizeof *gates); i++) {
+        for (isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
+            /* those of examples/study are loops up to AVX2 */
+            if (isa == LGELU_ISA_AVX512 && i > 1)
+                continue;
+            study[n_study].name = gates[i].name;
+            study[n_study].run = gates[i].run;
+            study[n_study++].isa = isa;
+        }
     }
-    for (d = 0; d < 2; d++) measure("gates", study, n_study, kinds[d], 1, L1, ROUNDS, 2e-4);
-    if (!quick) {                                                         /* memory; libm's loop is left out */
+    for (d = 0; d < 2; d++)
+        measure("gates", study, n_study, kinds[d], 1, L1, ROUNDS, 2e-4);
+    /* memory; libm's loop is left out */
+    if (!quick) {
         contender big[CONTENDERS];
         int n = 0;
-        repeat(x, MEMORY, L2); repeat(dy, MEMORY, L2);
-        for (i = 0; i < n_forward; i++) if (i != 2) big[n++] = forward[i];
+        repeat(x, MEMORY, L2);
+        repeat(dy, MEMORY, L2);
+        for (i = 0; i < n_forward; i++) {
+            if (i != 2)
+                big[n++] = forward[i];
+        }
         measure("forward", big, n, "N(0,1)", 1, MEMORY, 5, 0);
-        for (n = 0, i = 0; i < n_forward; i++) if (i < 2 || !forward[i].peer) big[n++] = forward[i];                  /* memcpy, ReLU and ours */
+        /* memcpy, ReLU and ours */
+        for (n = 0, i = 0; i < n_forward; i++) {
+            if (i < 2 || !forward[i].peer)
+                big[n++] = forward[i];
+        }
         measure("forward", big, n, "N(0,1)", INFINITY, MEMORY, 5, 0);
-        for (n = 0, i = 0; i < n_backward; i++) if (i != 1) big[n++] = backward[i];
+        for (n = 0, i = 0; i < n_backward; i++) {
+            if (i != 1)
+                big[n++] = backward[i];
+        }
         measure("backward", big, n, "N(0,1)", 1, MEMORY, 3, 0);
         measure("others", other, n_other, "N(0,1)", 1, LARGE, 5, 0);
     }
     for (i = 0; i < 200; i++) {
         for (d = 0; d < 2; d++) {
             double start = now(), t;
-            for (l = 0; l < 1920; l++) lgelu_forward(y, x + l % 192 * 16, d ? 2 : 1, 16);
+            for (l = 0; l < 1920; l++)
+                lgelu_forward(y, x + l % 192 * 16, d ? 2 : 1, 16);
             t = (now() - start) * 1e9 / 1920;
-            if (t < short_ns[d]) short_ns[d] = t;
+            if (t < short_ns[d])
+                short_ns[d] = t;
         }
     }
     show(short_ns);
-    free(x); free(y); free(dy); free(w);
+    free(x);
+    free(y);
+    free(dy);
+    free(w);
     return (json && write_json(json, short_ns)) || sink != sink;
 }

@@ -1,4 +1,5 @@
-/* net.h: what step, resnet and gpt share: the library, a clock, a network in its block, the fastest of some calls.   SPDX-License-Identifier: MIT-0 */
+/* net.h: what step, resnet and gpt share: the library, a clock, a network in its block, the fastest
+   of some calls.   SPDX-License-Identifier: MIT-0 */
 #define _POSIX_C_SOURCE 200112L
 #define LGELU_TRAINER
 #include "../lgelu.h"
@@ -17,6 +18,7 @@ static double peak_mb(void)
     getrusage(RUSAGE_SELF, &usage);
     return (double)usage.ru_maxrss / 1024;
 }
+
 static int threads(void)
 {
 #ifdef _OPENMP
@@ -25,33 +27,46 @@ static int threads(void)
     return 1;
 #endif
 }
+
 static void good(const lgelu_net *net)
 {
-    if (net->status) { fprintf(stderr, "%s\n", net->message); exit(1); }
+    if (net->status) {
+        fprintf(stderr, "%s\n", net->message);
+        exit(1);
+    }
 }
-/* the network as built so far, made in a block of its own; a label's array is left alone where nothing is learned */
-static void *make(lgelu_net *net, size_t batch, lgelu_mode mode, int in, const void *x, int labels, const int32_t *label)
+
+/* the network as built so far, made in a block of its own; a label's array is left alone where
+   nothing is learned */
+static void *make(lgelu_net *net, size_t batch, lgelu_mode mode, int in, const void *x, int labels,
+                  const int32_t *label)
 {
     size_t bytes = lgelu_net_bytes(net, batch, mode);
     void *memory = malloc(bytes ? bytes : 1);
     lgelu_net_make(net, memory, bytes, batch, mode, 1);
     lgelu_net_bind(net, in, x);
-    if (mode == LGELU_TRAIN) lgelu_net_bind(net, labels, label);
+    if (mode == LGELU_MODE_TRAIN)
+        lgelu_net_bind(net, labels, label);
     good(net);
     return memory;
 }
-/* seconds for one of `calls` training steps, or, with plan NULL, forwards; *best is the least so far */
-static void measure(lgelu_net *net, size_t batch, const lgelu_training *plan, int calls, double *best)
+
+/* seconds for one of `calls` training steps, or, with plan NULL, forwards; *best is the least so
+   far */
+static void measure(lgelu_net *net, size_t batch, const lgelu_training *plan, int calls,
+                    double *best)
 {
     double start = now(), t;
     int k;
     for (k = 0; k < calls; k++) {
         lgelu_net_forward(net, batch);
-        if (!plan) continue;
+        if (!plan)
+            continue;
         lgelu_net_backward(net, 1);
         lgelu_net_step(net, plan);
     }
     good(net);
     t = (now() - start) / calls;
-    if (t < *best) *best = t;
+    if (t < *best)
+        *best = t;
 }

@@ -1,18 +1,22 @@
-/* Plain loops over libm, and ReLU: what the compiler makes of them. The derivative is Φ + zφ.  SPDX-License-Identifier: MIT-0 */
+/* Plain loops over libm, and ReLU: what the compiler makes of them. The derivative is Φ + zφ.
+   SPDX-License-Identifier: MIT-0 */
 #include "peers.h"
 #include <math.h>
-#ifndef PEER                                 /* peer_libmvec.c compiles this file again under other names and flags */
+#ifndef PEER /* peer_libmvec.c compiles this file again under other names and flags */
 #define PEER(name) peer_libm##name
 void peer_relu(float *y, const float *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
 }
 #endif
 void PEER()(float *y, const float *x, float lambda, size_t n)
 {
     const float r = lambda * 0.70710678f;
-    for (size_t i = 0; i < n; i++) y[i] = 0.5f * x[i] * (1 + erff(r * x[i]));
+    for (size_t i = 0; i < n; i++)
+        y[i] = 0.5f * x[i] * (1 + erff(r * x[i]));
 }
+
 void PEER(_dx)(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     const float r = lambda * 0.70710678f;

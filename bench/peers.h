@@ -6,16 +6,17 @@
 extern "C" {
 #endif
 /* peer_loops.c: what a compiler makes of plain loops */
-void peer_relu    (float *y, const float *x, size_t n);
-void peer_libm    (float *y, const float *x, float lambda, size_t n);                                 /* 0.5x(1 + erff) */
-void peer_libm_dx (float *dx, const float *dy, const float *x, float lambda, size_t n);
-/* peer_libmvec.c: the same with -O3 -march=native -ffast-math, so that glibc's vector functions serve */
-void peer_libmvec   (float *y, const float *x, float lambda, size_t n);
+void peer_relu(float *y, const float *x, size_t n);
+void peer_libm(float *y, const float *x, float lambda, size_t n); /* 0.5x(1 + erff) */
+void peer_libm_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
+/* peer_libmvec.c: the same with -O3 -march=native -ffast-math, so that glibc's vector functions
+   serve */
+void peer_libmvec(float *y, const float *x, float lambda, size_t n);
 void peer_libmvec_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
 /* peer_eigen.cc, where libeigen3-dev is there: with -march=native, and again with AVX2 alone */
-void peer_eigen        (float *y, const float *x, float lambda, size_t n);
-void peer_eigen_dx     (float *dx, const float *dy, const float *x, float lambda, size_t n);
-void peer_eigen_avx2   (float *y, const float *x, float lambda, size_t n);
+void peer_eigen(float *y, const float *x, float lambda, size_t n);
+void peer_eigen_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
+void peer_eigen_avx2(float *y, const float *x, float lambda, size_t n);
 void peer_eigen_avx2_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
 #ifdef __cplusplus
 }

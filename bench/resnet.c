@@ -1,6 +1,7 @@
-/* ResNet-18 for small pictures (3 × 3 stem, 100 classes, 3×32×32), batch 32, exact GELU, AdamW: one training step, and inference
-   with batch norm folded into the convolutions. Prints one JSON line with the fastest of the rounds, for peers.sh.
-   resnet [rounds] [gelu|relu]   SPDX-License-Identifier: MIT-0 */
+/* ResNet-18 for small pictures (3 × 3 stem, 100 classes, 3×32×32), batch 32, exact GELU, AdamW: one
+   training step, and inference with batch norm folded into the convolutions. Prints one JSON line
+   with the fastest of the rounds, for peers.sh. resnet [rounds] [gelu|relu]
+   SPDX-License-Identifier: MIT-0 */
 #include "net.h"
 
 enum { BATCH = 32, SIDE = 32, CLASSES = 100, NODES = 96 };
@@ -29,17 +30,22 @@ int main(int argc, char **argv)
     void *memory[2];
 
     isa_from_environment();
-    for (i = 0; i < sizeof x / sizeof *x; i++) x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
-    for (i = 0; i < BATCH; i++) label[i] = (int32_t)(lgelu_random(1, 3, i) % CLASSES);
-    memory[0] = build(&net, nodes[0], LGELU_TRAIN, gate);
-    for (r = 0; r <= rounds; r++) measure(&net, BATCH, &plan, 1, &best);
+    for (i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
+    for (i = 0; i < BATCH; i++)
+        label[i] = (int32_t)(lgelu_random(1, 3, i) % CLASSES);
+    memory[0] = build(&net, nodes[0], LGELU_MODE_TRAIN, gate);
+    for (r = 0; r <= rounds; r++)
+        measure(&net, BATCH, &plan, 1, &best);
     most = peak_mb();
-    memory[1] = build(&infer, nodes[1], LGELU_INFER, gate);
+    memory[1] = build(&infer, nodes[1], LGELU_MODE_INFER, gate);
     lgelu_net_copy(&infer, &net);
     lgelu_net_fold(&infer);
-    for (r = 0; r <= rounds; r++) measure(&infer, BATCH, NULL, 1, &forward);
-    printf("{\"peer\": \"lgelu.h\", \"isa\": \"%s\", \"threads\": %d, \"step_ms\": %.2f, \"forward_ms\": %.2f, \"peak_mb\": %.1f, \"loss\": %.6f}\n",
-           lgelu_isa_name(lgelu_isa()), threads(), 1e3 * best, 1e3 * forward, most, net.loss);
+    for (r = 0; r <= rounds; r++)
+        measure(&infer, BATCH, NULL, 1, &forward);
+    printf(
+        "{\"peer\": \"lgelu.h\", \"isa\": \"%s\", \"threads\": %d, \"step_ms\": %.2f, \"forward_ms\": %.2f, \"peak_mb\": %.1f, \"loss\": %.6f}\n",
+        lgelu_isa_name(lgelu_isa()), threads(), 1e3 * best, 1e3 * forward, most, net.loss);
     free(memory[0]);
     free(memory[1]);
     return 0;

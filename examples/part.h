@@ -6,39 +6,63 @@
        ...
        if (part_replace(path, fill, &number)) perror(path);
 
-   The file is written beside its place, as NAME.lgelu0.part, or with the next number while another process writes that one: its
-   lock says so, and a lock ends with its process. So what a killed process left is written over by the next one, and two never
-   share a file. It is renamed when it is on the disk. A link is followed first, so that it stays one. What is no file (a device,
-   a pipe, standard output) is written plainly. */
+   The file is written beside its place, as NAME.lgelu0.part, or with the next number while another
+   process writes that one: its lock says so, and a lock ends with its process. So what a killed
+   process left is written over by the next one, and two never share a file. It is renamed when it
+   is on the disk. A link is followed first, so that it stays one. What is no file (a device, a
+   pipe, standard output) is written plainly. */
 #ifndef PART_H
 #define PART_H
 #if !defined(_WIN32) && !defined(_XOPEN_SOURCE)
-#define _XOPEN_SOURCE 700                    /* lstat, readlink, fsync */
+#define _XOPEN_SOURCE 700 /* lstat, readlink, fsync */
 #endif
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-enum { PART_PATH = 1024, PART_ROOM = PART_PATH + 40 };       /* bytes of a path, and of its name while it is written */
+enum {
+    PART_PATH = 1024,
+    PART_ROOM = PART_PATH + 40
+}; /* bytes of a path, and of its name while it is written */
 
 #ifdef _WIN32
 #include <io.h>
 #include <process.h>
 /* <windows.h> has words that a program may want for itself; 1: replace, 8: and on the disk */
-__declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to, unsigned long flags);
+__declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to,
+                                                unsigned long flags);
+
 static inline FILE *part_open(char part[PART_ROOM], const char *path)
 {
-    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return NULL; }
+    if (strlen(path) >= PART_PATH) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
     snprintf(part, PART_ROOM, "%s.%d.part", path, _getpid());
     return fopen(part, "wb");
 }
+
 static inline int part_follow(char to[PART_PATH], const char *path)
 {
-    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return -1; }
+    if (strlen(path) >= PART_PATH) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     strcpy(to, path);
     return 0;
 }
-static inline int part_plain(const char *path) { (void)path; return -1; }
-static inline FILE *part_open_plain(const char *path, int fd) { (void)fd; return fopen(path, "ab"); }
+
+static inline int part_plain(const char *path)
+{
+    (void)path;
+    return -1;
+}
+
+static inline FILE *part_open_plain(const char *path, int fd)
+{
+    (void)fd;
+    return fopen(path, "ab");
+}
+
 static inline int part_drop(FILE *f, const char *part)
 {
     const int why = errno;
@@ -47,10 +71,13 @@ static inline int part_drop(FILE *f, const char *part)
     errno = why;
     return -1;
 }
+
 static inline int part_take(FILE *f, const char *part, const char *to)
 {
-    if (fflush(f) || _commit(_fileno(f))) return part_drop(f, part);
-    if (!fclose(f) && MoveFileExA(part, to, 1 | 8)) return 0;
+    if (fflush(f) || _commit(_fileno(f)))
+        return part_drop(f, part);
+    if (!fclose(f) && MoveFileExA(part, to, 1 | 8))
+        return 0;
     remove(part);
     errno = EACCES;
     return -1;
@@ -68,30 +95,49 @@ static inline int part_lock(int f, const char *part)
     memset(&lock, 0, sizeof lock);
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
-    if (fcntl(f, F_SETLK, &lock)) return errno == EACCES || errno == EAGAIN ? 1 : -1;
+    if (fcntl(f, F_SETLK, &lock))
+        return errno == EACCES || errno == EAGAIN ? 1 : -1;
     return fstat(f, &here) || lstat(part, &there) || !S_ISREG(here.st_mode) || here.st_nlink != 1
-        || here.st_dev != there.st_dev || here.st_ino != there.st_ino;
+           || here.st_dev != there.st_dev || here.st_ino != there.st_ino;
 }
+
 /* NULL with errno. part takes the name */
 static inline FILE *part_open(char part[PART_ROOM], const char *path)
 {
-    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return NULL; }
+    if (strlen(path) >= PART_PATH) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
     for (int i = 0; i < 1000; i++) {
         FILE *file;
         int f, mine;
         snprintf(part, PART_ROOM, "%s.lgelu%d.part", path, i);
         f = open(part, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
-        if (f < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) continue;     /* a link, a folder, a pipe */
-        if (f < 0) return NULL;
-        if ((mine = part_lock(f, part)) > 0) { close(f); continue; }
-        if (mine < 0) {                      /* then a new file, of this process alone */
+        /* a link, a folder, a pipe */
+        if (f < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+            continue;
+        if (f < 0)
+            return NULL;
+        if ((mine = part_lock(f, part)) > 0) {
+            close(f);
+            continue;
+        }
+        /* then a new file, of this process alone */
+        if (mine < 0) {
             close(f);
             snprintf(part, PART_ROOM, "%s.%ld-%d.part", path, (long)getpid(), i);
             f = open(part, O_WRONLY | O_CREAT | O_EXCL, 0666);
-            if (f < 0 && errno == EEXIST) continue;
-            if (f < 0) return NULL;
-        } else if (ftruncate(f, 0)) { unlink(part); close(f); return NULL; }
-        if ((file = fdopen(f, "wb")) != NULL) return file;
+            if (f < 0 && errno == EEXIST)
+                continue;
+            if (f < 0)
+                return NULL;
+        } else if (ftruncate(f, 0)) {
+            unlink(part);
+            close(f);
+            return NULL;
+        }
+        if ((file = fdopen(f, "wb")) != NULL)
+            return file;
         unlink(part);
         close(f);
         errno = ENOMEM;
@@ -99,82 +145,124 @@ static inline FILE *part_open(char part[PART_ROOM], const char *path)
     }
     return NULL;
 }
+
 /* where a chain of links ends, be there a file or not */
 static inline int part_follow(char to[PART_PATH], const char *path)
 {
-    if (strlen(path) >= PART_PATH) { errno = ENAMETOOLONG; return -1; }
+    if (strlen(path) >= PART_PATH) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     strcpy(to, path);
     for (int links = 0; links < 40; links++) {
         char next[PART_PATH], *slash = strrchr(to, '/');
         ssize_t n = readlink(to, next, sizeof next - 1);
         size_t folder = slash ? (size_t)(slash + 1 - to) : 0;
-        if (n < 0) return 0;
+        if (n < 0)
+            return 0;
         next[n] = 0;
-        if (*next == '/') folder = 0;
-        if (folder + (size_t)n >= PART_PATH) { errno = ENAMETOOLONG; return -1; }
+        if (*next == '/')
+            folder = 0;
+        if (folder + (size_t)n >= PART_PATH) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
         memcpy(to + folder, next, (size_t)n + 1);
     }
     errno = ELOOP;
     return -1;
 }
-/* no regular file, or the one that standard output or error goes to: then the number of that, else 0; -1: to be renamed onto */
+
+/* no regular file, or the one that standard output or error goes to: then the number of that, else
+   0; -1: to be renamed onto */
 static inline int part_plain(const char *path)
 {
     struct stat s, t;
-    if (stat(path, &s)) return -1;
-    for (int fd = 1; fd <= 2; fd++) if (!fstat(fd, &t) && t.st_dev == s.st_dev && t.st_ino == s.st_ino) return fd;
+    if (stat(path, &s))
+        return -1;
+    for (int fd = 1; fd <= 2; fd++) {
+        if (!fstat(fd, &t) && t.st_dev == s.st_dev && t.st_ino == s.st_ino)
+            return fd;
+    }
     return S_ISREG(s.st_mode) ? -1 : 0;
 }
-static inline FILE *part_open_plain(const char *path, int fd)        /* with the place in the file that standard output has */
+
+static inline FILE *part_open_plain(
+    const char *path, int fd) /* with the place in the file that standard output has */
 {
-    if (fd < 1) return fopen(path, "ab");
+    if (fd < 1)
+        return fopen(path, "ab");
     FILE *file = (fd = dup(fd)) < 0 ? NULL : fdopen(fd, "wb");
-    if (fd >= 0 && !file) { close(fd); errno = ENOMEM; }
+    if (fd >= 0 && !file) {
+        close(fd);
+        errno = ENOMEM;
+    }
     return file;
 }
-static inline void part_folder_on_disk(const char *path)     /* so that the new name lasts, too; not every file system can */
+
+static inline void part_folder_on_disk(
+    const char *path) /* so that the new name lasts, too; not every file system can */
 {
     char folder[PART_PATH];
     const char *slash = strrchr(path, '/');
     int n = slash ? (int)(slash - path) + 1 : 0, f;
     snprintf(folder, sizeof folder, "%.*s", n ? n : 1, n ? path : ".");
     f = open(folder, O_RDONLY);
-    if (f < 0) return;
+    if (f < 0)
+        return;
     fsync(f);
     close(f);
 }
-static inline int part_drop(FILE *f, const char *part)       /* -1, with errno as it was: nothing is left of it */
+
+static inline int part_drop(FILE *f,
+                            const char *part) /* -1, with errno as it was: nothing is left of it */
 {
     const int why = errno;
-    remove(part);                            /* while it is locked */
+    /* while it is locked */
+    remove(part);
     fclose(f);
     errno = why;
     return -1;
 }
-static inline int part_take(FILE *f, const char *part, const char *to)       /* on the disk, under its name; or dropped, -1 */
+
+static inline int part_take(FILE *f, const char *part,
+                            const char *to) /* on the disk, under its name; or dropped, -1 */
 {
-    if (fflush(f) || fsync(fileno(f)) || rename(part, to)) return part_drop(f, part);
+    if (fflush(f) || fsync(fileno(f)) || rename(part, to))
+        return part_drop(f, part);
     fclose(f);
     part_folder_on_disk(to);
     return 0;
 }
 #endif
 
-/* fill writes a new file, which then takes the place of path. 0, or -1 with errno: then what was there is there, whole */
+/* fill writes a new file, which then takes the place of path. 0, or -1 with errno: then what was
+   there is there, whole */
 static inline int part_replace(const char *path, int (*fill)(void *user, FILE *f), void *user)
 {
     char to[PART_PATH], part[PART_ROOM];
     const int plain = part_plain(path);
     FILE *f;
     int bad;
-    if (plain < 0 && part_follow(to, path)) return -1;
-    if (plain >= 0) fflush(stdout);          /* after what was printed */
-    if (!(f = plain >= 0 ? part_open_plain(path, plain) : part_open(part, to))) return -1;
+    if (plain < 0 && part_follow(to, path))
+        return -1;
+    /* after what was printed */
+    if (plain >= 0)
+        fflush(stdout);
+    if (!(f = plain >= 0 ? part_open_plain(path, plain) : part_open(part, to)))
+        return -1;
     errno = 0;
     bad = fill(user, f) || ferror(f) || fflush(f);
-    if (bad && !errno) errno = EIO;
-    if (plain < 0) return bad ? part_drop(f, part) : part_take(f, part, to);
-    if (bad) { const int why = errno; fclose(f); errno = why; return -1; }
+    if (bad && !errno)
+        errno = EIO;
+    if (plain < 0)
+        return bad ? part_drop(f, part) : part_take(f, part, to);
+    if (bad) {
+        const int why = errno;
+        fclose(f);
+        errno = why;
+        return -1;
+    }
     return fclose(f) ? -1 : 0;
 }
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_network: random graphs, then random calls in random order, with wrong arguments and rebound, changed and freed data among them,
-   against a model that knows which call must fail and with which status.
+   fuzz_network: random graphs, then random calls in random order, with wrong arguments and rebound,
+   changed and freed data among them, against a model that knows which call must fail and with which
+   status.
 
-       gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_network.c tools/lgelu.c -lm -o fuzz_network && ./fuzz_network [RUNS]
+       gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_network.c tools/lgelu.c -lm -o fuzz_network
+   && ./fuzz_network [RUNS]
        ./fuzz_network --seed 17 --trace                      one run, each of its calls on a line
-       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_network.c tools/lgelu.c -lm -o fuzz_network && ./fuzz_network
+       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_network.c
+   tools/lgelu.c -lm -o fuzz_network && ./fuzz_network
 
-   What must hold: a call fails if and only if the model says so; errors stick until the status is set back, those of checkpoints and
-   set_lambda don't; a refused call changes nothing; a network's numbers hang on no call before (a twin made of the same weights, with
-   other threads, gives the same bits in forward, backward and step; so does generating token by token, and a file read back);
-   nothing outside the block or the bound arrays is touched (the sanitizers' part). */
+   What must hold: a call fails if and only if the model says so; errors stick until the status is
+   set back, those of checkpoints and set_lambda don't; a refused call changes nothing; a network's
+   numbers hang on no call before (a twin made of the same weights, with other threads, gives the
+   same bits in forward, backward and step; so does generating token by token, and a file read
+   back); nothing outside the block or the bound arrays is touched (the sanitizers' part). */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -18,18 +22,37 @@
 #include <math.h>
 
 /* ---- choices: of a seed, or of libFuzzer's bytes ---- */
-static struct { const uint8_t *byte; size_t left; uint64_t seed, drawn; int trace; } source;
+static struct {
+    const uint8_t *byte;
+    size_t left;
+    uint64_t seed, drawn;
+    int trace;
+} source;
 
-static uint32_t draw(uint32_t n)                        /* 0..n-1 */
+static uint32_t draw(uint32_t n) /* 0..n-1 */
 {
     uint32_t x = 0, k;
-    if (!source.byte) return lgelu_random(source.seed, 41, source.drawn++) % n;
-    for (k = n; k > 1 && source.left; k >>= 8, source.left--) x = x << 8 | *source.byte++;
+    if (!source.byte)
+        return lgelu_random(source.seed, 41, source.drawn++) % n;
+    for (k = n; k > 1 && source.left; k >>= 8, source.left--)
+        x = x << 8 | *source.byte++;
     return x % n;
 }
+
 static int odds(uint32_t percent) { return draw(100) < percent; }
-#define TRACE(...) do { if (source.trace) { printf(__VA_ARGS__); fflush(stdout); } } while (0)
-#define MUST(good, ...) do { if (!(good)) wrong(__LINE__, __VA_ARGS__); } while (0)
+#define TRACE(...)               \
+    do {                         \
+        if (source.trace) {      \
+            printf(__VA_ARGS__); \
+            fflush(stdout);      \
+        }                        \
+    } while (0)
+#define MUST(good, ...)                   \
+    do {                                  \
+        if (!(good))                      \
+            wrong(__LINE__, __VA_ARGS__); \
+    } while (0)
+
 static void wrong(int line, const char *format, ...)
 {
     va_list list;
@@ -44,28 +67,87 @@ static void wrong(int line, const char *format, ...)
 
 /* ---- a network, and what the model knows of it ---- */
 enum { NODES = 48, SLOTS = 3, PLACES = 64 };
-typedef enum { INPUT, TOKENS, LABELS, LINEAR, TIED, GATE, GATES, ADD, CONV, NORM, MAX_POOL, AVERAGE_POOL, GLOBAL_POOL, FLATTEN, CROSS_ENTROPY,
-               SQUARED_ERROR, OUTER_LOSS, EMBEDDING, POSITION, LAYER_NORM, ATTENTION, DROPOUT, PATCHES, CLASS_TOKEN, TAKE,
-               MLP, LENET, RESNET, GPT, VIT, KEEP, BUILDERS } builder;
-static const char *const builder_name[BUILDERS] = { "input", "tokens", "labels", "linear", "linear_tied", "gate", "gate_channels", "add", "conv",
-    "batch_norm", "max_pool", "average_pool", "global_pool", "flatten", "cross_entropy", "mean_squared_error", "outer_loss", "embedding", "position",
-    "layer_norm", "attention", "dropout", "patches", "class_token", "take", "mlp", "lenet", "resnet", "gpt", "vit", "keep" };
-typedef struct { builder what; int a, b, gate; size_t n[5]; float f[2]; char name[48]; } call;
-typedef struct { void *data; size_t samples; long bad; } array;        /* bad: the first number that no table or class has, or -1 */
+typedef enum {
+    INPUT,
+    TOKENS,
+    LABELS,
+    LINEAR,
+    TIED,
+    GATE,
+    GATES,
+    ADD,
+    CONV,
+    NORM,
+    MAX_POOL,
+    AVERAGE_POOL,
+    GLOBAL_POOL,
+    FLATTEN,
+    CROSS_ENTROPY,
+    SQUARED_ERROR,
+    OUTER_LOSS,
+    EMBEDDING,
+    POSITION,
+    LAYER_NORM,
+    ATTENTION,
+    DROPOUT,
+    PATCHES,
+    CLASS_TOKEN,
+    TAKE,
+    MLP,
+    LENET,
+    RESNET,
+    GPT,
+    VIT,
+    KEEP,
+    BUILDERS
+} builder;
+
+static const char *const builder_name[BUILDERS] = {
+    "input",       "tokens",     "labels",        "linear",
+    "linear_tied", "gate",       "gate_channels", "add",
+    "conv",        "batch_norm", "max_pool",      "average_pool",
+    "global_pool", "flatten",    "cross_entropy", "mean_squared_error",
+    "outer_loss",  "embedding",  "position",      "layer_norm",
+    "attention",   "dropout",    "patches",       "class_token",
+    "take",        "mlp",        "lenet",         "resnet",
+    "gpt",         "vit",        "keep"
+};
+
+typedef struct {
+    builder what;
+    int a, b, gate;
+    size_t n[5];
+    float f[2];
+    char name[48];
+} call;
+
+typedef struct {
+    void *data;
+    size_t samples;
+    long bad;
+} array; /* bad: the first number that no table or class has, or -1 */
+
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
-    call calls[NODES]; int count;                       /* what built it, so that it can be built again */
-    unsigned char *block; size_t bytes;
+    call calls[NODES];
+    int count; /* what built it, so that it can be built again */
+    unsigned char *block;
+    size_t bytes;
     array data[NODES];
-    lgelu_status status;                                /* the model from here on: what sticks; */
-    int torn;                                           /* half of a whole network stands in it: it can't be built again */
-    int made, pending, fresh, folded;                   /* a forward waits for its backward; no gradients yet; */
-    size_t known; int32_t token[PLACES];                /* of a generation: so many positions stand, made of these */
-    int refused;                                        /* the last call left a message without a status */
+    lgelu_status status; /* the model from here on: what sticks; */
+    int torn;            /* half of a whole network stands in it: it can't be built again */
+    int made, pending, fresh, folded; /* a forward waits for its backward; no gradients yet; */
+    size_t known;
+    int32_t token[PLACES]; /* of a generation: so many positions stand, made of these */
+    int refused;           /* the last call left a message without a status */
 } slot;
+
 static slot slots[SLOTS];
-typedef struct { memory_file memory; size_t fail_at; } file;
+typedef struct {
+    memory_file memory;
+    size_t fail_at;
+} file;
 
 static unsigned bit(lgelu_status status) { return 1u << status; }
 static float noise(void) { return ((float)draw(256) - 128) / 64; }
@@ -73,28 +155,52 @@ static float noise(void) { return ((float)draw(256) - 128) / 64; }
 /* what must hold after every call */
 static void look(const slot *s, const char *what)
 {
-    MUST(s->net.status == s->status, "%s: status %d, expected %d (%s)", what, (int)s->net.status, (int)s->status, s->net.message);
-    MUST(!s->net.message[0] == !(s->status || s->refused), "%s: status %d and the message '%s'", what, (int)s->status, s->net.message);
+    MUST(s->net.status == s->status, "%s: status %d, expected %d (%s)", what, (int)s->net.status,
+         (int)s->status, s->net.message);
+    MUST(!s->net.message[0] == !(s->status || s->refused), "%s: status %d and the message '%s'",
+         what, (int)s->status, s->net.message);
     MUST(memchr(s->net.message, 0, sizeof s->net.message), "%s: a message without an end", what);
 }
-/* a call that returned `got` and may return what is in `may` (0: it must succeed); errors stick unless `refuses` */
+
+/* a call that returned `got` and may return what is in `may` (0: it must succeed); errors stick
+   unless `refuses` */
 static int settle(slot *s, const char *what, lgelu_status got, unsigned may, int refuses)
 {
     if (s->status) {
-        MUST(got == s->status, "%s: %d over the status %d that sticks", what, (int)got, (int)s->status);
+        MUST(got == s->status, "%s: %d over the status %d that sticks", what, (int)got,
+             (int)s->status);
         return 0;
     }
-    MUST(may ? (bit(got) & may) != 0 : !got, "%s: returns %d (%s), expected one of the set %#x", what, (int)got, s->net.message, may);
+    MUST(may ? (bit(got) & may) != 0 : !got, "%s: returns %d (%s), expected one of the set %#x",
+         what, (int)got, s->net.message, may);
     s->refused = got && refuses;
-    if (got && !refuses) s->status = got;
+    if (got && !refuses)
+        s->status = got;
     look(s, what);
     TRACE("    %s: %s%s%s\n", what, lgelu_status_text(got), got ? ": " : "", s->net.message);
-    if (s->status && odds(70)) { s->net.status = s->status = LGELU_OK; s->net.message[0] = 0; }        /* else it sticks for a while */
+    /* else it sticks for a while */
+    if (s->status && odds(70)) {
+        s->net.status = s->status = LGELU_OK;
+        s->net.message[0] = 0;
+    }
     return !got;
 }
-/* everything a network consists of, but for its status and message and the room that calls may use */
-typedef struct { lgelu_net net; lgelu_node nodes[NODES]; uint64_t hash; } picture;
-static uint64_t fnv(uint64_t h, const unsigned char *p, size_t n) { for (; n; n--) h = (h ^ *p++) * 1099511628211u; return h; }
+
+/* everything a network consists of, but for its status and message and the room that calls may use
+ */
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[NODES];
+    uint64_t hash;
+} picture;
+
+static uint64_t fnv(uint64_t h, const unsigned char *p, size_t n)
+{
+    for (; n; n--)
+        h = (h ^ *p++) * 1099511628211u;
+    return h;
+}
+
 static void take_picture(picture *p, const slot *s)
 {
     memset(p, 0, sizeof *p);
@@ -103,10 +209,12 @@ static void take_picture(picture *p, const slot *s)
     p->net.status = LGELU_OK;
     memset(p->net.message, 0, sizeof p->net.message);
     if (s->made) {
-        const unsigned char *pack = (const unsigned char *)s->net.pack;
-        p->hash = fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.pack_bytes, s->bytes - (size_t)(pack - s->block) - s->net.pack_bytes);
+        const unsigned char *pack = (const unsigned char *)s->net.scratch;
+        p->hash = fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.scratch_bytes,
+                      s->bytes - (size_t)(pack - s->block) - s->net.scratch_bytes);
     }
 }
+
 static void same_picture(const picture *p, const slot *s, const char *what)
 {
     picture now;
@@ -116,166 +224,250 @@ static void same_picture(const picture *p, const slot *s, const char *what)
 
 /* ---- building ---- */
 /* a gate of the caller's own: a·x/(1 + abs(b·x)) */
-static void own_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node)
+static void own_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
+                        const lgelu_node *node)
 {
-    const float *w = net->w + node->bias;
+    const float *w = net->w + node->bias_at;
     (void)first;
-    for (size_t i = 0; i < n; i++) y[i] = w[0] * x[i] / (1 + fabsf(w[1] * x[i]));
+    for (size_t i = 0; i < n; i++)
+        y[i] = w[0] * x[i] / (1 + fabsf(w[1] * x[i]));
 }
-static void own_backward(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first, const lgelu_net *net, const lgelu_node *node)
+
+static void own_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
+                         size_t first, const lgelu_net *net, const lgelu_node *node)
 {
-    const float *w = net->w + node->bias;
+    const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++) {
         const float d = dy[i], u = x[i], below = 1 + fabsf(w[1] * u);
         dw[0] += (double)(d * u / below);
         dw[1] -= (double)(d * w[0] * u * copysignf(u, w[1] * u) / below / below);
-        if (dx) dx[i] = d * w[0] / below / below;
+        if (dx)
+            dx[i] = d * w[0] / below / below;
     }
 }
-static const lgelu_outer_gate own_gate = { own_forward, own_backward, 2, 1, NULL };
+
+static const lgelu_custom_gate own_gate = { own_forward, own_backward, 2, 1, NULL };
+
 static int perform(lgelu_net *net, const call *c)
 {
     const lgelu_gate_kind gate = (lgelu_gate_kind)c->gate;
     lgelu_transformer t;
     memset(&t, 0, sizeof t);
-    t.layers = c->n[0]; t.heads = c->n[1]; t.width = c->n[2]; t.hidden = c->n[3]; t.gate = gate;
-    t.lambda = c->f[0]; t.dropout = c->f[1]; t.untied = c->b & 1;
+    t.layers = c->n[0];
+    t.heads = c->n[1];
+    t.width = c->n[2];
+    t.hidden = c->n[3];
+    t.gate = gate;
+    t.lambda = c->f[0];
+    t.dropout = c->f[1];
+    t.untied = c->b & 1;
     switch (c->what) {
-    case INPUT:         return lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]);
-    case TOKENS:        return lgelu_tokens(net, c->name, c->n[1], c->n[2]);
-    case LABELS:        return lgelu_labels(net, c->name, c->n[1], c->n[2]);
-    case LINEAR:        return lgelu_linear(net, c->name, c->a, c->n[0]);
-    case TIED:          return lgelu_linear_tied(net, c->name, c->a, c->b);
-    case GATE:          return lgelu_gate(net, c->name, c->a, gate, c->f[0]);
-    case GATES:         return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
-    case ADD:           return lgelu_add(net, c->name, c->a, c->b);
-    case CONV:          return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4], c->gate & 1);
-    case NORM:          return lgelu_batch_norm(net, c->name, c->a, c->f[0], c->f[1]);
-    case MAX_POOL:      return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
-    case AVERAGE_POOL:  return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
-    case GLOBAL_POOL:   return lgelu_global_pool(net, c->name, c->a);
-    case FLATTEN:       return lgelu_flatten(net, c->name, c->a);
+    case INPUT: return lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]);
+    case TOKENS: return lgelu_tokens(net, c->name, c->n[1], c->n[2]);
+    case LABELS: return lgelu_labels(net, c->name, c->n[1], c->n[2]);
+    case LINEAR: return lgelu_linear(net, c->name, c->a, c->n[0]);
+    case TIED: return lgelu_linear_tied(net, c->name, c->a, c->b);
+    case GATE: return lgelu_gate(net, c->name, c->a, gate, c->f[0]);
+    case GATES: return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
+    case ADD: return lgelu_add(net, c->name, c->a, c->b);
+    case CONV:
+        return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
+                          c->gate & 1);
+    case NORM: return lgelu_batch_norm(net, c->name, c->a, c->f[0], c->f[1]);
+    case MAX_POOL: return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
+    case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
+    case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
+    case FLATTEN: return lgelu_flatten(net, c->name, c->a);
     case CROSS_ENTROPY: return lgelu_cross_entropy(net, c->name, c->a, c->b);
     case SQUARED_ERROR: return lgelu_mean_squared_error(net, c->name, c->a, c->b);
-    case OUTER_LOSS:    return lgelu_outer_loss(net, c->name, c->a, c->b);
-    case EMBEDDING:     return lgelu_embedding(net, c->name, c->a, c->n[0]);
-    case POSITION:      return lgelu_position(net, c->name, c->a);
-    case LAYER_NORM:    return lgelu_layer_norm(net, c->name, c->a);
-    case ATTENTION:     return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
-    case DROPOUT:       return lgelu_dropout(net, c->name, c->a, c->f[0]);
-    case PATCHES:       return lgelu_patches(net, c->name, c->a, c->n[0]);
-    case CLASS_TOKEN:   return lgelu_class_token(net, c->name, c->a);
-    case TAKE:          return lgelu_take(net, c->name, c->a, c->n[0], c->n[1]);
-    case MLP:           return lgelu_mlp(net, c->a, c->n, 1 + (c->b & 3), gate, c->f[0]);
-    case LENET:         return lgelu_lenet(net, c->a, c->n[0], gate, c->f[0]);
-    case RESNET:        return lgelu_resnet(net, c->a, c->n[0], (int)c->n[1], (int)c->n[2], c->n[3], gate, c->f[0]);
-    case GPT:           return lgelu_gpt(net, c->a, &t);
-    case VIT:           return lgelu_vit(net, c->a, &t, c->n[4], c->b >> 1 & 1, 3);
-    default:            return lgelu_net_keep(net, c->a) ? -1 : c->a;
+    case OUTER_LOSS: return lgelu_custom_loss(net, c->name, c->a, c->b);
+    case EMBEDDING: return lgelu_embedding(net, c->name, c->a, c->n[0]);
+    case POSITION: return lgelu_position(net, c->name, c->a);
+    case LAYER_NORM: return lgelu_layer_norm(net, c->name, c->a);
+    case ATTENTION: return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
+    case DROPOUT: return lgelu_dropout(net, c->name, c->a, c->f[0]);
+    case PATCHES: return lgelu_patches(net, c->name, c->a, c->n[0]);
+    case CLASS_TOKEN: return lgelu_class_token(net, c->name, c->a);
+    case TAKE: return lgelu_mean_tokens(net, c->name, c->a, c->n[0], c->n[1]);
+    case MLP: return lgelu_mlp(net, c->a, c->n, 1 + (c->b & 3), gate, c->f[0]);
+    case LENET: return lgelu_lenet(net, c->a, c->n[0], gate, c->f[0]);
+    case RESNET:
+        return lgelu_resnet(net, c->a, c->n[0], (int)c->n[1], (int)c->n[2], c->n[3], gate, c->f[0]);
+    case GPT: return lgelu_gpt(net, c->a, &t);
+    case VIT: return lgelu_vit(net, c->a, &t, c->n[4], c->b >> 1 & 1, 3);
+    default: return lgelu_net_keep_value(net, c->a) ? -1 : c->a;
     }
 }
+
 static int product_fits(size_t a, size_t b, size_t c)
 {
     const size_t most = SIZE_MAX / 64;
     return !a || !b || !c || (a <= most && b <= most / a && c <= most / a / b);
 }
+
 static int plain_name(const char *name)
 {
-    for (; *name; name++) if ((unsigned char)*name < 32 || *name == '"' || *name == '\\' || (unsigned char)*name == 0xFF) return 0;
-    return 1;                                           /* the only bad byte that is drawn is 0xFF */
-}
-static int window_fits(const size_t *shape, size_t kernel, size_t stride, size_t padding)
-{
-    for (int d = 0; d < 2; d++) if (!kernel || !stride || kernel > 65535 || padding >= kernel || shape[d] + 2 * padding < kernel) return 0;
+    for (; *name; name++) {
+        if ((unsigned char)*name < 32 || *name == '"' || *name == '\\'
+            || (unsigned char)*name == 0xFF)
+            return 0;
+    }
+    /* the only bad byte that is drawn is 0xFF */
     return 1;
 }
-/* the statuses with which a builder must refuse, 0: it must do it; the shape of its node, all ones: not foreseen. Written from what the
-   declarations say, not from the builders */
+
+static int window_fits(const size_t *shape, size_t kernel, size_t stride, size_t padding)
+{
+    for (int d = 0; d < 2; d++) {
+        if (!kernel || !stride || kernel > 65535 || padding >= kernel
+            || shape[d] + 2 * padding < kernel)
+            return 0;
+    }
+    return 1;
+}
+
+/* the statuses with which a builder must refuse, 0: it must do it; the shape of its node, all ones:
+   not foreseen. Written from what the declarations say, not from the builders */
 static unsigned rules(const slot *s, const call *c, size_t *shape)
 {
-    const lgelu_node *x = c->a >= 0 && c->a < s->net.count ? s->nodes + c->a : NULL, *y = c->b >= 0 && c->b < s->net.count ? s->nodes + c->b : NULL;
+    const lgelu_node *x = c->a >= 0 && c->a < s->net.count ? s->nodes + c->a : NULL,
+                     *y = c->b >= 0 && c->b < s->net.count ? s->nodes + c->b : NULL;
     const size_t *n = c->n;
     unsigned may = 0;
     const int pair = c->what == ADD || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
     memset(shape, 0xFF, 3 * sizeof *shape);
     if (c->what == KEEP)
         return s->made || !x || x->op >= LGELU_OP_CROSS_ENTROPY ? bit(LGELU_E_ARGUMENT) : 0;
-    if (c->what == DROPOUT && !(c->f[0] < 0) && !(c->f[0] > 0) && c->f[0] <= 0) return 0;
-    if (s->made || (c->what < MLP && !plain_name(c->name))) may |= bit(LGELU_E_ARGUMENT);
-    if (s->net.count >= s->net.capacity) may |= bit(LGELU_E_MEMORY);
+    if (c->what == DROPOUT && !(c->f[0] < 0) && !(c->f[0] > 0) && c->f[0] <= 0)
+        return 0;
+    if (s->made || (c->what < MLP && !plain_name(c->name)))
+        may |= bit(LGELU_E_ARGUMENT);
+    if (s->net.count >= s->net.capacity)
+        may |= bit(LGELU_E_MEMORY);
     if (c->what > LABELS) {
-        if (!x || x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_LABELS || (x->op == LGELU_OP_TOKENS) != (c->what == EMBEDDING || c->what == GPT))
+        if (!x || x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_LABELS
+            || (x->op == LGELU_OP_TOKENS) != (c->what == EMBEDDING || c->what == GPT))
             return may | bit(LGELU_E_ARGUMENT);
         memcpy(shape, x->shape, 3 * sizeof *shape);
     }
     if (pair) {
-        if (!y || y->op >= LGELU_OP_CROSS_ENTROPY || y->op == LGELU_OP_TOKENS || (y->op == LGELU_OP_LABELS) != (c->what == CROSS_ENTROPY)
-            || (c->what == OUTER_LOSS && y->op != LGELU_OP_INPUT)) return may | bit(LGELU_E_ARGUMENT);
-        if (memcmp(x->shape, y->shape, sizeof x->shape)) may |= bit(LGELU_E_SHAPE);
+        if (!y || y->op >= LGELU_OP_CROSS_ENTROPY || y->op == LGELU_OP_TOKENS
+            || (y->op == LGELU_OP_LABELS) != (c->what == CROSS_ENTROPY)
+            || (c->what == OUTER_LOSS && y->op != LGELU_OP_INPUT))
+            return may | bit(LGELU_E_ARGUMENT);
+        if (memcmp(x->shape, y->shape, sizeof x->shape))
+            may |= bit(LGELU_E_SHAPE);
     }
     switch (c->what) {
     case INPUT: memcpy(shape, n, 3 * sizeof *shape); break;
-    case TOKENS: case LABELS: shape[0] = 1; shape[1] = n[1]; shape[2] = n[2]; break;
+    case TOKENS:
+    case LABELS:
+        shape[0] = 1;
+        shape[1] = n[1];
+        shape[2] = n[2];
+        break;
     case LINEAR:
-        if (!product_fits(shape[2], n[0], 1)) may |= bit(LGELU_E_SHAPE);
+        if (!product_fits(shape[2], n[0], 1))
+            may |= bit(LGELU_E_SHAPE);
         shape[2] = n[0];
         break;
     case TIED:
-        if (!y || y->op != LGELU_OP_EMBEDDING) return may | bit(LGELU_E_ARGUMENT);
-        if (y->shape[2] != shape[2]) may |= bit(LGELU_E_SHAPE);
-        shape[2] = y->weights / y->shape[2];
+        if (!y || y->op != LGELU_OP_EMBEDDING)
+            return may | bit(LGELU_E_ARGUMENT);
+        if (y->shape[2] != shape[2])
+            may |= bit(LGELU_E_SHAPE);
+        shape[2] = y->weight_count / y->shape[2];
         break;
     case GATE:
-        if (c->gate < 0 || c->gate > LGELU_GATE_OUTER || (c->gate == LGELU_GATE_OUTER && !s->net.outer)) may |= bit(LGELU_E_ARGUMENT);
+        if (c->gate < 0 || c->gate > LGELU_GATE_CUSTOM
+            || (c->gate == LGELU_GATE_CUSTOM && !s->net.custom_gate))
+            may |= bit(LGELU_E_ARGUMENT);
         /* fall through */
     case GATES:
-        if ((c->what == GATES || c->gate == LGELU_GATE_LAMBDA) && !(c->f[0] >= 1)) may |= bit(LGELU_E_LAMBDA);
-        if (c->what == GATES && shape[2] > 0xFFFFFF) may |= bit(LGELU_E_SHAPE);
+        if ((c->what == GATES || c->gate == LGELU_GATE_LAMBDA) && !(c->f[0] >= 1))
+            may |= bit(LGELU_E_LAMBDA);
+        if (c->what == GATES && shape[2] > 0xFFFFFF)
+            may |= bit(LGELU_E_SHAPE);
         break;
     case CONV:
-        if (!window_fits(shape, n[1], n[2], n[3]) || !n[0] || !n[4] || shape[2] % n[4] || n[0] % n[4] || !product_fits(n[1] * n[1], shape[2] / n[4], n[0])
-            || (n[4] > 1 && n[4] == n[0] && n[4] == shape[2] && n[1] > 15)) return may | bit(LGELU_E_SHAPE);
-        for (int d = 0; d < 2; d++) shape[d] = (shape[d] + 2 * n[3] - n[1]) / n[2] + 1;
+        if (!window_fits(shape, n[1], n[2], n[3]) || !n[0] || !n[4] || shape[2] % n[4]
+            || n[0] % n[4] || !product_fits(n[1] * n[1], shape[2] / n[4], n[0])
+            || (n[4] > 1 && n[4] == n[0] && n[4] == shape[2] && n[1] > 15))
+            return may | bit(LGELU_E_SHAPE);
+        for (int d = 0; d < 2; d++)
+            shape[d] = (shape[d] + 2 * n[3] - n[1]) / n[2] + 1;
         shape[2] = n[0];
         break;
-    case NORM: if (!(c->f[0] >= 0 && c->f[0] <= 1 && c->f[1] > 0)) may |= bit(LGELU_E_ARGUMENT); break;
-    case MAX_POOL: if (n[0] > 15 || 2 * n[2] > n[0]) may |= bit(LGELU_E_SHAPE);
+    case NORM:
+        if (!(c->f[0] >= 0 && c->f[0] <= 1 && c->f[1] > 0))
+            may |= bit(LGELU_E_ARGUMENT);
+        break;
+    case MAX_POOL:
+        if (n[0] > 15 || 2 * n[2] > n[0])
+            may |= bit(LGELU_E_SHAPE);
         /* fall through */
     case AVERAGE_POOL:
-        if (!window_fits(shape, n[0], n[1], n[2])) return may | bit(LGELU_E_SHAPE);
-        for (int d = 0; d < 2; d++) shape[d] = (shape[d] + 2 * n[2] - n[0]) / n[1] + 1;
+        if (!window_fits(shape, n[0], n[1], n[2]))
+            return may | bit(LGELU_E_SHAPE);
+        for (int d = 0; d < 2; d++)
+            shape[d] = (shape[d] + 2 * n[2] - n[0]) / n[1] + 1;
         break;
     case GLOBAL_POOL:
-        if (shape[0] > 65535 || shape[1] > 65535) return may | bit(LGELU_E_SHAPE);
+        if (shape[0] > 65535 || shape[1] > 65535)
+            return may | bit(LGELU_E_SHAPE);
         shape[0] = shape[1] = 1;
         break;
-    case FLATTEN: shape[2] *= shape[0] * shape[1]; shape[0] = shape[1] = 1; break;
+    case FLATTEN:
+        shape[2] *= shape[0] * shape[1];
+        shape[0] = shape[1] = 1;
+        break;
     case EMBEDDING:
-        if (!product_fits(shape[2], n[0], 1)) may |= bit(LGELU_E_SHAPE);
+        if (!product_fits(shape[2], n[0], 1))
+            may |= bit(LGELU_E_SHAPE);
         shape[2] = n[0];
         break;
     case ATTENTION:
-        if (!n[0] || shape[2] % 3 || shape[2] / 3 % n[0] || shape[0] != 1) may |= bit(LGELU_E_SHAPE);
+        if (!n[0] || shape[2] % 3 || shape[2] / 3 % n[0] || shape[0] != 1)
+            may |= bit(LGELU_E_SHAPE);
         shape[2] /= 3;
         break;
-    case DROPOUT: if (!(c->f[0] > 0 && c->f[0] < 1)) may |= bit(LGELU_E_ARGUMENT); break;
-    case PATCHES:
-        if (!n[0] || shape[0] % n[0] || shape[1] % n[0]) return may | bit(LGELU_E_SHAPE);
-        shape[1] = shape[0] / n[0] * (shape[1] / n[0]); shape[0] = 1; shape[2] *= n[0] * n[0];
+    case DROPOUT:
+        if (!(c->f[0] > 0 && c->f[0] < 1))
+            may |= bit(LGELU_E_ARGUMENT);
         break;
-    case CLASS_TOKEN: if (shape[0] != 1) may |= bit(LGELU_E_SHAPE); shape[1]++; break;
+    case PATCHES:
+        if (!n[0] || shape[0] % n[0] || shape[1] % n[0])
+            return may | bit(LGELU_E_SHAPE);
+        shape[1] = shape[0] / n[0] * (shape[1] / n[0]);
+        shape[0] = 1;
+        shape[2] *= n[0] * n[0];
+        break;
+    case CLASS_TOKEN:
+        if (shape[0] != 1)
+            may |= bit(LGELU_E_SHAPE);
+        shape[1]++;
+        break;
     case TAKE:
-        if (!n[1] || n[0] >= shape[0] * shape[1] || n[1] > shape[0] * shape[1] - n[0]) may |= bit(LGELU_E_SHAPE);
+        if (!n[1] || n[0] >= shape[0] * shape[1] || n[1] > shape[0] * shape[1] - n[0])
+            may |= bit(LGELU_E_SHAPE);
         shape[0] = shape[1] = 1;
         break;
-    case CROSS_ENTROPY: case SQUARED_ERROR: case OUTER_LOSS: memset(shape, 0, 3 * sizeof *shape); return may;
-    case MLP: case LENET: case RESNET: case GPT: case VIT: memset(shape, 0xFF, 3 * sizeof *shape); return may;
+    case CROSS_ENTROPY:
+    case SQUARED_ERROR:
+    case OUTER_LOSS: memset(shape, 0, 3 * sizeof *shape); return may;
+    case MLP:
+    case LENET:
+    case RESNET:
+    case GPT:
+    case VIT: memset(shape, 0xFF, 3 * sizeof *shape); return may;
     default: break;
     }
-    if (!shape[0] || !shape[1] || !shape[2] || !product_fits(shape[0], shape[1], shape[2])) may |= bit(LGELU_E_SHAPE);
+    if (!shape[0] || !shape[1] || !shape[2] || !product_fits(shape[0], shape[1], shape[2]))
+        may |= bit(LGELU_E_SHAPE);
     return may;
 }
+
 static void build(slot *s, const call *c)
 {
     picture before;
@@ -286,113 +478,206 @@ static void build(slot *s, const call *c)
     const lgelu_init init = s->net.init;
     const float deviation = s->net.deviation;
     int got;
-    TRACE("  %d %s '%s' (%d, %d) %zu %zu %zu %zu %zu  %g %g  kind %d\n", (int)(s - slots), builder_name[c->what], c->name, c->a, c->b,
-          c->n[0], c->n[1], c->n[2], c->n[3], c->n[4], (double)c->f[0], (double)c->f[1], c->gate);
+    TRACE("  %d %s '%s' (%d, %d) %zu %zu %zu %zu %zu  %g %g  kind %d\n", (int)(s - slots),
+          builder_name[c->what], c->name, c->a, c->b, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
+          (double)c->f[0], (double)c->f[1], c->gate);
     memcpy(prefix, s->net.prefix, sizeof prefix);
     take_picture(&before, s);
     got = perform(&s->net, c);
     if (s->status) {
-        if (!(c->what == DROPOUT && got == c->a)) MUST(got == -1, "%s over an error returns %d", builder_name[c->what], got);
+        if (!(c->what == DROPOUT && got == c->a))
+            MUST(got == -1, "%s over an error returns %d", builder_name[c->what], got);
         same_picture(&before, s, "a builder over an error");
         return;
     }
-    MUST(!strcmp(s->net.prefix, prefix) && s->net.init == init && memcmp(&s->net.deviation, &deviation, sizeof deviation) == 0,
+    MUST(!strcmp(s->net.prefix, prefix) && s->net.init == init
+             && memcmp(&s->net.deviation, &deviation, sizeof deviation) == 0,
          "%s leaves other settings than it found", builder_name[c->what]);
-    if (composite && !may && got < 0) may = ~0u & ~1u;                                  /* its parts are checked alone, one by one */
-    if (c->what == DROPOUT && got == c->a && !may) return;              /* of rate 0: no layer at all */
-    MUST((got >= 0) == !may, "%s returns %d, %s (%s)", builder_name[c->what], got, may ? "but must fail" : "but must not", s->net.message);
+    /* its parts are checked alone, one by one */
+    if (composite && !may && got < 0)
+        may = ~0u & ~1u;
+    /* of rate 0: no layer at all */
+    if (c->what == DROPOUT && got == c->a && !may)
+        return;
+    MUST((got >= 0) == !may, "%s returns %d, %s (%s)", builder_name[c->what], got,
+         may ? "but must fail" : "but must not", s->net.message);
     if (got < 0) {
-        if (!composite) { same_picture(&before, s, builder_name[c->what]); MUST(s->net.count == count, "a node more"); }
+        if (!composite) {
+            same_picture(&before, s, builder_name[c->what]);
+            MUST(s->net.count == count, "a node more");
+        }
         s->torn |= s->net.count != count;
         settle(s, builder_name[c->what], s->net.status, may, 0);
         return;
     }
     settle(s, builder_name[c->what], s->net.status, 0, 0);
     s->calls[s->count++] = *c;
-    if (composite || c->what == KEEP || got == c->a) return;
-    MUST(got == count && s->net.count == count + 1, "%s is node %d of %d", builder_name[c->what], got, s->net.count);
-    MUST(!memcmp(s->nodes[got].shape, shape, sizeof shape), "%s: %zu x %zu x %zu, expected %zu x %zu x %zu", builder_name[c->what],
-         s->nodes[got].shape[0], s->nodes[got].shape[1], s->nodes[got].shape[2], shape[0], shape[1], shape[2]);
+    if (composite || c->what == KEEP || got == c->a)
+        return;
+    MUST(got == count && s->net.count == count + 1, "%s is node %d of %d", builder_name[c->what],
+         got, s->net.count);
+    MUST(!memcmp(s->nodes[got].shape, shape, sizeof shape),
+         "%s: %zu x %zu x %zu, expected %zu x %zu x %zu", builder_name[c->what],
+         s->nodes[got].shape[0], s->nodes[got].shape[1], s->nodes[got].shape[2], shape[0], shape[1],
+         shape[2]);
 }
+
 /* one builder over a random node, mostly with arguments that fit */
 static void random_call(slot *s, call *c)
 {
-    static const size_t huge[] = { 0, 65535, 65536, 0x7FFFFFFF, (size_t)1 << 31, SIZE_MAX / 64, SIZE_MAX / 2, SIZE_MAX };
+    static const size_t huge[] = {
+        0, 65535, 65536, 0x7FFFFFFF, (size_t)1 << 31, SIZE_MAX / 64, SIZE_MAX / 2, SIZE_MAX
+    };
     static const float odd[] = { 0, -1, 0.5f, 1, 1e30f, -0.0f, (float)INFINITY, (float)NAN };
     const int count = s->net.count;
     const lgelu_node *x;
     memset(c, 0, sizeof *c);
     c->what = (builder)draw(BUILDERS);
-    if (odds(40)) c->what = (builder)(LINEAR + draw(NORM - LINEAR + 1));
+    if (odds(40))
+        c->what = (builder)(LINEAR + draw(NORM - LINEAR + 1));
     c->a = count ? (int)draw((uint32_t)count) : 0;
-    if (count && odds(50)) c->a = count - 1;
-    if (c->what == EMBEDDING || c->what == GPT) for (int i = 0; i < count; i++) if (s->nodes[i].op == LGELU_OP_TOKENS) c->a = i;
+    if (count && odds(50))
+        c->a = count - 1;
+    if (c->what == EMBEDDING || c->what == GPT) {
+        for (int i = 0; i < count; i++) {
+            if (s->nodes[i].op == LGELU_OP_TOKENS)
+                c->a = i;
+        }
+    }
     x = s->nodes + c->a;
-    while (count && c->what != EMBEDDING && c->what != GPT && c->what > LABELS && c->a > 0 && (x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_TOKENS
-           || x->op == LGELU_OP_LABELS)) x = s->nodes + --c->a;
+    while (count && c->what != EMBEDDING && c->what != GPT && c->what > LABELS && c->a > 0
+           && (x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_TOKENS
+               || x->op == LGELU_OP_LABELS))
+        x = s->nodes + --c->a;
     c->b = count ? (int)draw((uint32_t)count) : 0;
     snprintf(c->name, sizeof c->name, "n%d", count);
     c->gate = (int)draw(5);
     c->f[0] = 1 + (float)draw(64) / 16;
-    for (int k = 0; k < 5; k++) c->n[k] = 1 + draw(4);
+    for (int k = 0; k < 5; k++)
+        c->n[k] = 1 + draw(4);
     switch (c->what) {
-    case INPUT: c->n[0] = 1 + draw(9); c->n[1] = odds(60) ? c->n[0] : 1 + draw(9); c->n[2] = 1 + draw(odds(20) ? 24 : 6); break;
-    case TOKENS: c->n[1] = 1 + draw(12); c->n[2] = 1 + draw(20); break;
-    case LABELS: c->n[1] = x->shape[1]; c->n[2] = x->shape[2]; break;
+    case INPUT:
+        c->n[0] = 1 + draw(9);
+        c->n[1] = odds(60) ? c->n[0] : 1 + draw(9);
+        c->n[2] = 1 + draw(odds(20) ? 24 : 6);
+        break;
+    case TOKENS:
+        c->n[1] = 1 + draw(12);
+        c->n[2] = 1 + draw(20);
+        break;
+    case LABELS:
+        c->n[1] = x->shape[1];
+        c->n[2] = x->shape[2];
+        break;
     case LINEAR: c->n[0] = 1 + draw(odds(5) ? 300 : 12); break;
-    case TIED: for (int i = 0; i < count; i++) if (s->nodes[i].op == LGELU_OP_EMBEDDING) c->b = i; break;
-    case ADD: case SQUARED_ERROR: case OUTER_LOSS: case CROSS_ENTROPY:
+    case TIED:
+        for (int i = 0; i < count; i++) {
+            if (s->nodes[i].op == LGELU_OP_EMBEDDING)
+                c->b = i;
+        }
+        break;
+    case ADD:
+    case SQUARED_ERROR:
+    case OUTER_LOSS:
+    case CROSS_ENTROPY:
         for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
             const lgelu_node *y = s->nodes + (i + from) % count;
-            if (!memcmp(x->shape, y->shape, sizeof x->shape) && (y->op == LGELU_OP_LABELS) == (c->what == CROSS_ENTROPY)
-                && (c->what != OUTER_LOSS || y->op == LGELU_OP_INPUT)) c->b = (int)(y - s->nodes);
+            if (!memcmp(x->shape, y->shape, sizeof x->shape)
+                && (y->op == LGELU_OP_LABELS) == (c->what == CROSS_ENTROPY)
+                && (c->what != OUTER_LOSS || y->op == LGELU_OP_INPUT))
+                c->b = (int)(y - s->nodes);
         }
         break;
     case CONV:
-        c->n[0] = odds(20) ? 16 : 1 + draw(6); c->n[1] = 1 + draw(3); c->n[2] = 1 + draw(2); c->n[3] = c->n[1] / 2; c->n[4] = 1;
-        if (odds(25)) c->n[4] = c->n[0] = x->shape[2] ? x->shape[2] : 1;
+        c->n[0] = odds(20) ? 16 : 1 + draw(6);
+        c->n[1] = 1 + draw(3);
+        c->n[2] = 1 + draw(2);
+        c->n[3] = c->n[1] / 2;
+        c->n[4] = 1;
+        if (odds(25))
+            c->n[4] = c->n[0] = x->shape[2] ? x->shape[2] : 1;
         break;
-    case NORM: c->f[0] = 0.125f; c->f[1] = 1e-3f; break;
-    case MAX_POOL: case AVERAGE_POOL: c->n[0] = 1 + draw(3); c->n[1] = 1 + draw(2); c->n[2] = c->n[0] / 2 * draw(2); break;
+    case NORM:
+        c->f[0] = 0.125f;
+        c->f[1] = 1e-3f;
+        break;
+    case MAX_POOL:
+    case AVERAGE_POOL:
+        c->n[0] = 1 + draw(3);
+        c->n[1] = 1 + draw(2);
+        c->n[2] = c->n[0] / 2 * draw(2);
+        break;
     case EMBEDDING: c->n[0] = 3 * (1 + draw(4)); break;
     case ATTENTION: c->n[0] = 1 + draw(2); break;
     case DROPOUT: c->f[0] = (float)draw(4) / 4; break;
     case PATCHES: c->n[0] = 1 + draw(3); break;
-    case TAKE: c->n[0] = 0; c->n[1] = x->shape[0] * x->shape[1]; if (c->n[1] > 1 && odds(50)) c->n[0] = draw((uint32_t)c->n[1] & 255), c->n[1] -= c->n[0]; break;
-    case GPT: case VIT: c->n[0] = draw(2); c->n[1] = 1 + draw(2); c->n[2] = 2 * (1 + draw(4)); c->n[3] = draw(2) * 5; c->n[4] = 1 + draw(3); c->f[1] = (float)draw(2) / 4; break;
-    case RESNET: c->n[0] = 2 + draw(3); c->n[1] = 1 + draw(2); c->n[2] = 1; break;
+    case TAKE:
+        c->n[0] = 0;
+        c->n[1] = x->shape[0] * x->shape[1];
+        if (c->n[1] > 1 && odds(50))
+            c->n[0] = draw((uint32_t)c->n[1] & 255), c->n[1] -= c->n[0];
+        break;
+    case GPT:
+    case VIT:
+        c->n[0] = draw(2);
+        c->n[1] = 1 + draw(2);
+        c->n[2] = 2 * (1 + draw(4));
+        c->n[3] = draw(2) * 5;
+        c->n[4] = 1 + draw(3);
+        c->f[1] = (float)draw(2) / 4;
+        break;
+    case RESNET:
+        c->n[0] = 2 + draw(3);
+        c->n[1] = 1 + draw(2);
+        c->n[2] = 1;
+        break;
     default: break;
     }
-    if (odds(8)) switch (draw(7)) {                     /* one thing wrong, or at least odd */
-    case 0: c->a = odds(30) ? -1 : odds(50) ? count : (int)draw(0x7FFFFFFF); break;
-    case 1: c->b = odds(30) ? -1 : odds(50) ? count : INT_MIN; break;
-    case 2: case 3: c->n[draw(5)] = huge[draw(sizeof huge / sizeof *huge)]; break;
-    case 4: c->f[draw(2)] = odd[draw(sizeof odd / sizeof *odd)]; break;
-    case 5: c->gate = odds(50) ? 5 : -1; break;
-    default:
-        switch (draw(5)) {
-        case 0: strcpy(c->name, "two\nlines"); break;
-        case 1: strcpy(c->name, "\xFF"); break;
-        case 2: strcpy(c->name, "n1"); break;                                           /* perhaps twice */
-        case 3: strcpy(c->name, "step"); break;
-        default: strcpy(c->name, "012345678901234567890123456789\xCE\xBB and more"); break;
+    /* one thing wrong, or at least odd */
+    if (odds(8)) {
+        switch (draw(7)) {
+        case 0: c->a = odds(30) ? -1 : odds(50) ? count : (int)draw(0x7FFFFFFF); break;
+        case 1: c->b = odds(30) ? -1 : odds(50) ? count : INT_MIN; break;
+        case 2:
+        case 3: c->n[draw(5)] = huge[draw(sizeof huge / sizeof *huge)]; break;
+        case 4: c->f[draw(2)] = odd[draw(sizeof odd / sizeof *odd)]; break;
+        case 5: c->gate = odds(50) ? 5 : -1; break;
+        default:
+            switch (draw(5)) {
+            case 0: strcpy(c->name, "two\nlines"); break;
+            case 1: strcpy(c->name, "\xFF"); break;
+            case 2: strcpy(c->name, "n1"); break; /* perhaps twice */
+            case 3: strcpy(c->name, "step"); break;
+            default: strcpy(c->name, "012345678901234567890123456789\xCE\xBB and more"); break;
+            }
         }
     }
-    if (c->what == RESNET && (c->n[1] > 1000 || c->n[2] > 1000)) c->n[1] = c->n[2] = 20000000;      /* fits no network: it must stop at the first error */
+    /* fits no network: it must stop at the first error */
+    if (c->what == RESNET && (c->n[1] > 1000 || c->n[2] > 1000))
+        c->n[1] = c->n[2] = 20000000;
 }
+
 static void restart(slot *s)
 {
-    for (int i = 0; i < NODES; i++) free(s->data[i].data);
+    for (int i = 0; i < NODES; i++)
+        free(s->data[i].data);
     free(s->block);
     memset(s, 0, sizeof *s);
     lgelu_net_begin(&s->net, s->nodes, odds(90) ? NODES : 1 + (int)draw(8));
     s->fresh = 1;
-    s->net.direct = odds(20);
-    if (odds(80)) s->net.outer = &own_gate;
-    s->net.prepack = odds(50);                                        /* half: the twin has none */
+    s->net.no_winograd = odds(20);
+    if (odds(80))
+        s->net.custom_gate = &own_gate;
+    /* half: the twin has none */
+    s->net.prepack = odds(50);
     s->net.init = (lgelu_init)draw(3);
-    if (odds(20)) { s->net.hardness.map = (lgelu_map)draw(3); s->net.hardness.t = 0.5f; s->net.hardness.lambda_max = 8; }
+    if (odds(20)) {
+        s->net.lambda_map.map = (lgelu_map)draw(3);
+        s->net.lambda_map.temperature = 0.5f;
+        s->net.lambda_map.lambda_max = 8;
+    }
 }
+
 static void random_net(slot *s)
 {
     call c;
@@ -400,33 +685,52 @@ static void random_net(slot *s)
     TRACE("network %d anew\n", (int)(s - slots));
     random_call(s, &c);
     c.what = odds(75) ? INPUT : TOKENS;
-    c.n[0] = 1 + draw(8); c.n[1] = odds(60) ? c.n[0] : 1 + draw(8); c.n[2] = 1 + draw(12);
+    c.n[0] = 1 + draw(8);
+    c.n[1] = odds(60) ? c.n[0] : 1 + draw(8);
+    c.n[2] = 1 + draw(12);
     snprintf(c.name, sizeof c.name, "x");
     build(s, &c);
-    for (uint32_t k = 1 + draw(14); k; k--) { random_call(s, &c); build(s, &c); }
-    if (s->status) { s->net.status = s->status = LGELU_OK; s->net.message[0] = 0; }
-    if (s->net.count > 0 && odds(80)) {                 /* and a loss over the last layer */
+    for (uint32_t k = 1 + draw(14); k; k--) {
+        random_call(s, &c);
+        build(s, &c);
+    }
+    if (s->status) {
+        s->net.status = s->status = LGELU_OK;
+        s->net.message[0] = 0;
+    }
+    /* and a loss over the last layer */
+    if (s->net.count > 0 && odds(80)) {
         int last = s->net.count - 1;
-        while (last > 0 && (s->nodes[last].op >= LGELU_OP_CROSS_ENTROPY || s->nodes[last].op == LGELU_OP_LABELS)) last--;
+        while (last > 0
+               && (s->nodes[last].op >= LGELU_OP_CROSS_ENTROPY
+                   || s->nodes[last].op == LGELU_OP_LABELS))
+            last--;
         memset(&c, 0, sizeof c);
         c.what = odds(50) && s->nodes[last].shape[0] == 1 ? LABELS : INPUT;
         memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
         strcpy(c.name, "target");
         build(s, &c);
         c.what = c.what == LABELS ? CROSS_ENTROPY : odds(80) ? SQUARED_ERROR : OUTER_LOSS;
-        c.a = last; c.b = s->net.count - 1;
+        c.a = last;
+        c.b = s->net.count - 1;
         strcpy(c.name, "loss");
         build(s, &c);
     }
 }
+
 /* the same calls again, perhaps without the losses; into a slot that was begun */
 static void repeat(slot *to, const slot *from, int losses)
 {
-    to->net.direct = from->net.direct; to->net.outer = from->net.outer; to->net.init = from->net.init; to->net.hardness = from->net.hardness;
+    to->net.no_winograd = from->net.no_winograd;
+    to->net.custom_gate = from->net.custom_gate;
+    to->net.init = from->net.init;
+    to->net.lambda_map = from->net.lambda_map;
     for (int k = 0; k < from->count; k++) {
         const call *c = from->calls + k;
-        if (!losses && c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS) continue;
-        if (perform(&to->net, c) >= 0) to->calls[to->count++] = *c;
+        if (!losses && c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS)
+            continue;
+        if (perform(&to->net, c) >= 0)
+            to->calls[to->count++] = *c;
     }
 }
 
@@ -434,19 +738,28 @@ static void repeat(slot *to, const slot *from, int losses)
 static int twin_names(const slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
-        if (s->nodes[i].op == LGELU_OP_GATE && (!strcmp(s->nodes[i].name, "step") || !strcmp(s->nodes[i].name, "format"))) return 1;
-        for (int j = 0; j < i; j++) if (!strcmp(s->nodes[i].name, s->nodes[j].name)) return 1;
+        if (s->nodes[i].op == LGELU_OP_GATE
+            && (!strcmp(s->nodes[i].name, "step") || !strcmp(s->nodes[i].name, "format")))
+            return 1;
+        for (int j = 0; j < i; j++) {
+            if (!strcmp(s->nodes[i].name, s->nodes[j].name))
+                return 1;
+        }
     }
     return 0;
 }
-static int unreachable(const slot *s)                   /* a λ that its map does not have */
+
+static int unreachable(const slot *s) /* a λ that its map does not have */
 {
     for (int i = 0; i < s->net.count; i++) {
         const lgelu_node *node = s->nodes + i;
-        if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_LAMBDA && node->lambda0 < INFINITY && isnan(lgelu_lambda_inverse(&s->net.hardness, node->lambda0))) return 1;
+        if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_LAMBDA && node->lambda0 < INFINITY
+            && isnan(lgelu_lambda_inverse(&s->net.lambda_map, node->lambda0)))
+            return 1;
     }
     return 0;
 }
+
 static void make(slot *s, size_t batch, lgelu_mode mode, uint64_t seed)
 {
     picture before;
@@ -456,38 +769,60 @@ static void make(slot *s, size_t batch, lgelu_mode mode, uint64_t seed)
     TRACE("  %d bytes(batch %zu, mode %d)\n", (int)(s - slots), batch, (int)mode);
     take_picture(&before, s);
     bytes = lgelu_net_bytes(&s->net, batch, mode);
-    if (s->made) same_picture(&before, s, "bytes");
+    if (s->made)
+        same_picture(&before, s, "bytes");
     MUST(bytes || s->net.status, "bytes: 0 without a word");
     MUST(!bytes || (!s->made && !status && batch), "bytes: %zu, but it must fail", bytes);
     if (!bytes) {
-        if (!status && !s->made && batch) MUST(s->net.status == LGELU_E_MEMORY, "bytes: %s", s->net.message);
-        settle(s, "bytes", s->net.status, status ? 0 : bit(LGELU_E_ARGUMENT) | bit(LGELU_E_MEMORY), 0);
-        if (!s->made || s->status) return;
-    } else settle(s, "bytes", s->net.status, 0, 0);
+        if (!status && !s->made && batch)
+            MUST(s->net.status == LGELU_E_MEMORY, "bytes: %s", s->net.message);
+        settle(s, "bytes", s->net.status, status ? 0 : bit(LGELU_E_ARGUMENT) | bit(LGELU_E_MEMORY),
+               0);
+        if (!s->made || s->status)
+            return;
+    } else {
+        settle(s, "bytes", s->net.status, 0, 0);
+    }
     given = bytes;
-    if (odds(4)) given = draw(2) ? 0 : bytes ? bytes - 1 : 0;
-    if (bytes > (size_t)1 << 24) given = 0;             /* no such memory here */
-    if (s->made || twin_names(s)) may = bit(LGELU_E_ARGUMENT);
-    else if (given < bytes) may = bit(LGELU_E_MEMORY);
-    else if (unreachable(s)) may = bit(LGELU_E_LAMBDA);
-    if (!batch) may |= bit(LGELU_E_ARGUMENT);
+    if (odds(4))
+        given = draw(2) ? 0 : bytes ? bytes - 1 : 0;
+    /* no such memory here */
+    if (bytes > (size_t)1 << 24)
+        given = 0;
+    if (s->made || twin_names(s))
+        may = bit(LGELU_E_ARGUMENT);
+    else if (given < bytes)
+        may = bit(LGELU_E_MEMORY);
+    else if (unreachable(s))
+        may = bit(LGELU_E_LAMBDA);
+    if (!batch)
+        may |= bit(LGELU_E_ARGUMENT);
     unsigned char *block = (unsigned char *)malloc(given ? given : 1);
-    if (!block) abort();
+    if (!block)
+        abort();
     memset(block, 0xA5, given);
     take_picture(&before, s);
-    if (!settle(s, "make", lgelu_net_make(&s->net, given ? block : NULL, given, batch, mode, seed), may, 0)) {
-        if (s->made) same_picture(&before, s, "make");
+    if (!settle(s, "make", lgelu_net_make(&s->net, given ? block : NULL, given, batch, mode, seed),
+                may, 0)) {
+        if (s->made)
+            same_picture(&before, s, "make");
         MUST(s->made || !s->net.memory, "make: it failed and counts as made");
         free(block);
         return;
     }
-    s->block = block; s->bytes = bytes;
+    s->block = block;
+    s->bytes = bytes;
     s->made = 1;
     s->fresh = 1;
 }
 
 /* ---- data ---- */
-static size_t numbers(const lgelu_node *node) { return node->op == LGELU_OP_INPUT ? node->shape[0] * node->shape[1] * node->shape[2] : node->shape[1]; }
+static size_t numbers(const lgelu_node *node)
+{
+    return node->op == LGELU_OP_INPUT ? node->shape[0] * node->shape[1] * node->shape[2]
+                                      : node->shape[1];
+}
+
 static array random_array(const slot *s, const lgelu_node *node)
 {
     array a;
@@ -495,49 +830,75 @@ static array random_array(const slot *s, const lgelu_node *node)
     a.bad = -1;
     const size_t n = a.samples * numbers(node);
     a.data = malloc(n * 4);
-    if (!a.data) abort();
-    for (size_t i = 0; i < n; i++)
-        if (node->op == LGELU_OP_INPUT) ((float *)a.data)[i] = noise();
-        else ((int32_t *)a.data)[i] = (int32_t)(draw(1 << 16) % node->shape[2]);
+    if (!a.data)
+        abort();
+    for (size_t i = 0; i < n; i++) {
+        if (node->op == LGELU_OP_INPUT)
+            ((float *)a.data)[i] = noise();
+        else
+            ((int32_t *)a.data)[i] = (int32_t)(draw(1 << 16) % node->shape[2]);
+    }
     if (node->op != LGELU_OP_INPUT && odds(10)) {
         a.bad = (long)draw((uint32_t)n);
-        ((int32_t *)a.data)[a.bad] = odds(30) ? -1 : odds(50) ? (int32_t)node->shape[2] : (int32_t)(draw(2) ? INT32_MIN : 100000000);
+        ((int32_t *)a.data)[a.bad] = odds(30)   ? -1
+                                     : odds(50) ? (int32_t)node->shape[2]
+                                                : (int32_t)(draw(2) ? INT32_MIN : 100000000);
     }
     return a;
 }
-static int read_by_a_layer(const slot *s, int input)    /* or a loss's target: all that a backward looks at */
+
+static int read_by_a_layer(const slot *s,
+                           int input) /* or a loss's target: all that a backward looks at */
 {
-    for (int i = input + 1; i < s->net.count; i++) for (int k = 0; k < s->nodes[i].inputs; k++)
-        if (s->nodes[i].input[k] == input && !(k && s->nodes[i].op == LGELU_OP_OUTER_LOSS)) return 1;
+    for (int i = input + 1; i < s->net.count; i++) {
+        for (int k = 0; k < s->nodes[i].inputs; k++) {
+            if (s->nodes[i].input[k] == input && !(k && s->nodes[i].op == LGELU_OP_CUSTOM_LOSS))
+                return 1;
+        }
+    }
     return 0;
 }
+
 static void bind(slot *s, int input, int to_nothing)
 {
     picture before;
-    const int good = input >= 0 && input < s->net.count && s->nodes[input].op <= LGELU_OP_LABELS && s->net.batch;
+    const int good =
+        input >= 0 && input < s->net.count && s->nodes[input].op <= LGELU_OP_LABELS && s->net.batch;
     array a = { NULL, 0, -1 };
     const int legal = input >= 0 && input < s->net.count && s->nodes[input].op <= LGELU_OP_LABELS;
-    if (legal && (!good || s->net.batch > 99 || numbers(s->nodes + input) > 1 << 20)) return;                /* not made: no batch to make data for; or too large */
+    /* not made: no batch to make data for; or too large */
+    if (legal && (!good || s->net.batch > 99 || numbers(s->nodes + input) > 1 << 20))
+        return;
     TRACE("  %d bind %d to %s\n", (int)(s - slots), input, to_nothing ? "nothing" : "new data");
-    if (good && !to_nothing) a = random_array(s, s->nodes + input);
+    if (good && !to_nothing)
+        a = random_array(s, s->nodes + input);
     take_picture(&before, s);
     const int old_status = s->status != LGELU_OK;
-    if (!settle(s, "bind", lgelu_net_bind(&s->net, input, a.data), legal ? 0 : bit(LGELU_E_ARGUMENT), 0) || old_status) {
+    if (!settle(s, "bind", lgelu_net_bind(&s->net, input, a.data),
+                legal ? 0 : bit(LGELU_E_ARGUMENT), 0)
+        || old_status) {
         same_picture(&before, s, "bind");
         free(a.data);
         return;
     }
-    if (read_by_a_layer(s, input) && (a.data || s->data[input].data)) s->pending = 0;
-    free(s->data[input].data);                          /* so that who still reads it is seen */
+    if (read_by_a_layer(s, input) && (a.data || s->data[input].data))
+        s->pending = 0;
+    /* so that who still reads it is seen */
+    free(s->data[input].data);
     s->data[input] = a;
 }
+
 static void bind_all(slot *s)
 {
-    for (int i = 0; i < s->net.count; i++) if (s->nodes[i].op <= LGELU_OP_LABELS && (!s->data[i].data || odds(20))) bind(s, i, odds(5));
+    for (int i = 0; i < s->net.count; i++) {
+        if (s->nodes[i].op <= LGELU_OP_LABELS && (!s->data[i].data || odds(20)))
+            bind(s, i, odds(5));
+    }
 }
 
 /* ---- running ---- */
-/* the status of a forward over samples (or tokens from..to of one), all but a loss that is not finite */
+/* the status of a forward over samples (or tokens from..to of one), all but a loss that is not
+   finite */
 static unsigned forward_fails(const slot *s, size_t samples, size_t from, size_t to, int learn)
 {
     for (int i = 0; i < s->net.count; i++) {
@@ -545,127 +906,217 @@ static unsigned forward_fails(const slot *s, size_t samples, size_t from, size_t
         const array *a = s->data + i;
         if (node->op == LGELU_OP_TOKENS || (node->op == LGELU_OP_LABELS && !to)) {
             const size_t first = to ? from : 0, end = to ? to : samples * node->shape[1];
-            if (a->data && a->bad >= (long)first && a->bad < (long)end) return bit(LGELU_E_LABEL);
+            if (a->data && a->bad >= (long)first && a->bad < (long)end)
+                return bit(LGELU_E_LABEL);
         }
-        if (to && node->op >= LGELU_OP_CROSS_ENTROPY) continue;
-        for (int k = 0; k < node->inputs; k++)
-            if (s->nodes[node->input[k]].op <= LGELU_OP_TOKENS && !s->data[node->input[k]].data && !(k && node->op >= LGELU_OP_CROSS_ENTROPY))
+        if (to && node->op >= LGELU_OP_CROSS_ENTROPY)
+            continue;
+        for (int k = 0; k < node->inputs; k++) {
+            if (s->nodes[node->input[k]].op <= LGELU_OP_TOKENS && !s->data[node->input[k]].data
+                && !(k && node->op >= LGELU_OP_CROSS_ENTROPY))
                 return bit(LGELU_E_UNBOUND);
-        if (node->op == LGELU_OP_BATCH_NORM && learn && samples * node->shape[0] * node->shape[1] < 2) return bit(LGELU_E_ARGUMENT);
+        }
+        if (node->op == LGELU_OP_BATCH_NORM && learn
+            && samples * node->shape[0] * node->shape[1] < 2)
+            return bit(LGELU_E_ARGUMENT);
     }
     return 0;
 }
-static size_t data_samples(const slot *s)               /* how many all bound arrays have */
+
+static size_t data_samples(const slot *s) /* how many all bound arrays have */
 {
     size_t n = s->net.batch;
-    for (int i = 0; i < s->net.count; i++) if (s->data[i].data && s->data[i].samples < n) n = s->data[i].samples;
+    for (int i = 0; i < s->net.count; i++) {
+        if (s->data[i].data && s->data[i].samples < n)
+            n = s->data[i].samples;
+    }
     return n;
 }
+
 static int finite(double x) { return x - x <= 0; }
-static int values_of(const slot *s)                     /* all that may be read is read; 0: some are not finite */
+
+static int values_of(const slot *s) /* all that may be read is read; 0: some are not finite */
 {
     volatile float sink = 0;
     const size_t samples = s->net.tokens ? s->net.tokens : s->net.samples;
     int good = 1;
     for (int i = -1; i <= s->net.count; i++) {
         const float *y = lgelu_net_value(&s->net, i);
-        if (!y) continue;
+        if (!y)
+            continue;
         MUST(s->made && i >= 0 && i < s->net.count, "a value of node %d", i);
-        if (s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || s->nodes[i].op == LGELU_OP_INPUT) continue;
-        const size_t each = s->net.tokens ? s->nodes[i].shape[2] : s->nodes[i].shape[0] * s->nodes[i].shape[1] * s->nodes[i].shape[2];
-        int bound = 0;                                  /* a view of an input is the input itself */
-        for (int k = 0; k < i; k++) bound |= y == (const float *)s->data[k].data;
-        MUST(bound || ((const unsigned char *)y >= s->block && (const unsigned char *)(y + samples * each) <= s->block + s->bytes), "the value of '%s' leaves the block", s->nodes[i].name);
-        for (size_t k = 0; k < samples * each; k++) { sink += y[k]; good &= y[k] - y[k] <= 0; }
+        if (s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || s->nodes[i].op == LGELU_OP_INPUT)
+            continue;
+        const size_t each =
+            s->net.tokens ? s->nodes[i].shape[2]
+                          : s->nodes[i].shape[0] * s->nodes[i].shape[1] * s->nodes[i].shape[2];
+        /* a view of an input is the input itself */
+        int bound = 0;
+        for (int k = 0; k < i; k++)
+            bound |= y == (const float *)s->data[k].data;
+        MUST(bound
+                 || ((const unsigned char *)y >= s->block
+                     && (const unsigned char *)(y + samples * each) <= s->block + s->bytes),
+             "the value of '%s' leaves the block", s->nodes[i].name);
+        for (size_t k = 0; k < samples * each; k++) {
+            sink += y[k];
+            good &= y[k] - y[k] <= 0;
+        }
     }
     return good;
 }
-static int forward(slot *s, size_t samples, long estimate)     /* estimate: -1 none */
+
+static int forward(slot *s, size_t samples, long estimate) /* estimate: -1 none */
 {
     const int legal = s->made && samples && samples <= s->net.batch && estimate != 0;
     unsigned may = 0;
     picture before;
-    if (legal && samples > data_samples(s)) samples = data_samples(s);
-    if (!legal) may = bit(LGELU_E_ARGUMENT);
-    else may = forward_fails(s, samples, 0, 0, (s->net.mode == LGELU_TRAIN && !s->net.evaluate) || estimate > 0);
-    TRACE("  %d %s of %zu samples\n", (int)(s - slots), estimate >= 0 ? "estimate" : "forward", samples);
+    if (legal && samples > data_samples(s))
+        samples = data_samples(s);
+    if (!legal) {
+        may = bit(LGELU_E_ARGUMENT);
+    } else {
+        may = forward_fails(s, samples, 0, 0,
+                            (s->net.mode == LGELU_MODE_TRAIN && !s->net.evaluate) || estimate > 0);
+    }
+    TRACE("  %d %s of %zu samples\n", (int)(s - slots), estimate >= 0 ? "estimate" : "forward",
+          samples);
     take_picture(&before, s);
-    const lgelu_status sticks = s->status, got = estimate >= 0 ? lgelu_net_estimate(&s->net, samples, estimate) : lgelu_net_forward(&s->net, samples);
-    if (!legal && !sticks) same_picture(&before, s, "forward");
-    if (sticks) { same_picture(&before, s, "forward over an error"); return 0; }
-    if (!may && got == LGELU_E_NONFINITE && !finite(s->net.loss)) may = bit(got);
-    if (legal) { s->pending = 0; s->known = 0; }
-    if (!settle(s, "forward", got, may, 0)) return 0;
+    const lgelu_status sticks = s->status,
+                       got = estimate >= 0 ? lgelu_net_reestimate_norms(&s->net, samples, estimate)
+                                           : lgelu_net_forward(&s->net, samples);
+    if (!legal && !sticks)
+        same_picture(&before, s, "forward");
+    if (sticks) {
+        same_picture(&before, s, "forward over an error");
+        return 0;
+    }
+    if (!may && got == LGELU_E_NONFINITE && !finite(s->net.loss))
+        may = bit(got);
+    if (legal) {
+        s->pending = 0;
+        s->known = 0;
+    }
+    if (!settle(s, "forward", got, may, 0))
+        return 0;
     MUST(finite(s->net.loss), "forward: a loss of %g", s->net.loss);
     s->pending = estimate < 0;
-    if (s->net.mode == LGELU_GENERATE && estimate < 0) {
+    if (s->net.mode == LGELU_MODE_GENERATE && estimate < 0) {
         s->known = SIZE_MAX;
-        for (int i = 0; i < s->net.count; i++) if (s->nodes[i].op == LGELU_OP_TOKENS && s->data[i].data)
-            for (size_t t = 0; t < s->nodes[i].shape[1] && t < PLACES; t++) s->token[t] = ((int32_t *)s->data[i].data)[t];
+        for (int i = 0; i < s->net.count; i++) {
+            if (s->nodes[i].op == LGELU_OP_TOKENS && s->data[i].data) {
+                for (size_t t = 0; t < s->nodes[i].shape[1] && t < PLACES; t++)
+                    s->token[t] = ((int32_t *)s->data[i].data)[t];
+            }
+        }
     }
     values_of(s);
     return 1;
 }
+
 static int backward(slot *s, float share)
 {
-    const int good = s->made && s->net.mode == LGELU_TRAIN && s->pending;
+    const int good = s->made && s->net.mode == LGELU_MODE_TRAIN && s->pending;
     picture before;
     TRACE("  %d backward\n", (int)(s - slots));
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_backward(&s->net, share);
-    if (sticks || !good) same_picture(&before, s, "backward");
-    if (sticks) return 0;
-    if (good) s->pending = 0;
+    if (sticks || !good)
+        same_picture(&before, s, "backward");
+    if (sticks)
+        return 0;
+    if (good)
+        s->pending = 0;
     int outer = 0;
-    for (int i = 0; i < s->net.count; i++) outer |= s->nodes[i].op == LGELU_OP_OUTER_LOSS;
-    if (!settle(s, "backward", got, !good ? bit(LGELU_E_ARGUMENT) : outer ? bit(LGELU_OK) | bit(LGELU_E_NONFINITE) : 0, 0)) {
-        if (good) s->fresh = 1;                         /* half a gradient is none */
+    for (int i = 0; i < s->net.count; i++)
+        outer |= s->nodes[i].op == LGELU_OP_CUSTOM_LOSS;
+    if (!settle(s, "backward", got,
+                !good   ? bit(LGELU_E_ARGUMENT)
+                : outer ? bit(LGELU_OK) | bit(LGELU_E_NONFINITE)
+                        : 0,
+                0)) {
+        /* half a gradient is none */
+        if (good)
+            s->fresh = 1;
         return 0;
     }
     s->fresh = 0;
-    for (int i = -1; i <= s->net.count; i++) {          /* what they point to is there */
-        const float *w = lgelu_net_weights(&s->net, i), *b = lgelu_net_biases(&s->net, i), *r = lgelu_net_states(&s->net, i);
+    /* what they point to is there */
+    for (int i = -1; i <= s->net.count; i++) {
+        const float *w = lgelu_net_weights(&s->net, i), *b = lgelu_net_biases(&s->net, i),
+                    *r = lgelu_net_states(&s->net, i);
         MUST((!w && !b && !r) || (i >= 0 && i < s->net.count), "weights of node %d", i);
-        if (w) MUST((const unsigned char *)w >= s->block && (const unsigned char *)(w + (s->nodes[i].shares ? 1 : s->nodes[i].weights)) <= s->block + s->bytes, "weights of '%s'", s->nodes[i].name);
+        if (w) {
+            MUST((const unsigned char *)w >= s->block
+                     && (const unsigned char *)(w
+                                                + (s->nodes[i].tied ? 1 : s->nodes[i].weight_count))
+                            <= s->block + s->bytes,
+                 "weights of '%s'", s->nodes[i].name);
+        }
     }
     return 1;
 }
+
 static int failing_sum(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
 {
-    (void)g; (void)n; (void)dlambda; (void)hardnesses;
+    (void)g;
+    (void)n;
+    (void)dlambda;
+    (void)hardnesses;
     return user == NULL;
 }
+
 static float random_drive(void *user, int hardness, float lambda0, long step)
 {
     const uint64_t seed = *(const uint64_t *)user;
     const uint32_t r = lgelu_random(seed, (uint64_t)hardness, (uint64_t)step);
     return r % 3 == 0 ? 0 : r % 997 == 1 ? 0.5f : lambda0 + (float)(r % 64);
 }
+
 static lgelu_training random_plan(void)
 {
     static const long steps[] = { 0, 1, 2, 10, -1, LONG_MIN, LONG_MAX };
     static uint64_t seed;
-    lgelu_training plan = draw(2) ? lgelu_training_defaults(1e-3f, 10) : draw(2) ? lgelu_training_to_relu(1e-3f, 8) : lgelu_training_paper(1e-3f, 8);
+    lgelu_training plan = draw(2)   ? lgelu_training_defaults(1e-3f, 10)
+                          : draw(2) ? lgelu_training_to_relu(1e-3f, 8)
+                                    : lgelu_training_paper(1e-3f, 8);
     plan.sgd = odds(20);
     plan.decay_all = odds(20);
     plan.clip = odds(30) ? 0.1f : 0;
     plan.rate = (lgelu_rate_shape)draw(3);
-    if (odds(20)) plan.steps = steps[draw(7)];
-    if (odds(20)) plan.warmup = steps[draw(7)];
-    if (odds(20)) plan.hold = steps[draw(7)];
-    if (odds(20)) plan.hardening.begin = steps[draw(7)];
-    if (odds(20)) plan.hardening.end = steps[draw(7)];
-    if (odds(20)) plan.harden_every = steps[draw(7)];
+    if (odds(20))
+        plan.steps = steps[draw(7)];
+    if (odds(20))
+        plan.warmup = steps[draw(7)];
+    if (odds(20))
+        plan.hold = steps[draw(7)];
+    if (odds(20))
+        plan.hardening.begin = steps[draw(7)];
+    if (odds(20))
+        plan.hardening.end = steps[draw(7)];
+    if (odds(20))
+        plan.harden_every = steps[draw(7)];
     plan.hardening.shape = (lgelu_shape)draw(4);
-    if (odds(10)) { plan.drive = random_drive; seed = draw(1000); plan.user = &seed; }
+    if (odds(10)) {
+        plan.drive = random_drive;
+        seed = draw(1000);
+        plan.user = &seed;
+    }
     return plan;
 }
+
 static int bad_lambda(const slot *s)
 {
-    for (int i = 0; i < s->net.count; i++) for (int k = 0; k < s->nodes[i].hardnesses; k++)
-        if (s->nodes[i].gate == LGELU_GATE_LAMBDA && !(s->net.lambda[s->nodes[i].hardness + k] >= 1)) return 1;
+    for (int i = 0; i < s->net.count; i++) {
+        for (int k = 0; k < s->nodes[i].lambda_count; k++) {
+            if (s->nodes[i].gate == LGELU_GATE_LAMBDA
+                && !(s->net.lambda[s->nodes[i].first_lambda + k] >= 1))
+                return 1;
+        }
+    }
     return 0;
 }
+
 static int step(slot *s, const lgelu_training *plan)
 {
     const long steps = s->net.step;
@@ -674,24 +1125,37 @@ static int step(slot *s, const lgelu_training *plan)
     TRACE("  %d step\n", (int)(s - slots));
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_step(&s->net, plan);
-    const unsigned may = !good ? bit(LGELU_E_ARGUMENT) : plan->sum ? bit(LGELU_E_SUM) : got == LGELU_E_LAMBDA && bad_lambda(s) ? bit(got) : 0;
-    if (sticks || may & ~bit(LGELU_E_LAMBDA)) same_picture(&before, s, "step");
-    if (sticks) return 0;
+    const unsigned may = !good                                    ? bit(LGELU_E_ARGUMENT)
+                         : plan->sum                              ? bit(LGELU_E_SUM)
+                         : got == LGELU_E_LAMBDA && bad_lambda(s) ? bit(got)
+                                                                  : 0;
+    if (sticks || may & ~bit(LGELU_E_LAMBDA))
+        same_picture(&before, s, "step");
+    if (sticks)
+        return 0;
     if (!settle(s, "step", got, may, 0)) {
-        if (got == LGELU_E_LAMBDA) random_net(s);       /* a training that has run away: what it leaves is not said */
+        /* a training that has run away: what it leaves is not said */
+        if (got == LGELU_E_LAMBDA)
+            random_net(s);
         return 0;
     }
-    MUST(s->net.step == steps + 1 && finite(s->net.gradient_norm - s->net.gradient_norm) >= 0, "step %ld after %ld", s->net.step, steps);
-    s->fresh = 1; s->pending = 0; s->known = 0;
+    MUST(s->net.step == steps + 1 && finite(s->net.gradient_norm - s->net.gradient_norm) >= 0,
+         "step %ld after %ld", s->net.step, steps);
+    s->fresh = 1;
+    s->pending = 0;
+    s->known = 0;
     return 1;
 }
 
 /* ---- twins: the same numbers whatever was called before ---- */
-static void in_turn(void *user, lgelu_task *task, void *job, size_t count)     /* tasks from the last to the first */
+static void in_turn(void *user, lgelu_task *task, void *job,
+                    size_t count) /* tasks from the last to the first */
 {
     (void)user;
-    while (count--) task(job, count);
+    while (count--)
+        task(job, count);
 }
+
 static int twin_of(slot *t, const slot *s, lgelu_mode mode)
 {
     memset(t, 0, sizeof *t);
@@ -699,90 +1163,141 @@ static int twin_of(slot *t, const slot *s, lgelu_mode mode)
     repeat(t, s, 1);
     t->bytes = lgelu_net_bytes(&t->net, s->net.batch, mode);
     t->block = (unsigned char *)malloc(t->bytes + 1);
-    if (!t->block) abort();
-    if (odds(50)) t->net.threads.run = in_turn;
+    if (!t->block)
+        abort();
+    if (odds(50))
+        t->net.threads.run = in_turn;
     lgelu_status status = lgelu_net_make(&t->net, t->block, t->bytes, s->net.batch, mode, 99);
-    if (status == LGELU_E_LAMBDA) { free(t->block); return 0; }
+    if (status == LGELU_E_LAMBDA) {
+        free(t->block);
+        return 0;
+    }
     MUST(!status, "twin: %s", t->net.message);
-    if (s->folded) lgelu_net_fold(&t->net);
+    if (s->folded)
+        lgelu_net_fold(&t->net);
     MUST(!lgelu_net_copy(&t->net, &s->net), "copy to a twin: %s", t->net.message);
     t->made = t->fresh = 1;
     t->net.evaluate = s->net.evaluate;
-    for (int i = 0; i < s->net.count; i++) if (s->data[i].data) {                        /* arrays of its own */
-        const size_t bytes = s->data[i].samples * numbers(s->nodes + i) * 4;
-        t->data[i] = s->data[i];
-        t->data[i].data = malloc(bytes);
-        if (!t->data[i].data) abort();
-        memcpy(t->data[i].data, s->data[i].data, bytes);
-        lgelu_net_bind(&t->net, i, t->data[i].data);
+    /* arrays of its own */
+    for (int i = 0; i < s->net.count; i++) {
+        if (s->data[i].data) {
+            const size_t bytes = s->data[i].samples * numbers(s->nodes + i) * 4;
+            t->data[i] = s->data[i];
+            t->data[i].data = malloc(bytes);
+            if (!t->data[i].data)
+                abort();
+            memcpy(t->data[i].data, s->data[i].data, bytes);
+            lgelu_net_bind(&t->net, i, t->data[i].data);
+        }
     }
     return 1;
 }
+
 static void end_of_twin(slot *t)
 {
-    for (int i = 0; i < NODES; i++) free(t->data[i].data);
+    for (int i = 0; i < NODES; i++)
+        free(t->data[i].data);
     free(t->block);
 }
-static int same_floats(const float *a, const float *b, size_t n)        /* any NaN is as good as another */
+
+static int same_floats(const float *a, const float *b, size_t n) /* any NaN is as good as another */
 {
-    for (size_t i = 0; i < n; i++) if (memcmp(a + i, b + i, sizeof *a) && !(a[i] != a[i] && b[i] != b[i])) return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (memcmp(a + i, b + i, sizeof *a) && !(a[i] != a[i] && b[i] != b[i]))
+            return 0;
+    }
     return 1;
 }
+
 static void same_values(const slot *s, const slot *t, const char *what)
 {
     for (int i = 0; i < s->net.count; i++) {
         const float *a = lgelu_net_value(&s->net, i), *b = lgelu_net_value(&t->net, i);
-        if (s->nodes[i].op <= LGELU_OP_LABELS || s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || !a || !b) continue;
-        MUST(same_floats(a, b, s->net.samples * s->nodes[i].shape[0] * s->nodes[i].shape[1] * s->nodes[i].shape[2]), "%s: '%s' has other bits than its twin",
-             what, s->nodes[i].name);
+        if (s->nodes[i].op <= LGELU_OP_LABELS || s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || !a
+            || !b)
+            continue;
+        MUST(same_floats(a, b,
+                         s->net.samples * s->nodes[i].shape[0] * s->nodes[i].shape[1]
+                             * s->nodes[i].shape[2]),
+             "%s: '%s' has other bits than its twin", what, s->nodes[i].name);
     }
-    MUST(!memcmp(&s->net.loss, &t->net.loss, sizeof s->net.loss) || !finite(s->net.loss), "%s: a loss of %g, the twin's is %g", what, s->net.loss, t->net.loss);
+    MUST(!memcmp(&s->net.loss, &t->net.loss, sizeof s->net.loss) || !finite(s->net.loss),
+         "%s: a loss of %g, the twin's is %g", what, s->net.loss, t->net.loss);
 }
+
 static void same_parameters(const slot *s, const slot *t, const char *what)
 {
-    const size_t n = s->net.parameters, h = (size_t)s->net.hardnesses;
-    MUST(same_floats(s->net.w, t->net.w, n) && same_floats(s->net.state, t->net.state, s->net.states) && same_floats(s->net.lambda, t->net.lambda, h)
-         && same_floats(s->net.s, t->net.s, h), "%s: other weights than the twin's", what);
-    if (s->net.mode == LGELU_TRAIN && t->net.mode == LGELU_TRAIN)
-        MUST(same_floats(s->net.m, t->net.m, n) && same_floats(s->net.v, t->net.v, n) && same_floats(s->net.s_m, t->net.s_m, h) && same_floats(s->net.s_v, t->net.s_v, h)
-             && s->net.step == t->net.step, "%s: another optimiser than the twin's", what);
+    const size_t n = s->net.parameter_count, h = (size_t)s->net.lambda_count;
+    MUST(same_floats(s->net.w, t->net.w, n)
+             && same_floats(s->net.state, t->net.state, s->net.state_count)
+             && same_floats(s->net.lambda, t->net.lambda, h) && same_floats(s->net.s, t->net.s, h),
+         "%s: other weights than the twin's", what);
+    if (s->net.mode == LGELU_MODE_TRAIN && t->net.mode == LGELU_MODE_TRAIN) {
+        MUST(same_floats(s->net.m, t->net.m, n) && same_floats(s->net.v, t->net.v, n)
+                 && same_floats(s->net.s_m, t->net.s_m, h) && same_floats(s->net.s_v, t->net.s_v, h)
+                 && s->net.step == t->net.step,
+             "%s: another optimiser than the twin's", what);
+    }
 }
+
 static void beside_a_twin(slot *s)
 {
     static slot t;
     const int fresh = s->fresh;
-    if (!s->made || s->torn || s->status || s->net.step == LONG_MAX || !twin_of(&t, s, s->net.mode)) return;
+    if (!s->made || s->torn || s->status || s->net.step == LONG_MAX || !twin_of(&t, s, s->net.mode))
+        return;
     TRACE("  %d beside a twin\n", (int)(s - slots));
     const size_t samples = 1 + draw((uint32_t)data_samples(s));
     for (uint32_t k = 1 + draw(2); k; k--) {
         const float share = 1 / (float)(1 + draw(3));
-        if (!forward(s, samples, -1)) { end_of_twin(&t); return; }
-        MUST(!lgelu_net_forward(&t.net, samples), "forward: only the twin fails: %s", t.net.message);
-        same_values(s, &t, "forward");
-        if (s->net.mode != LGELU_TRAIN) break;
-        for (int i = 0; i < s->net.count; i++) if (s->data[i].data && s->nodes[i].op != LGELU_OP_INPUT && odds(30)) {      /* taken over: it may change now */
-            s->data[i].bad = 0;
-            ((int32_t *)s->data[i].data)[0] = 100000000;
+        if (!forward(s, samples, -1)) {
+            end_of_twin(&t);
+            return;
         }
-        if (!backward(s, share)) { end_of_twin(&t); return; }
-        MUST(!lgelu_net_backward(&t.net, share), "backward: only the twin fails: %s", t.net.message);
-        same_values(s, &t, "backward");
-        if (fresh) {
-            MUST(same_floats(s->net.g, t.net.g, s->net.parameters), "backward: other gradients than the twin's");
-            for (int j = 0; j < s->net.hardnesses; j++) {
-                const float a = (float)s->net.dlambda[j], b = (float)t.net.dlambda[j];
-                MUST(same_floats(&a, &b, 1), "backward: %g for λ, the twin has %g", s->net.dlambda[j], t.net.dlambda[j]);
+        MUST(!lgelu_net_forward(&t.net, samples), "forward: only the twin fails: %s",
+             t.net.message);
+        same_values(s, &t, "forward");
+        if (s->net.mode != LGELU_MODE_TRAIN)
+            break;
+        /* taken over: it may change now */
+        for (int i = 0; i < s->net.count; i++) {
+            if (s->data[i].data && s->nodes[i].op != LGELU_OP_INPUT && odds(30)) {
+                s->data[i].bad = 0;
+                ((int32_t *)s->data[i].data)[0] = 100000000;
             }
         }
-        for (int i = 0; i < s->net.count; i++) if (s->data[i].bad == 0 && s->nodes[i].op != LGELU_OP_INPUT && s->data[i].data) {      /* sound again */
-            memcpy(s->data[i].data, t.data[i].data, s->data[i].samples * numbers(s->nodes + i) * 4);
-            s->data[i].bad = t.data[i].bad;
+        if (!backward(s, share)) {
+            end_of_twin(&t);
+            return;
+        }
+        MUST(!lgelu_net_backward(&t.net, share), "backward: only the twin fails: %s",
+             t.net.message);
+        same_values(s, &t, "backward");
+        if (fresh) {
+            MUST(same_floats(s->net.g, t.net.g, s->net.parameter_count),
+                 "backward: other gradients than the twin's");
+            for (int j = 0; j < s->net.lambda_count; j++) {
+                const float a = (float)s->net.dlambda[j], b = (float)t.net.dlambda[j];
+                MUST(same_floats(&a, &b, 1), "backward: %g for λ, the twin has %g",
+                     s->net.dlambda[j], t.net.dlambda[j]);
+            }
+        }
+        /* sound again */
+        for (int i = 0; i < s->net.count; i++) {
+            if (s->data[i].bad == 0 && s->nodes[i].op != LGELU_OP_INPUT && s->data[i].data) {
+                memcpy(s->data[i].data, t.data[i].data,
+                       s->data[i].samples * numbers(s->nodes + i) * 4);
+                s->data[i].bad = t.data[i].bad;
+            }
         }
     }
-    if (s->net.mode == LGELU_TRAIN && fresh && !s->fresh) {
+    if (s->net.mode == LGELU_MODE_TRAIN && fresh && !s->fresh) {
         const lgelu_training plan = random_plan();
         const lgelu_status other = lgelu_net_step(&t.net, &plan);
-        if (step(s, &plan)) { MUST(!other, "step: only the twin fails: %s", t.net.message); same_parameters(s, &t, "step"); }
+        if (step(s, &plan)) {
+            MUST(!other, "step: only the twin fails: %s", t.net.message);
+            same_parameters(s, &t, "step");
+        }
     }
     end_of_twin(&t);
 }
@@ -793,43 +1308,77 @@ static void generate(slot *s)
     static slot t;
     size_t context = 0, from, count, i;
     int tokens = -1;
-    unsigned may = s->made && s->net.mode == LGELU_GENERATE ? 0 : bit(LGELU_E_ARGUMENT);
+    unsigned may = s->made && s->net.mode == LGELU_MODE_GENERATE ? 0 : bit(LGELU_E_ARGUMENT);
     picture before;
-    for (int k = 0; k < s->net.count; k++) if (s->nodes[k].op == LGELU_OP_TOKENS && tokens < 0) { context = s->nodes[k].shape[1]; tokens = k; }
+    for (int k = 0; k < s->net.count; k++) {
+        if (s->nodes[k].op == LGELU_OP_TOKENS && tokens < 0) {
+            context = s->nodes[k].shape[1];
+            tokens = k;
+        }
+    }
     for (int k = 0; k < s->net.count; k++) {
         const lgelu_node *node = s->nodes + k;
-        if (node->op == LGELU_OP_INPUT || (node->op != LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && node->shape[1] != context)
-            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_TAKE) || (node->op == LGELU_OP_ATTENTION && !node->option[1])
-            || node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_AVERAGE_POOL
-            || (node->op == LGELU_OP_CONV && (node->window[0] > 1 || node->stride > 1 || node->padding
-                || (node->groups > 1 && node->groups == node->shape[2] && node->weights == node->shape[2])))) may = bit(LGELU_E_ARGUMENT);
+        if (node->op == LGELU_OP_INPUT
+            || (node->op != LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY
+                && node->shape[1] != context)
+            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_MEAN_TOKENS)
+            || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
+            || node->op == LGELU_OP_AVERAGE_POOL
+            || (node->op == LGELU_OP_CONV
+                && (node->window[0] > 1 || node->stride > 1 || node->padding
+                    || (node->groups > 1 && node->groups == node->shape[2]
+                        && node->weight_count == node->shape[2]))))
+            may = bit(LGELU_E_ARGUMENT);
     }
     from = odds(70) && s->known <= context ? s->known : draw((uint32_t)context + 2);
     count = odds(90) ? 1 + draw(3) : odds(50) ? 0 : SIZE_MAX;
-    if (!count || from > context || count > context - from || from > s->known) may = bit(LGELU_E_ARGUMENT);
-    else if (!may) may = forward_fails(s, 1, from, from + count, 0);
+    if (!count || from > context || count > context - from || from > s->known)
+        may = bit(LGELU_E_ARGUMENT);
+    else if (!may)
+        may = forward_fails(s, 1, from, from + count, 0);
     TRACE("  %d generate tokens %zu + %zu\n", (int)(s - slots), from, count);
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_generate(&s->net, from, count);
-    if (sticks || may == bit(LGELU_E_ARGUMENT)) same_picture(&before, s, "generate");
-    if (sticks) return;
-    if (!settle(s, "generate", got, may, 0)) { if (got != LGELU_E_ARGUMENT) s->known = 0; return; }
+    if (sticks || may == bit(LGELU_E_ARGUMENT))
+        same_picture(&before, s, "generate");
+    if (sticks)
+        return;
+    if (!settle(s, "generate", got, may, 0)) {
+        if (got != LGELU_E_ARGUMENT)
+            s->known = 0;
+        return;
+    }
     s->known = from + count;
     s->pending = 0;
-    if (tokens < 0 || !s->data[tokens].data) return;
-    for (i = from; i < from + count && i < PLACES; i++) s->token[i] = ((int32_t *)s->data[tokens].data)[i];
+    if (tokens < 0 || !s->data[tokens].data)
+        return;
+    for (i = from; i < from + count && i < PLACES; i++)
+        s->token[i] = ((int32_t *)s->data[tokens].data)[i];
     values_of(s);
-    if (context > PLACES || s->torn || odds(50)) return;
-    for (int k = 0; k < s->net.count; k++) if (s->nodes[k].op == LGELU_OP_TOKENS && k != tokens) return;
-    if (!twin_of(&t, s, LGELU_INFER)) return;           /* a whole forward over the tokens that stand */
-    for (i = 0; i < context; i++) ((int32_t *)t.data[tokens].data)[i] = i < s->known ? s->token[i] : 0;
-    for (int k = 0; k < s->net.count; k++) if (s->nodes[k].op == LGELU_OP_LABELS) lgelu_net_bind(&t.net, k, NULL);
+    if (context > PLACES || s->torn || odds(50))
+        return;
+    for (int k = 0; k < s->net.count; k++) {
+        if (s->nodes[k].op == LGELU_OP_TOKENS && k != tokens)
+            return;
+    }
+    /* a whole forward over the tokens that stand */
+    if (!twin_of(&t, s, LGELU_MODE_INFER))
+        return;
+    for (i = 0; i < context; i++)
+        ((int32_t *)t.data[tokens].data)[i] = i < s->known ? s->token[i] : 0;
+    for (int k = 0; k < s->net.count; k++) {
+        if (s->nodes[k].op == LGELU_OP_LABELS)
+            lgelu_net_bind(&t.net, k, NULL);
+    }
     MUST(!lgelu_net_forward(&t.net, 1), "a forward beside generate: %s", t.net.message);
     for (int k = 0; k < s->net.count; k++) {
         const float *a = lgelu_net_value(&s->net, k), *b = lgelu_net_value(&t.net, k);
         const size_t c = s->nodes[k].shape[2];
-        if (s->nodes[k].op <= LGELU_OP_LABELS || s->nodes[k].op >= LGELU_OP_CROSS_ENTROPY || !a || !b) continue;
-        MUST(same_floats(a, b + from * c, count * c), "generate: '%s' has other bits than in a whole forward", s->nodes[k].name);
+        if (s->nodes[k].op <= LGELU_OP_LABELS || s->nodes[k].op >= LGELU_OP_CROSS_ENTROPY || !a
+            || !b)
+            continue;
+        MUST(same_floats(a, b + from * c, count * c),
+             "generate: '%s' has other bits than in a whole forward", s->nodes[k].name);
     }
     end_of_twin(&t);
 }
@@ -840,57 +1389,91 @@ static int put(void *user, const void *data, size_t bytes)
     file *f = (file *)user;
     return bytes > f->fail_at - f->memory.size ? 1 : memory_append(&f->memory, data, bytes);
 }
+
 static const lgelu_node *named(const slot *s, const char *name)
 {
-    for (int i = 0; i < s->net.count; i++) if (!strcmp(s->nodes[i].name, name)) return s->nodes + i;
+    for (int i = 0; i < s->net.count; i++) {
+        if (!strcmp(s->nodes[i].name, name))
+            return s->nodes + i;
+    }
     return NULL;
 }
+
 static const char *input_name(const slot *s, const lgelu_node *node, int k)
 {
     const lgelu_node *x = s->nodes + node->input[k];
-    while (x->op == LGELU_OP_DROPOUT) x = s->nodes + x->input[0];
+    while (x->op == LGELU_OP_DROPOUT)
+        x = s->nodes + x->input[0];
     return x->name;
 }
+
 /* which tensors a layer has in a file: so many numbers for each kind; 0: none */
 static void tensors(const lgelu_node *node, size_t n[5])
 {
     const int norm = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
-    n[0] = norm ? node->biases / 2 : node->weights;
-    n[1] = norm ? node->biases / 2 : node->biases;
-    n[2] = (size_t)node->hardnesses;
-    n[3] = node->states / 2;
-    n[4] = (size_t)norm << 40 | (size_t)(node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->shape[2] : node->biases ? node->biases : node->shape[2]);
+    n[0] = norm ? node->bias_count / 2 : node->weight_count;
+    n[1] = norm ? node->bias_count / 2 : node->bias_count;
+    n[2] = (size_t)node->lambda_count;
+    n[3] = node->state_count / 2;
+    n[4] =
+        (size_t)norm << 40
+        | (size_t)(node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->shape[2]
+                   : node->bias_count ? node->bias_count
+                                      : node->shape[2]);
 }
-static int loads(const slot *to, const slot *from)      /* whether a file of `from` can become `to` */
+
+static int loads(const slot *to, const slot *from) /* whether a file of `from` can become `to` */
 {
     for (int i = 0; i < to->net.count; i++) {
         const lgelu_node *a = to->nodes + i, *b = named(from, a->name);
         size_t n[5], m[5] = { 0 };
         tensors(a, n);
-        if (b) tensors(b, m);
-        if (a->folded && m[3]) return 0;
-        if ((n[0] && (n[0] != m[0] || n[4] != m[4])) || (n[1] && n[1] != m[1]) || (n[3] && n[3] != m[3])) return 0;
-        if (n[2] && m[2] && n[2] != m[2]) return 0;
-        if (a->op == LGELU_OP_GATE && b && b->op == LGELU_OP_GATE && b->gate == LGELU_GATE_OUTER && !a->outer) return 0;
-        if (a->op == LGELU_OP_GATE && !n[2]) return 0;
+        if (b)
+            tensors(b, m);
+        if (a->folded && m[3])
+            return 0;
+        if ((n[0] && (n[0] != m[0] || n[4] != m[4])) || (n[1] && n[1] != m[1])
+            || (n[3] && n[3] != m[3]))
+            return 0;
+        if (n[2] && m[2] && n[2] != m[2])
+            return 0;
+        if (a->op == LGELU_OP_GATE && b && b->op == LGELU_OP_GATE && b->gate == LGELU_GATE_CUSTOM
+            && !a->custom)
+            return 0;
+        if (a->op == LGELU_OP_GATE && !n[2])
+            return 0;
     }
     return 1;
 }
+
 static int copies(const slot *to, const slot *from)
 {
     for (int i = 0; i < to->net.count; i++) {
         const lgelu_node *a = to->nodes + i, *b = named(from, a->name);
-        if (a->op <= LGELU_OP_LABELS || a->op == LGELU_OP_DROPOUT || a->op >= LGELU_OP_CROSS_ENTROPY) continue;
-        if (!b || a->op != b->op || a->folded != b->folded || memcmp(a->shape, b->shape, sizeof a->shape) || a->weights != b->weights || a->biases != b->biases
-            || a->states != b->states || a->hardnesses != b->hardnesses || memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
-            || a->padding != b->padding || a->groups != b->groups || memcmp(a->option, b->option, sizeof a->option)
-            || memcmp(&a->momentum, &b->momentum, sizeof a->momentum) || memcmp(&a->eps, &b->eps, sizeof a->eps) || !a->shares != !b->shares) return 0;
-        if (b->gate == LGELU_GATE_OUTER && !a->outer) return 0;
-        if (a->shares && strcmp(to->nodes[a->shares - 1].name, from->nodes[b->shares - 1].name)) return 0;
-        for (int k = 0; k < a->inputs; k++) if (strcmp(input_name(to, a, k), input_name(from, b, k))) return 0;
+        if (a->op <= LGELU_OP_LABELS || a->op == LGELU_OP_DROPOUT
+            || a->op >= LGELU_OP_CROSS_ENTROPY)
+            continue;
+        if (!b || a->op != b->op || a->folded != b->folded
+            || memcmp(a->shape, b->shape, sizeof a->shape) || a->weight_count != b->weight_count
+            || a->bias_count != b->bias_count || a->state_count != b->state_count
+            || a->lambda_count != b->lambda_count || memcmp(a->window, b->window, sizeof a->window)
+            || a->stride != b->stride || a->padding != b->padding || a->groups != b->groups
+            || memcmp(a->option, b->option, sizeof a->option)
+            || memcmp(&a->momentum, &b->momentum, sizeof a->momentum)
+            || memcmp(&a->eps, &b->eps, sizeof a->eps) || !a->tied != !b->tied)
+            return 0;
+        if (b->gate == LGELU_GATE_CUSTOM && !a->custom)
+            return 0;
+        if (a->tied && strcmp(to->nodes[a->tied - 1].name, from->nodes[b->tied - 1].name))
+            return 0;
+        for (int k = 0; k < a->inputs; k++) {
+            if (strcmp(input_name(to, a, k), input_name(from, b, k)))
+                return 0;
+        }
     }
     return 1;
 }
+
 static void copy(slot *to, slot *from)
 {
     const int good = to->made && from->made && copies(to, from);
@@ -898,41 +1481,90 @@ static void copy(slot *to, slot *from)
     TRACE("  copy to %d from %d\n", (int)(to - slots), (int)(from - slots));
     take_picture(&before, to);
     const lgelu_status sticks = to->status, got = lgelu_net_copy(&to->net, &from->net);
-    if (sticks || !good) same_picture(&before, to, "copy");
-    if (sticks || !settle(to, "copy", got, good ? 0 : bit(LGELU_E_ARGUMENT), 0)) return;
-    to->pending = 0; to->known = 0; to->fresh = 1;
-    for (int i = 0; i < to->net.count; i++) if (to->nodes[i].op == LGELU_OP_GATE)
-        MUST(to->nodes[i].gate == named(from, to->nodes[i].name)->gate, "copy: '%s' is of another kind", to->nodes[i].name);
-    MUST(to->net.step == (to->net.mode == LGELU_TRAIN && from->net.mode != LGELU_TRAIN ? 0 : from->net.step), "copy: step %ld", to->net.step);
+    if (sticks || !good)
+        same_picture(&before, to, "copy");
+    if (sticks || !settle(to, "copy", got, good ? 0 : bit(LGELU_E_ARGUMENT), 0))
+        return;
+    to->pending = 0;
+    to->known = 0;
+    to->fresh = 1;
+    for (int i = 0; i < to->net.count; i++) {
+        if (to->nodes[i].op == LGELU_OP_GATE) {
+            MUST(to->nodes[i].gate == named(from, to->nodes[i].name)->gate,
+                 "copy: '%s' is of another kind", to->nodes[i].name);
+        }
+    }
+    MUST(to->net.step
+             == (to->net.mode == LGELU_MODE_TRAIN && from->net.mode != LGELU_MODE_TRAIN
+                     ? 0
+                     : from->net.step),
+         "copy: step %ld", to->net.step);
 }
+
 static void save_and_load(slot *to, slot *from)
 {
     file f = { { NULL, 0, 0 }, SIZE_MAX };
     picture before;
     char text[16];
     int damaged = 0;
-    if (odds(5)) f.fail_at = draw(4096);
+    if (odds(5))
+        f.fail_at = draw(4096);
     TRACE("  save %d, load into %d\n", (int)(from - slots), (int)(to - slots));
     take_picture(&before, from);
     lgelu_status sticks = from->status, got = lgelu_net_save(&from->net, NULL, 0, put, &f);
     same_picture(&before, from, "save");
-    if (sticks || !settle(from, "save", got, !from->made ? bit(LGELU_E_ARGUMENT) : f.fail_at < SIZE_MAX ? bit(LGELU_OK) | bit(LGELU_E_FILE) : 0, 1)) { free(f.memory.data); return; }
-    f.memory.data = (unsigned char *)realloc(f.memory.data, f.memory.size);                  /* exactly: a step beyond is seen */
+    if (sticks
+        || !settle(from, "save", got,
+                   !from->made            ? bit(LGELU_E_ARGUMENT)
+                   : f.fail_at < SIZE_MAX ? bit(LGELU_OK) | bit(LGELU_E_FILE)
+                                          : 0,
+                   1)) {
+        free(f.memory.data);
+        return;
+    }
+    /* exactly: a step beyond is seen */
+    f.memory.data = (unsigned char *)realloc(f.memory.data, f.memory.size);
     if (odds(30)) {
         damaged = 1;
-        if (odds(30)) { f.memory.size = draw((uint32_t)f.memory.size); f.memory.data = (unsigned char *)realloc(f.memory.data, f.memory.size ? f.memory.size : 1); }
-        else for (uint32_t k = 1 + draw(3); k; k--) f.memory.data[odds(70) ? draw((uint32_t)(f.memory.size < 2000 ? f.memory.size : 2000)) : draw((uint32_t)f.memory.size)] ^= (unsigned char)(1u << draw(8));
+        if (odds(30)) {
+            f.memory.size = draw((uint32_t)f.memory.size);
+            f.memory.data =
+                (unsigned char *)realloc(f.memory.data, f.memory.size ? f.memory.size : 1);
+        } else {
+            for (uint32_t k = 1 + draw(3); k; k--) {
+                f.memory
+                    .data[odds(70) ? draw((uint32_t)(f.memory.size < 2000 ? f.memory.size : 2000))
+                                   : draw((uint32_t)f.memory.size)] ^=
+                    (unsigned char)(1u << draw(8));
+            }
+        }
     }
     const int good = to->made && (damaged || loads(to, from));
     take_picture(&before, to);
     sticks = to->status;
     got = lgelu_net_load(&to->net, f.memory.data, f.memory.size);
-    if (sticks || !good || got) same_picture(&before, to, "load");
-    if (!sticks && settle(to, "load", got, !to->made ? bit(LGELU_E_ARGUMENT) : damaged ? bit(LGELU_OK) | bit(LGELU_E_FILE) | bit(LGELU_E_LAMBDA) : good ? 0 : bit(LGELU_E_FILE), 1)) {
-        to->pending = 0; to->known = 0; to->fresh = 1;
-        MUST(damaged || to->net.step == from->net.step, "load: step %ld, saved was %ld", to->net.step, from->net.step);
-        if (damaged) for (size_t i = 0; i < to->net.parameters; i++) if (!finite((double)to->net.w[i])) to->net.w[i] = 1;
-        to->net.packed = 0;                                             /* w was written to */
+    if (sticks || !good || got)
+        same_picture(&before, to, "load");
+    if (!sticks
+        && settle(to, "load", got,
+                  !to->made ? bit(LGELU_E_ARGUMENT)
+                  : damaged ? bit(LGELU_OK) | bit(LGELU_E_FILE) | bit(LGELU_E_LAMBDA)
+                  : good    ? 0
+                            : bit(LGELU_E_FILE),
+                  1)) {
+        to->pending = 0;
+        to->known = 0;
+        to->fresh = 1;
+        MUST(damaged || to->net.step == from->net.step, "load: step %ld, saved was %ld",
+             to->net.step, from->net.step);
+        if (damaged) {
+            for (size_t i = 0; i < to->net.parameter_count; i++) {
+                if (!finite((double)to->net.w[i]))
+                    to->net.w[i] = 1;
+            }
+        }
+        /* w was written to */
+        to->net.prepacked_valid = 0;
         lgelu_metadata(f.memory.data, f.memory.size, "step", text, sizeof text);
     }
     free(f.memory.data);
@@ -943,50 +1575,80 @@ static void set_lambda(slot *s)
 {
     static const float to[] = { 1, 2.5f, 100, (float)INFINITY, 0.99f, 0, -1, (float)NAN, 9 };
     const float lambda = to[draw(9)];
-    const int k = odds(80) && s->net.hardnesses ? (int)draw((uint32_t)s->net.hardnesses) : odds(50) ? -1 : s->net.hardnesses;
+    const int k = odds(80) && s->net.lambda_count ? (int)draw((uint32_t)s->net.lambda_count)
+                  : odds(50)                      ? -1
+                                                  : s->net.lambda_count;
     const lgelu_node *gate = NULL;
     unsigned may = 0;
     picture before;
-    for (int i = 0; i < s->net.count; i++) if (s->nodes[i].op == LGELU_OP_GATE && k >= s->nodes[i].hardness && k < s->nodes[i].hardness + s->nodes[i].hardnesses) gate = s->nodes + i;
-    if (!s->made || !gate || gate->gate != LGELU_GATE_LAMBDA) may |= bit(LGELU_E_ARGUMENT);
-    if (!(lambda >= 1) || (lambda < INFINITY && isnan(lgelu_lambda_inverse(&s->net.hardness, lambda)))) may |= bit(LGELU_E_LAMBDA);
+    for (int i = 0; i < s->net.count; i++) {
+        if (s->nodes[i].op == LGELU_OP_GATE && k >= s->nodes[i].first_lambda
+            && k < s->nodes[i].first_lambda + s->nodes[i].lambda_count)
+            gate = s->nodes + i;
+    }
+    if (!s->made || !gate || gate->gate != LGELU_GATE_LAMBDA)
+        may |= bit(LGELU_E_ARGUMENT);
+    if (!(lambda >= 1)
+        || (lambda < INFINITY && isnan(lgelu_lambda_inverse(&s->net.lambda_map, lambda))))
+        may |= bit(LGELU_E_LAMBDA);
     TRACE("  %d set_lambda %d to %g\n", (int)(s - slots), k, (double)lambda);
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_set_lambda(&s->net, k, lambda);
-    if (sticks || may) same_picture(&before, s, "set_lambda");
-    if (sticks || !settle(s, "set_lambda", got, may, 1)) return;
-    s->pending = 0; s->known = 0;
-    MUST(s->net.lambda[k] <= lambda && s->net.lambda[k] >= lambda, "set_lambda: it is %g", (double)s->net.lambda[k]);
+    if (sticks || may)
+        same_picture(&before, s, "set_lambda");
+    if (sticks || !settle(s, "set_lambda", got, may, 1))
+        return;
+    s->pending = 0;
+    s->known = 0;
+    MUST(s->net.lambda[k] <= lambda && s->net.lambda[k] >= lambda, "set_lambda: it is %g",
+         (double)s->net.lambda[k]);
 }
+
 static void set_gates(slot *s)
 {
     const int kind = odds(95) ? (int)draw(5) : odds(50) ? 5 : -1;
-    int wrong_kind = kind < 0 || kind > LGELU_GATE_OUTER;
+    int wrong_kind = kind < 0 || kind > LGELU_GATE_CUSTOM;
     picture before;
     TRACE("  %d set_gates %d\n", (int)(s - slots), kind);
     take_picture(&before, s);
-    for (int i = 0; i < s->net.count; i++) wrong_kind |= kind == LGELU_GATE_OUTER && s->nodes[i].op == LGELU_OP_GATE && !s->nodes[i].outer;
+    for (int i = 0; i < s->net.count; i++) {
+        wrong_kind |=
+            kind == LGELU_GATE_CUSTOM && s->nodes[i].op == LGELU_OP_GATE && !s->nodes[i].custom;
+    }
     lgelu_net_set_gates(&s->net, (lgelu_gate_kind)kind);
     if (wrong_kind) {
         same_picture(&before, s, "set_gates");
-        if (!s->status) settle(s, "set_gates", s->net.status, bit(LGELU_E_ARGUMENT), 0);
+        if (!s->status)
+            settle(s, "set_gates", s->net.status, bit(LGELU_E_ARGUMENT), 0);
         return;
     }
-    for (int i = 0; i < s->net.count; i++) MUST(s->nodes[i].op != LGELU_OP_GATE || (int)s->nodes[i].gate == kind, "set_gates: '%s' stays", s->nodes[i].name);
-    s->pending = 0; s->known = 0;
-    for (int i = 0; i < s->count; i++) if (s->calls[i].what == GATE) s->calls[i].gate = s->calls[i].gate;
+    for (int i = 0; i < s->net.count; i++) {
+        MUST(s->nodes[i].op != LGELU_OP_GATE || (int)s->nodes[i].gate == kind,
+             "set_gates: '%s' stays", s->nodes[i].name);
+    }
+    s->pending = 0;
+    s->known = 0;
+    for (int i = 0; i < s->count; i++) {
+        if (s->calls[i].what == GATE)
+            s->calls[i].gate = s->calls[i].gate;
+    }
 }
+
 static void fold(slot *s)
 {
-    const int good = s->made && s->net.mode == LGELU_INFER;
+    const int good = s->made && s->net.mode == LGELU_MODE_INFER;
     picture before;
     TRACE("  %d fold\n", (int)(s - slots));
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_fold(&s->net);
-    if (sticks || !good) same_picture(&before, s, "fold");
-    if (sticks || !settle(s, "fold", got, good ? 0 : bit(LGELU_E_ARGUMENT), 0)) return;
-    s->folded = 1; s->pending = 0;
+    if (sticks || !good)
+        same_picture(&before, s, "fold");
+    if (sticks || !settle(s, "fold", got, good ? 0 : bit(LGELU_E_ARGUMENT), 0))
+        return;
+    s->folded = 1;
+    s->pending = 0;
 }
+
 static void harden(slot *s)
 {
     const lgelu_training plan = random_plan();
@@ -994,74 +1656,132 @@ static void harden(slot *s)
     TRACE("  %d harden\n", (int)(s - slots));
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_harden(&s->net, &plan);
-    if (sticks || !s->made) same_picture(&before, s, "harden");
-    if (sticks) return;
-    if (!settle(s, "harden", got, !s->made ? bit(LGELU_E_ARGUMENT) : got == LGELU_E_LAMBDA && bad_lambda(s) ? bit(got) : 0, 0)) {
-        if (got == LGELU_E_LAMBDA) random_net(s);
+    if (sticks || !s->made)
+        same_picture(&before, s, "harden");
+    if (sticks)
+        return;
+    if (!settle(s, "harden", got,
+                !s->made                                 ? bit(LGELU_E_ARGUMENT)
+                : got == LGELU_E_LAMBDA && bad_lambda(s) ? bit(got)
+                                                         : 0,
+                0)) {
+        if (got == LGELU_E_LAMBDA)
+            random_net(s);
         return;
     }
-    s->pending = 0; s->known = 0;
+    s->pending = 0;
+    s->known = 0;
 }
+
 static void act(slot *s)
 {
     slot *other = slots + draw(SLOTS);
     call c;
     const size_t batch = s->net.batch ? s->net.batch : 1;
     switch (draw(24)) {
-    case 0: if (s->count < NODES - 1) { random_call(s, &c); build(s, &c); } break;
-    case 1: make(s, odds(95) ? 1 + draw(4) : odds(50) ? 0 : SIZE_MAX, (lgelu_mode)draw(3), draw(9)); break;
-    case 2: case 3: bind(s, s->net.count ? (int)draw((uint32_t)s->net.count) : 0, odds(25)); break;
+    case 0:
+        if (s->count < NODES - 1) {
+            random_call(s, &c);
+            build(s, &c);
+        }
+        break;
+    case 1:
+        make(s, odds(95) ? 1 + draw(4) : odds(50) ? 0 : SIZE_MAX, (lgelu_mode)draw(3), draw(9));
+        break;
+    case 2:
+    case 3: bind(s, s->net.count ? (int)draw((uint32_t)s->net.count) : 0, odds(25)); break;
     case 4: bind(s, odds(50) ? -1 : s->net.count, 0); break;
     case 5: bind_all(s); break;
-    case 6: case 7: forward(s, 1 + draw((uint32_t)batch), -1); break;
+    case 6:
+    case 7: forward(s, 1 + draw((uint32_t)batch), -1); break;
     case 8: forward(s, odds(50) ? 0 : odds(50) ? batch + 1 : SIZE_MAX, -1); break;
-    case 9: case 10: backward(s, 1 / (float)(1 + draw(4))); break;
-    case 11: case 12: {
+    case 9:
+    case 10: backward(s, 1 / (float)(1 + draw(4))); break;
+    case 11:
+    case 12: {
         lgelu_training plan = random_plan();
-        if (odds(5)) plan.sum = failing_sum, plan.user = NULL, plan.drive = NULL;
-        if (odds(2) && s->made && !s->status) s->net.step = odds(50) ? LONG_MAX : -1;
+        if (odds(5))
+            plan.sum = failing_sum, plan.user = NULL, plan.drive = NULL;
+        if (odds(2) && s->made && !s->status)
+            s->net.step = odds(50) ? LONG_MAX : -1;
         step(s, &plan);
-        if (s->net.step < 0 || s->net.step > 1000000) s->net.step = 5;
+        if (s->net.step < 0 || s->net.step > 1000000)
+            s->net.step = 5;
         break;
     }
     case 13: forward(s, 1 + draw((uint32_t)batch), odds(90) ? 1 + (long)draw(3) : 0); break;
-    case 14: if (s->net.mode == LGELU_GENERATE || odds(10)) generate(s); break;
+    case 14:
+        if (s->net.mode == LGELU_MODE_GENERATE || odds(10))
+            generate(s);
+        break;
     case 15: copy(s, other); break;
     case 16: save_and_load(s, other); break;
     case 17: set_lambda(s); break;
-    case 18: if (odds(50)) set_gates(s); else harden(s); break;
-    case 19: if (odds(30)) fold(s); else s->net.evaluate = odds(50); break;
-    case 20: { const double norm = lgelu_net_clip(&s->net, 0); MUST(!(norm < 0), "a norm of %g", norm); break; }
+    case 18:
+        if (odds(50))
+            set_gates(s);
+        else
+            harden(s);
+        break;
+    case 19:
+        if (odds(30))
+            fold(s);
+        else
+            s->net.evaluate = odds(50);
+        break;
+    case 20: {
+        const double norm = lgelu_net_clip(&s->net, 0);
+        MUST(!(norm < 0), "a norm of %g", norm);
+        break;
+    }
     case 21: {
         file f = { { NULL, 0, 0 }, odds(80) ? SIZE_MAX : draw(300) };
         const lgelu_status sticks = s->status, got = lgelu_net_print(&s->net, put, &f);
-        if (!sticks) settle(s, "print", got, f.fail_at < SIZE_MAX ? bit(LGELU_OK) | bit(LGELU_E_FILE) : 0, 1);
+        if (!sticks) {
+            settle(s, "print", got, f.fail_at < SIZE_MAX ? bit(LGELU_OK) | bit(LGELU_E_FILE) : 0,
+                   1);
+        }
         free(f.memory.data);
         break;
     }
     default: beside_a_twin(s); break;
     }
-    if (s->net.mode == LGELU_GENERATE && s->made) for (int k = 0; k < 3 && odds(60); k++) generate(s);
-    if (s->status && odds(30)) { s->net.status = s->status = LGELU_OK; s->net.message[0] = 0; }
+    if (s->net.mode == LGELU_MODE_GENERATE && s->made) {
+        for (int k = 0; k < 3 && odds(60); k++)
+            generate(s);
+    }
+    if (s->status && odds(30)) {
+        s->net.status = s->status = LGELU_OK;
+        s->net.message[0] = 0;
+    }
 }
+
 static void run(void)
 {
     for (int k = 0; k < SLOTS; k++) {
-        if (k && !slots[k - 1].torn && odds(50)) {                            /* like the one before, in another mode, perhaps without its loss */
+        /* like the one before, in another mode, perhaps without its loss */
+        if (k && !slots[k - 1].torn && odds(50)) {
             restart(slots + k);
             slots[k].net.capacity = NODES;
             repeat(slots + k, slots + k - 1, odds(70));
             slots[k].net.status = LGELU_OK;
             slots[k].net.message[0] = 0;
-        } else random_net(slots + k);
-        if (odds(90)) make(slots + k, 1 + draw(4), (lgelu_mode)draw(3), 7);
-        if (slots[k].made && odds(90)) bind_all(slots + k);
+        } else {
+            random_net(slots + k);
+        }
+        if (odds(90))
+            make(slots + k, 1 + draw(4), (lgelu_mode)draw(3), 7);
+        if (slots[k].made && odds(90))
+            bind_all(slots + k);
     }
-    for (int k = 0; k < 60 && !(source.byte && !source.left); k++) act(slots + draw(SLOTS));
-    for (int k = 0; k < SLOTS; k++) restart(slots + k);
+    for (int k = 0; k < 60 && !(source.byte && !source.left); k++)
+        act(slots + draw(SLOTS));
+    for (int k = 0; k < SLOTS; k++)
+        restart(slots + k);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     static const uint8_t none = 0;
@@ -1075,16 +1795,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 /* sanitizers call it before they end the program */
 #ifdef __SANITIZE_ADDRESS__
 void __sanitizer_set_death_callback(void (*)(void));
-static void tell_seed(void) { fprintf(stderr, "fuzz_network: in seed %llu\n", (unsigned long long)source.seed); }
+
+static void tell_seed(void)
+{
+    fprintf(stderr, "fuzz_network: in seed %llu\n", (unsigned long long)source.seed);
+}
 #endif
 
 int main(int argc, char **argv)
 {
     unsigned long long runs = 20000, first = 0;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--trace")) source.trace = 1;
-        else if (!strcmp(argv[i], "--seed") && i + 1 < argc) { first = strtoull(argv[++i], NULL, 10); runs = 1; }
-        else runs = strtoull(argv[i], NULL, 10);
+        if (!strcmp(argv[i], "--trace")) {
+            source.trace = 1;
+        } else if (!strcmp(argv[i], "--seed") && i + 1 < argc) {
+            first = strtoull(argv[++i], NULL, 10);
+            runs = 1;
+        } else {
+            runs = strtoull(argv[i], NULL, 10);
+        }
     }
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_set_death_callback(tell_seed);

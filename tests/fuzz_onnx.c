@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_onnx: damaged ONNX files into onnx_open, onnx_build and onnx_fill; how to run it: tools/fuzz.h.
+   fuzz_onnx: damaged ONNX files into onnx_open, onnx_build and onnx_fill; how to run it:
+   tools/fuzz.h.
 
-   What is refused must say why; what is accepted must become a network that runs, can be written, and is then read and written
-   again, and again, the last two files being of the same length. Damage starts from sound files: networks of each kind of layer;
-   half of it is to fields of the protocol buffer, whose lengths stay right. A model's memory is as long as it asks for, not a
-   byte more. */
+   What is refused must say why; what is accepted must become a network that runs, can be written,
+   and is then read and written again, and again, the last two files being of the same length.
+   Damage starts from sound files: networks of each kind of layer; half of it is to fields of the
+   protocol buffer, whose lengths stay right. A model's memory is as long as it asks for, not a byte
+   more. */
 #define LGELU_TRAINER
 #include "tools/fuzz.h"
 #include "lgelu.h"
@@ -13,20 +15,30 @@
 #include "../examples/deploy/onnx_in.c"
 
 enum { SEEDS = 6, NODES = 64, BLOCK = 1 << 22, FILE_ROOM = 1 << 16 };
-typedef struct { unsigned char byte[FILE_ROOM]; size_t size; } file;
-static union { unsigned char byte[BLOCK]; float f; } scratch;
+typedef struct {
+    unsigned char byte[FILE_ROOM];
+    size_t size;
+} file;
+
+static union {
+    unsigned char byte[BLOCK];
+    float f;
+} scratch;
+
 static unsigned char *const block = scratch.byte;
-static const float zeros[1 << 18];           /* what networks take in */
+static const float zeros[1 << 18]; /* what networks take in */
 static char reason[160];
 
 static int keep(void *user, const void *data, size_t size)
 {
     file *f = (file *)user;
-    if (size > FILE_ROOM - f->size) return 1;
+    if (size > FILE_ROOM - f->size)
+        return 1;
     memcpy(f->byte + f->size, data, size);
     f->size += size;
     return 0;
 }
+
 static void fuzz_seeds(void)
 {
     static lgelu_node nodes[NODES];
@@ -39,25 +51,41 @@ static void fuzz_seeds(void)
     for (k = 0; k < SEEDS; k++) {
         onnx_options o = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NULL };
         lgelu_net_begin(&net, nodes, NODES);
-        if (k == 3) { x = lgelu_tokens(&net, "tokens", 3, 5); lgelu_gpt(&net, x, &shape); }
-        else {
+        if (k == 3) {
+            x = lgelu_tokens(&net, "tokens", 3, 5);
+            lgelu_gpt(&net, x, &shape);
+        } else {
             x = k == 0 ? lgelu_input(&net, "x", 1, 1, 4) : lgelu_input(&net, "x", 4, 4, 2);
-            if (k == 0) lgelu_mlp(&net, x, outputs, 2, LGELU_GATE_LAMBDA, 1.5f);
-            if (k == 1) lgelu_resnet(&net, x, 2, 2, 1, 3, LGELU_GATE_GELU, 1);
-            if (k == 2) lgelu_vit(&net, x, &shape, 2, 0, 3);
-            if (k == 4)
-                x = lgelu_conv(&net, "c", lgelu_gate_channels(&net, "g", lgelu_average_pool(&net, "a", x, 2, 1, 1), 2), 2, 3, 1,
-                    1, 2, 1);
-            if (k == 4) lgelu_linear(&net, "fc", lgelu_flatten(&net, "f", lgelu_max_pool(&net, "m", x, 2, 2, 0)), 2);
-            if (k == 5)
-                lgelu_mlp(&net, lgelu_take(&net, "t", lgelu_position(&net, "p", x), 3, 4), outputs, 2, LGELU_GATE_TANH, 1);
+            if (k == 0)
+                lgelu_mlp(&net, x, outputs, 2, LGELU_GATE_LAMBDA, 1.5f);
+            if (k == 1)
+                lgelu_resnet(&net, x, 2, 2, 1, 3, LGELU_GATE_GELU, 1);
+            if (k == 2)
+                lgelu_vit(&net, x, &shape, 2, 0, 3);
+            if (k == 4) {
+                x = lgelu_conv(
+                    &net, "c",
+                    lgelu_gate_channels(&net, "g", lgelu_average_pool(&net, "a", x, 2, 1, 1), 2), 2,
+                    3, 1, 1, 2, 1);
+            }
+            if (k == 4) {
+                lgelu_linear(&net, "fc",
+                             lgelu_flatten(&net, "f", lgelu_max_pool(&net, "m", x, 2, 2, 0)), 2);
+            }
+            if (k == 5) {
+                lgelu_mlp(&net, lgelu_mean_tokens(&net, "t", lgelu_position(&net, "p", x), 3, 4),
+                          outputs, 2, LGELU_GATE_TANH, 1);
+            }
         }
-        if (lgelu_net_make(&net, block, BLOCK, 1, LGELU_INFER, 1)) abort();
+        if (lgelu_net_make(&net, block, BLOCK, 1, LGELU_MODE_INFER, 1))
+            abort();
         sound.size = 0;
-        if (onnx_save(&net, &o, block + BLOCK - NODES, keep, &sound, reason)) abort();
+        if (onnx_save(&net, &o, block + BLOCK - NODES, keep, &sound, reason))
+            abort();
         fuzz_seed("onnx", name[k], sound.byte, sound.size);
     }
 }
+
 /* 0: refused; 1: a network that was written to `to` */
 static int through(const unsigned char *p, size_t n, file *to)
 {
@@ -67,23 +95,31 @@ static int through(const unsigned char *p, size_t n, file *to)
     lgelu_node *nodes = m ? (lgelu_node *)calloc((size_t)onnx_nodes(m) + 1, sizeof *nodes) : NULL;
     int in_, out = -1;
     lgelu_net net;
-    if (!m && (!*reason || !memchr(reason, 0, sizeof reason))) abort();
+    if (!m && (!*reason || !memchr(reason, 0, sizeof reason)))
+        abort();
     if (nodes) {
         onnx_options o = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NULL };
         lgelu_net_begin(&net, nodes, onnx_nodes(m));
         out = onnx_build(m, &net, 0, &in_);
-        if (out >= 0) need = lgelu_net_bytes(&net, 1, LGELU_INFER);
-        if (out >= 0 && need && need < BLOCK) memory = malloc(need);
-        if (memory && !lgelu_net_make(&net, memory, need, 1, LGELU_INFER, 1)) {
-            if (onnx_fill(m, &net)) abort();                               /* all of it was looked at */
+        if (out >= 0)
+            need = lgelu_net_bytes(&net, 1, LGELU_MODE_INFER);
+        if (out >= 0 && need && need < BLOCK)
+            memory = malloc(need);
+        if (memory && !lgelu_net_make(&net, memory, need, 1, LGELU_MODE_INFER, 1)) {
+            /* all of it was looked at */
+            if (onnx_fill(m, &net))
+                abort();
             size_ = 0;
             for (int i = 0; i < net.count; i++) {
                 const size_t *shape = net.nodes[i].shape, all = shape[0] * shape[1] * shape[2];
-                if (net.nodes[i].op <= LGELU_OP_TOKENS && all > size_) size_ = all;
+                if (net.nodes[i].op <= LGELU_OP_TOKENS && all > size_)
+                    size_ = all;
             }
             if (size_ <= sizeof zeros / sizeof *zeros) {
-                for (int i = 0; i < net.count; i++)
-                    if (net.nodes[i].op <= LGELU_OP_TOKENS) lgelu_net_bind(&net, i, zeros);
+                for (int i = 0; i < net.count; i++) {
+                    if (net.nodes[i].op <= LGELU_OP_TOKENS)
+                        lgelu_net_bind(&net, i, zeros);
+                }
                 lgelu_net_forward(&net, 1);
                 /* weights may be so large that nothing finite is left */
                 net.status = LGELU_OK;
@@ -93,16 +129,20 @@ static int through(const unsigned char *p, size_t n, file *to)
             o.output = onnx_output(m);
             to->size = 0;
             if (onnx_save(&net, &o, block, keep, to, reason)) {
-                if (!*reason) abort();
+                if (!*reason)
+                    abort();
                 out = -1;
             }
-        } else out = -1;
+        } else {
+            out = -1;
+        }
     }
     free(memory);
     free(nodes);
     free(work);
     return out >= 0;
 }
+
 static int onnx(const uint8_t *p, size_t n)
 {
     static file first, second;
@@ -110,108 +150,154 @@ static int onnx(const uint8_t *p, size_t n)
     int good;
     good = through(exactly, n, &first);
     free(exactly);
-    if (!good) return 0;
-    if (!through(first.byte, first.size, &second)) { fprintf(stderr, "what was written is refused: %s\n", reason); abort(); }
+    if (!good)
+        return 0;
+    if (!through(first.byte, first.size, &second)) {
+        fprintf(stderr, "what was written is refused: %s\n", reason);
+        abort();
+    }
     if (!through(second.byte, second.size, &first)) {
         fprintf(stderr, "what was written again is refused: %s\n", reason);
         abort();
     }
-    if (first.size != second.size) { fprintf(stderr, "%zu bytes, then %zu\n", first.size, second.size); abort(); }
+    if (first.size != second.size) {
+        fprintf(stderr, "%zu bytes, then %zu\n", first.size, second.size);
+        abort();
+    }
     return 1;
 }
 
 /* ---- damage to fields of a protocol buffer ---- */
-static size_t varint_at(const uint8_t *p, size_t n, size_t at, uint64_t *v)         /* its bytes; 0: none */
+static size_t varint_at(const uint8_t *p, size_t n, size_t at, uint64_t *v) /* its bytes; 0: none */
 {
     size_t k = 0;
     for (*v = 0; at + k < n && k < 10; k++) {
         *v |= (uint64_t)(p[at + k] & 127) << 7 * k;
-        if (p[at + k] < 128) return k + 1;
+        if (p[at + k] < 128)
+            return k + 1;
     }
     return 0;
 }
+
 static size_t put_varint(uint8_t *p, uint64_t v)
 {
     size_t k = 0;
-    for (; v > 127; v >>= 7) p[k++] = (uint8_t)(128 | (v & 127));
+    for (; v > 127; v >>= 7)
+        p[k++] = (uint8_t)(128 | (v & 127));
     p[k++] = (uint8_t)v;
     return k;
 }
-typedef struct { size_t at, length_at, body, end; unsigned kind; } field;
+
+typedef struct {
+    size_t at, length_at, body, end;
+    unsigned kind;
+} field;
+
 static int next_field(const uint8_t *p, size_t n, size_t at, field *f)
 {
     uint64_t tag, v;
     size_t k = varint_at(p, n, at, &tag), all;
-    if (!k || !tag >> 3) return 0;
+    if (!k || !tag >> 3)
+        return 0;
     f->at = at;
     f->length_at = f->body = at + k;
     f->kind = (unsigned)(tag & 7);
     all = f->kind == 0 ? varint_at(p, n, f->body, &v) : f->kind == 1 ? 8 : f->kind == 5 ? 4 : 0;
     if (f->kind == 2) {
-        if (!(k = varint_at(p, n, f->body, &v)) || v > n - f->body - k) return 0;
+        if (!(k = varint_at(p, n, f->body, &v)) || v > n - f->body - k)
+            return 0;
         f->body += k;
         all = (size_t)v;
-    } else if (!all) return 0;
-    if (all > n - f->body) return 0;
+    } else if (!all) {
+        return 0;
+    }
+    if (all > n - f->body)
+        return 0;
     f->end = f->body + all;
     return 1;
 }
-static int fields(const uint8_t *p, size_t at, size_t end, fuzz_dice *d, field *one)     /* how many; one of them by chance */
+
+static int fields(const uint8_t *p, size_t at, size_t end, fuzz_dice *d,
+                  field *one) /* how many; one of them by chance */
 {
     field f;
     int n = 0;
     for (; at < end; at = f.end) {
-        if (!next_field(p, end, at, &f)) return 0;
-        if (fuzz_draw(d) % (uint32_t)++n == 0) *one = f;
+        if (!next_field(p, end, at, &f))
+            return 0;
+        if (fuzz_draw(d) % (uint32_t)++n == 0)
+            *one = f;
     }
     return n;
 }
+
 static size_t damage(uint8_t *p, size_t n, size_t room_, fuzz_dice *d)
 {
-    static const uint64_t odd[] = { 0, 1, 2, 7, 127, 128, 65535, 65536, 0x7FFFFFFF, 0xFFFFFFFF, (uint64_t)1 << 62, ~(uint64_t)0 };
+    static const uint64_t odd[] = {
+        0, 1, 2, 7, 127, 128, 65535, 65536, 0x7FFFFFFF, 0xFFFFFFFF, (uint64_t)1 << 62, ~(uint64_t)0
+    };
     field path[12], f, other;
     int depth = 0;
     size_t before = n, added;
     uint8_t by[256];
     memset(&f, 0, sizeof f);
-    if (!fields(p, 0, n, d, &f)) return n;
-    while (f.kind == 2 && depth < 12 && fuzz_draw(d) % 8 && fields(p, f.body, f.end, d, &other)) { path[depth++] = f; f = other; }
+    if (!fields(p, 0, n, d, &f))
+        return n;
+    while (f.kind == 2 && depth < 12 && fuzz_draw(d) % 8 && fields(p, f.body, f.end, d, &other)) {
+        path[depth++] = f;
+        f = other;
+    }
     switch (fuzz_draw(d) % 5) {
     case 0: n = fuzz_replace(p, n, room_, f.at, f.end - f.at, NULL, 0); break;
-    case 1:                                                              /* twice, or that of a neighbour */
+    case 1: /* twice, or that of a neighbour */
     case 2:
         other = f;
-        if (fuzz_draw(d) % 2) fields(p, depth ? path[depth - 1].body : 0, depth ? path[depth - 1].end : n, d, &other);
+        if (fuzz_draw(d) % 2)
+            fields(p, depth ? path[depth - 1].body : 0, depth ? path[depth - 1].end : n, d, &other);
         added = other.end - other.at;
-        if (added > sizeof by) return n;
+        if (added > sizeof by)
+            return n;
         memcpy(by, p + other.at, added);
         n = fuzz_replace(p, n, room_, f.at, fuzz_draw(d) % 2 ? 0 : f.end - f.at, by, added);
         break;
     default:
-        if (f.kind == 0) n = fuzz_replace(p, n, room_, f.body, f.end - f.body, by, put_varint(by,
-            odd[fuzz_draw(d) % (sizeof odd / sizeof *odd)]));
+        if (f.kind == 0) {
+            n = fuzz_replace(p, n, room_, f.body, f.end - f.body, by,
+                             put_varint(by, odd[fuzz_draw(d) % (sizeof odd / sizeof *odd)]));
+        }
         /* shorter, or longer by a byte or eight; then its own length too */
         else if (f.kind == 2) {
-            const size_t grow = fuzz_draw(d) % 2 ? 1 + 7 * (fuzz_draw(d) % 2) : 0, drop = grow || f.end == f.body ? 0
-                : 1 + fuzz_draw(d) % (f.end - f.body);
+            const size_t grow = fuzz_draw(d) % 2 ? 1 + 7 * (fuzz_draw(d) % 2) : 0,
+                         drop = grow || f.end == f.body ? 0 : 1 + fuzz_draw(d) % (f.end - f.body);
             memset(by, (int)(fuzz_draw(d) % 256), grow);
-            if (n + grow > room_ || depth == 12) return n;
+            if (n + grow > room_ || depth == 12)
+                return n;
             n = fuzz_replace(p, n, room_, f.end - drop, drop, by, grow);
             path[depth++] = f;
-        } else p[f.body + fuzz_draw(d) % (f.end - f.body)] = (uint8_t)fuzz_draw(d);
+        } else {
+            p[f.body + fuzz_draw(d) % (f.end - f.body)] = (uint8_t)fuzz_draw(d);
+        }
     }
-    while (depth--) {                                                    /* the lengths around it, from the inside */
+    /* the lengths around it, from the inside */
+    while (depth--) {
         const field *g = path + depth;
-        const size_t body = g->end - g->body + n - before;               /* wraps where n shrank, and back */
-        n = fuzz_replace(p, n, room_, g->length_at, g->body - g->length_at, by, put_varint(by, body));
+        /* wraps where n shrank, and back */
+        const size_t body = g->end - g->body + n - before;
+        n = fuzz_replace(p, n, room_, g->length_at, g->body - g->length_at, by,
+                         put_varint(by, body));
     }
     return n;
 }
+
 static const fuzz_reader *fuzz_readers(void)
 {
-    static const char *const word[] = { "Conv", "Gemm", "MatMul", "Reshape", "Transpose", "axis", "perm", "kernel_shape", "pads",
-        "group", "strides",
-        "Concat", "Slice", "Gather", "Shape", "Unsqueeze", "Softmax", "LayerNormalization", "Constant", "value", NULL };
-    static const fuzz_reader list[] = { { "onnx", 20000, onnx, word, damage, NULL }, { NULL, 0, NULL, NULL, NULL, NULL } };
+    static const char *const word[] = {
+        "Conv",     "Gemm",         "MatMul", "Reshape",   "Transpose", "axis",
+        "perm",     "kernel_shape", "pads",   "group",     "strides",   "Concat",
+        "Slice",    "Gather",       "Shape",  "Unsqueeze", "Softmax",   "LayerNormalization",
+        "Constant", "value",        NULL
+    };
+    static const fuzz_reader list[] = { { "onnx", 20000, onnx, word, damage, NULL },
+                                        { NULL, 0, NULL, NULL, NULL, NULL } };
     return list;
 }

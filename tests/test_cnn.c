@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_cnn: convolution, batch normalisation, pooling and the networks made of them. Values and gradients over a grid of
-   shapes, strides, paddings and groups against an interpreter in double (reference_net.h) and its central differences; running
-   statistics against the formula; folded against unfolded; checkpoints; errors; the same bits on every instruction set and
-   with the tasks run in any order.
+   test_cnn: convolution, batch normalisation, pooling and the networks made of them. Values and
+   gradients over a grid of shapes, strides, paddings and groups against an interpreter in double
+   (reference_net.h) and its central differences; running statistics against the formula; folded
+   against unfolded; checkpoints; errors; the same bits on every instruction set and with the tasks
+   run in any order.
 
        cc -std=c99 -O2 -I.. test_cnn.c tools/lgelu.c -lm -o test_cnn && ./test_cnn */
 #define LGELU_TRAINER
@@ -17,73 +18,116 @@
 /* the loss, the block, data of exactly the size needed, parameters that are none of them 0 or 1 */
 static int make(graph *g, int x, int labels, size_t batch, size_t samples, lgelu_mode mode)
 {
-    if (labels) classify(g, x); else regress(g, x);
-    if (make_at(g, batch, mode, 0)) return -1;
+    if (labels)
+        classify(g, x);
+    else
+        regress(g, x);
+    if (make_at(g, batch, mode, 0))
+        return -1;
     bind_all(g, samples);
     move_biases(g);
     return 0;
 }
+
 /* forward and backward in two parts of the loss, which must add up, against the reference */
-static int judge_parts(graph *g, size_t samples, double *value, double *gradient, const char **where)
+static int judge_parts(graph *g, size_t samples, double *value, double *gradient,
+                       const char **where)
 {
     reference_net r;
     int ok;
     *value = *gradient = 0;
-    if (lgelu_net_forward(&g->net, samples)) return 0;
+    if (lgelu_net_forward(&g->net, samples))
+        return 0;
     reference_begin(&r, &g->net);
     reference_forward(&r);
     *value = value_error(g, &r);
-    ok = !lgelu_net_backward(&g->net, 0.25f) && !lgelu_net_forward(&g->net, samples) && !lgelu_net_backward(&g->net, 0.75f);
+    ok = !lgelu_net_backward(&g->net, 0.25f) && !lgelu_net_forward(&g->net, samples)
+         && !lgelu_net_backward(&g->net, 0.75f);
     *gradient = gradient_error(g, &r, 1, where);
     reference_end(&r);
     return ok && *value <= value_tolerance && *gradient <= gradient_tolerance;
 }
+
 static void judge_on(const char *name, graph *g, int x, int labels, size_t batch, size_t samples)
 {
-    if (labels) classify(g, x); else regress(g, x);
+    if (labels)
+        classify(g, x);
+    else
+        regress(g, x);
     judge(name, g, batch, samples);
 }
 
 /* ---- convolution ---- */
-/* a pointwise layer before it, so that its dx is seen, and a second reader of that layer, so that dx adds up */
-static int conv_case(size_t rows, size_t columns, size_t in, size_t out, size_t kernel, size_t stride, size_t padding, size_t groups, int bias,
-                     int direct, char *why, size_t room)
+/* a pointwise layer before it, so that its dx is seen, and a second reader of that layer, so that
+   dx adds up */
+static int conv_case(size_t rows, size_t columns, size_t in, size_t out, size_t kernel,
+                     size_t stride, size_t padding, size_t groups, int bias, int direct, char *why,
+                     size_t room)
 {
     graph g;
     double value = 0, gradient = 0;
     const char *where = "";
     int x, y, z, ok;
     begin(&g);
-    g.net.direct = direct;
+    g.net.no_winograd = direct;
     x = lgelu_input(&g.net, "x", rows, columns, 2);
     x = lgelu_linear(&g.net, "mix", x, in);
     y = lgelu_conv(&g.net, "conv", x, out, kernel, stride, padding, groups, bias);
     z = lgelu_conv(&g.net, "twin", x, out, kernel, stride, padding, groups, !bias);
-    ok = !make(&g, lgelu_add(&g.net, "sum", y, z), 0, 3, 2, LGELU_TRAIN) && judge_parts(&g, 2, &value, &gradient, &where);
-    if (!ok) snprintf(why, room, "%zux%zu, %zu to %zu channels, kernel %zu, stride %zu, padding %zu, groups %zu: values off by %.3g, gradients by %.3g at '%s' %s",
-                      rows, columns, in, out, kernel, stride, padding, groups, value, gradient, where, g.net.message);
+    ok = !make(&g, lgelu_add(&g.net, "sum", y, z), 0, 3, 2, LGELU_MODE_TRAIN)
+         && judge_parts(&g, 2, &value, &gradient, &where);
+    if (!ok) {
+        snprintf(
+            why, room,
+            "%zux%zu, %zu to %zu channels, kernel %zu, stride %zu, padding %zu, groups %zu: values off by %.3g, gradients by %.3g at '%s' %s",
+            rows, columns, in, out, kernel, stride, padding, groups, value, gradient, where,
+            g.net.message);
+    }
     end(&g);
     return ok;
 }
+
 static void convolutions(void)
 {
     static const size_t side[4][2] = { { 1, 1 }, { 5, 7 }, { 8, 8 }, { 3, 17 } };
-    static const size_t channel[7][3] = { { 1, 1, 1 }, { 3, 5, 1 }, { 4, 6, 2 }, { 20, 36, 1 }, { 6, 6, 6 }, { 19, 19, 19 }, { 4, 8, 4 } };
+    static const size_t channel[7][3] = { { 1, 1, 1 }, { 3, 5, 1 },    { 4, 6, 2 }, { 20, 36, 1 },
+                                          { 6, 6, 6 }, { 19, 19, 19 }, { 4, 8, 4 } };
     char why[400] = "";
     size_t cases = 0, s, c, kernel, stride, padding;
     int ok = 1;
-    for (s = 0; s < 4; s++) for (c = 0; c < 7; c++) for (kernel = 1; kernel <= 5; kernel++) for (stride = 1; stride <= 3; stride++) for (padding = 0; padding < kernel && padding < 3; padding++) {
-        if (side[s][0] + 2 * padding < kernel || side[s][1] + 2 * padding < kernel) continue;
-        if (kernel == 4 && stride == 1) continue;
-        if (cases++ % 3 && c == 3) continue;
-        if (ok) ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1], kernel, stride, padding, channel[c][2], (int)(cases & 1), 0, why, sizeof why);
-        if (ok && c == 3 && kernel == 3 && stride == 1)
-            ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1], kernel, stride, padding, channel[c][2], (int)(cases & 1), 1, why, sizeof why);
+    for (s = 0; s < 4; s++) {
+        for (c = 0; c < 7; c++) {
+            for (kernel = 1; kernel <= 5; kernel++) {
+                for (stride = 1; stride <= 3; stride++) {
+                    for (padding = 0; padding < kernel && padding < 3; padding++) {
+                        if (side[s][0] + 2 * padding < kernel || side[s][1] + 2 * padding < kernel)
+                            continue;
+                        if (kernel == 4 && stride == 1)
+                            continue;
+                        if (cases++ % 3 && c == 3)
+                            continue;
+                        if (ok) {
+                            ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1],
+                                           kernel, stride, padding, channel[c][2], (int)(cases & 1),
+                                           0, why, sizeof why);
+                        }
+                        if (ok && c == 3 && kernel == 3 && stride == 1) {
+                            ok = conv_case(side[s][0], side[s][1], channel[c][0], channel[c][1],
+                                           kernel, stride, padding, channel[c][2], (int)(cases & 1),
+                                           1, why, sizeof why);
+                        }
+                    }
+                }
+            }
+        }
     }
-    check(ok && cases > 300, "convolutions of every shape, stride, padding and group, values and gradients", "%s", why);
+    check(ok && cases > 300,
+          "convolutions of every shape, stride, padding and group, values and gradients", "%s",
+          why);
 }
 
-/* Winograd's convolution and the plain one against double: root mean square errors of the value and of dW */
+/* Winograd's convolution and the plain one against double: root mean square errors of the value and
+   of dW */
 static void winograd(void)
 {
     double error[2][2] = { { 0, 0 }, { 0, 0 } }, most = 0, size = 0;
@@ -92,24 +136,33 @@ static void winograd(void)
         reference_net r;
         int x;
         begin(&g);
-        g.net.direct = direct;
+        g.net.no_winograd = direct;
         x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 13, 12, 48), 40, 3, 1, 1, 1, 1);
-        if (make(&g, x, 0, 4, 4, LGELU_TRAIN) || lgelu_net_forward(&g.net, 4)) { check(0, "Winograd", "%s", g.net.message); end(&g); return; }
+        if (make(&g, x, 0, 4, 4, LGELU_MODE_TRAIN) || lgelu_net_forward(&g.net, 4)) {
+            check(0, "Winograd", "%s", g.net.message);
+            end(&g);
+            return;
+        }
         reference_begin(&r, &g.net);
         reference_forward(&r);
         for (size_t i = 0; i < 4 * 13 * 12 * 40; i++) {
             double d = (double)lgelu_net_value(&g.net, x)[i] - r.value[x][i];
             error[0][direct] += d * d;
             size += r.value[x][i] * r.value[x][i];
-            if (!direct) most = fmax(most, fabs(d));
+            if (!direct)
+                most = fmax(most, fabs(d));
         }
         lgelu_net_backward(&g.net, 1);
-        for (size_t k = 0; k < 9 * 48 * 40; k += 37) {  /* dW by its definition, dy from the reference's values */
+        /* dW by its definition, dy from the reference's values */
+        for (size_t k = 0; k < 9 * 48 * 40; k += 37) {
             const size_t o = k / (9 * 48), tap = k / 48 % 9, in = k % 48;
             double sum = 0;
             for (size_t p = 0; p < 4 * 13 * 12; p++) {
                 const size_t u = p / 12 % 13 + tap / 3 - 1, v = p % 12 + tap % 3 - 1;
-                if (u < 13 && v < 12) sum += r.value[0][((p / 156 * 13 + u) * 12 + v) * 48 + in] * 2 * (r.value[x][p * 40 + o] - r.value[2][p * 40 + o]) / (4 * 13 * 12 * 40);
+                if (u < 13 && v < 12) {
+                    sum += r.value[0][((p / 156 * 13 + u) * 12 + v) * 48 + in] * 2
+                           * (r.value[x][p * 40 + o] - r.value[2][p * 40 + o]) / (4 * 13 * 12 * 40);
+                }
             }
             sum -= (double)g.net.g[k];
             error[1][direct] += sum * sum;
@@ -117,15 +170,21 @@ static void winograd(void)
         reference_end(&r);
         end(&g);
     }
-    for (int k = 0; k < 2; k++)
-        check(error[k][0] > error[k][1] / 100 && error[k][0] < 16 * error[k][1], k ? "Winograd's dW: at most 4 times the direct rounding error" :
-              "Winograd: at most 4 times the direct rounding error", "%.3g times", sqrt(error[k][0] / error[k][1]));
-    printf("# Winograd's errors: %.2f and %.2f times the direct ones, at most %.2g of the values' root mean square\n", sqrt(error[0][0] / error[0][1]),
-           sqrt(error[1][0] / error[1][1]), most / sqrt(size / (2 * 4 * 13 * 12 * 40)));
+    for (int k = 0; k < 2; k++) {
+        check(error[k][0] > error[k][1] / 100 && error[k][0] < 16 * error[k][1],
+              k ? "Winograd's dW: at most 4 times the direct rounding error"
+                : "Winograd: at most 4 times the direct rounding error",
+              "%.3g times", sqrt(error[k][0] / error[k][1]));
+    }
+    printf(
+        "# Winograd's errors: %.2f and %.2f times the direct ones, at most %.2g of the values' root mean square\n",
+        sqrt(error[0][0] / error[0][1]), sqrt(error[1][0] / error[1][1]),
+        most / sqrt(size / (2 * 4 * 13 * 12 * 40)));
 }
 
-/* Many channels: the steps of a round are shared out, not the rounds. Against the direct convolution: values, dW, and dx by the
-   gradient of the layer below; more tiles than a round takes, and again with dx and dW added to what is there */
+/* Many channels: the steps of a round are shared out, not the rounds. Against the direct
+   convolution: values, dW, and dx by the gradient of the layer below; more tiles than a round
+   takes, and again with dx and dW added to what is there */
 static void winograd_wide(void)
 {
     enum { SIDE = 23, WIDTH = 256 };
@@ -136,29 +195,38 @@ static void winograd_wide(void)
         graph g;
         int x;
         begin(&g);
-        g.net.direct = direct;
-        x = lgelu_conv(&g.net, "below", lgelu_input(&g.net, "x", SIDE, SIDE, 3), WIDTH, 1, 1, 0, 1, 1);
+        g.net.no_winograd = direct;
+        x = lgelu_conv(&g.net, "below", lgelu_input(&g.net, "x", SIDE, SIDE, 3), WIDTH, 1, 1, 0, 1,
+                       1);
         x = lgelu_add(&g.net, "sum", lgelu_conv(&g.net, "wide", x, WIDTH, 3, 1, 1, 1, 1), x);
-        if (make(&g, x, 0, 2, 2, LGELU_TRAIN) || lgelu_net_forward(&g.net, 2) || lgelu_net_backward(&g.net, 1)
-            || lgelu_net_forward(&g.net, 2) || lgelu_net_backward(&g.net, 1)) { check(0, "Winograd", "%s", g.net.message); return; }
-        gradients = g.net.parameters;
+        if (make(&g, x, 0, 2, 2, LGELU_MODE_TRAIN) || lgelu_net_forward(&g.net, 2)
+            || lgelu_net_backward(&g.net, 1) || lgelu_net_forward(&g.net, 2)
+            || lgelu_net_backward(&g.net, 1)) {
+            check(0, "Winograd", "%s", g.net.message);
+            return;
+        }
+        gradients = g.net.parameter_count;
         value[direct] = (float *)malloc(values * sizeof(float));
         gradient[direct] = (float *)malloc(gradients * sizeof(float));
-        if (!value[direct] || !gradient[direct]) abort();
+        if (!value[direct] || !gradient[direct])
+            abort();
         memcpy(value[direct], lgelu_net_value(&g.net, x), values * sizeof(float));
         memcpy(gradient[direct], g.net.g, gradients * sizeof(float));
         end(&g);
     }
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < (k ? gradients : values); i++) {
-            const double a = (double)(k ? gradient : value)[0][i], b = (double)(k ? gradient : value)[1][i];
+            const double a = (double)(k ? gradient : value)[0][i],
+                         b = (double)(k ? gradient : value)[1][i];
             worst[k] += (a - b) * (a - b);
             size[k] += b * b;
         }
         worst[k] = sqrt(worst[k] / size[k]);
-        check(size[k] > 0 && worst[k] > 0 && worst[k] < 3e-6, k ? "Winograd of many channels: gradients" :
-              "Winograd of many channels: values", "%.3g of their root mean square", worst[k]);
-        for (int direct = 0; direct < 2; direct++) free(k ? gradient[direct] : value[direct]);
+        check(size[k] > 0 && worst[k] > 0 && worst[k] < 3e-6,
+              k ? "Winograd of many channels: gradients" : "Winograd of many channels: values",
+              "%.3g of their root mean square", worst[k]);
+        for (int direct = 0; direct < 2; direct++)
+            free(k ? gradient[direct] : value[direct]);
     }
 }
 
@@ -174,25 +242,31 @@ static void networks(void)
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 18, 3, 1, 1, 1, 1);
     x = lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-3f);
-    judge_on("convolution, batch norm", &g, lgelu_conv(&g.net, "next", x, 4, 3, 2, 1, 1, 0), 0, 3, 3);
+    judge_on("convolution, batch norm", &g, lgelu_conv(&g.net, "next", x, 4, 3, 2, 1, 1, 0), 0, 3,
+             3);
 
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 18, 3, 1, 1, 1, 0);
-    x = lgelu_gate(&g.net, "gate", lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-3f), LGELU_GATE_LAMBDA, 1.5f);
-    judge_on("convolution, batch norm, gate", &g, lgelu_conv(&g.net, "next", x, 4, 3, 2, 1, 1, 0), 0, 3, 3);
+    x = lgelu_gate(&g.net, "gate", lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-3f),
+                   LGELU_GATE_LAMBDA, 1.5f);
+    judge_on("convolution, batch norm, gate", &g, lgelu_conv(&g.net, "next", x, 4, 3, 2, 1, 1, 0),
+             0, 3, 3);
 
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 18, 3, 1, 1, 1, 0);
     x = lgelu_gate_channels(&g.net, "gate", lgelu_batch_norm(&g.net, "bn", x, 0.1f, 1e-3f), 2);
-    judge_on("convolution, batch norm, a gate per channel", &g, lgelu_conv(&g.net, "next", x, 4, 1, 1, 0, 1, 0), 0, 3, 2);
+    judge_on("convolution, batch norm, a gate per channel", &g,
+             lgelu_conv(&g.net, "next", x, 4, 1, 1, 0, 1, 0), 0, 3, 2);
 
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 6, 3, 1, 1, 3, 0);
     y = lgelu_batch_norm(&g.net, "bn1", x, 0.1f, 1e-3f);
     x = lgelu_gate(&g.net, "gate1", y, LGELU_GATE_TANH, 1);
     x = lgelu_conv(&g.net, "depthwise", lgelu_add(&g.net, "add", x, y), 6, 3, 1, 1, 6, 1);
-    x = lgelu_gate(&g.net, "gate2", lgelu_batch_norm(&g.net, "bn2", x, 0.1f, 1e-3f), LGELU_GATE_RELU, 1);
-    judge_on("a batch norm with two readers", &g, lgelu_batch_norm(&g.net, "bn3", x, 0.1f, 1e-3f), 0, 3, 3);
+    x = lgelu_gate(&g.net, "gate2", lgelu_batch_norm(&g.net, "bn2", x, 0.1f, 1e-3f),
+                   LGELU_GATE_RELU, 1);
+    judge_on("a batch norm with two readers", &g, lgelu_batch_norm(&g.net, "bn3", x, 0.1f, 1e-3f),
+             0, 3, 3);
 
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 7, 9, 3), 6, 3, 1, 1, 1, 1);
@@ -200,7 +274,8 @@ static void networks(void)
     x = lgelu_conv(&g.net, "conv2", x, 4, 3, 1, 1, 1, 1);
     x = lgelu_average_pool(&g.net, "average", x, 3, 1, 1);
     x = lgelu_max_pool(&g.net, "max2", x, 2, 1, 0);
-    judge_on("max and average pooling, overlapping and padded", &g, lgelu_linear(&g.net, "fc", lgelu_flatten(&g.net, "flat", x), 5), 1, 3, 3);
+    judge_on("max and average pooling, overlapping and padded", &g,
+             lgelu_linear(&g.net, "fc", lgelu_flatten(&g.net, "flat", x), 5), 1, 3, 3);
 
     begin(&g);
     x = lgelu_linear(&g.net, "mix", lgelu_input(&g.net, "x", 3, 4, 3), 5);
@@ -223,22 +298,26 @@ static void networks(void)
     judge_on("LeNet", &g, x, 1, 2, 2);
 
     begin(&g);
-    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 8, 8, 3), 4, 3, 1, 5, LGELU_GATE_LAMBDA, 1.6931472f);
+    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 8, 8, 3), 4, 3, 1, 5, LGELU_GATE_LAMBDA,
+                     1.6931472f);
     judge_on("ResNet-8, narrow", &g, x, 1, 5, 4);
 
     begin(&g);
-    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 7, 8, 3), 16, 2, 1, 5, LGELU_GATE_LAMBDA, 1.6931472f);
+    x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 7, 8, 3), 16, 2, 1, 5, LGELU_GATE_LAMBDA,
+                     1.6931472f);
     judge_on("a residual network by Winograd", &g, x, 1, 3, 2);
 
     begin(&g);
     x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 6, 6, 3), 3, 2, 2, 5, LGELU_GATE_LAMBDA, 3);
-    if (!make(&g, x, 1, 4, 4, LGELU_TRAIN)) {           /* evaluated in a network made to train: gradients with constant statistics */
+    /* evaluated in a network made to train: gradients with constant statistics */
+    if (!make(&g, x, 1, 4, 4, LGELU_MODE_TRAIN)) {
         double value, gradient;
         const char *where = "";
         int ok;
         g.net.evaluate = 1;
         ok = judge_parts(&g, 4, &value, &gradient, &where);
-        check(ok, "net.evaluate: running statistics", "values off by %.3g, gradients by %.3g at '%s'", value, gradient, where);
+        check(ok, "net.evaluate: running statistics",
+              "values off by %.3g, gradients by %.3g at '%s'", value, gradient, where);
     }
     end(&g);
 }
@@ -251,64 +330,101 @@ static void statistics(void)
     int x, k, step;
     begin(&g);
     x = lgelu_batch_norm(&g.net, "bn", lgelu_input(&g.net, "x", 5, 7, 19), 0.25f, 1e-5f);
-    if (make(&g, x, 0, 6, 6, LGELU_TRAIN)) { check(0, "running statistics", "%s", g.net.message); return; }
+    if (make(&g, x, 0, 6, 6, LGELU_MODE_TRAIN)) {
+        check(0, "running statistics", "%s", g.net.message);
+        return;
+    }
     for (step = 0; step < 3; step++) {
         const size_t samples = (size_t)(6 - step), n = samples * 35;
         float before[38];
         memcpy(before, g.net.state, sizeof before);
-        for (size_t i = 0; i < n * 19; i++) ((float *)g.data[0])[i] = noise(50 + (uint64_t)step, i) + 100.0f * (float)(i % 19);
+        for (size_t i = 0; i < n * 19; i++)
+            ((float *)g.data[0])[i] = noise(50 + (uint64_t)step, i) + 100.0f * (float)(i % 19);
         lgelu_net_forward(&g.net, samples);
         for (k = 0; k < 19; k++) {
             double mean = 0, variance = 0;
-            for (size_t i = 0; i < n; i++) mean += (double)((float *)g.data[0])[i * 19 + (size_t)k] / (double)n;
-            for (size_t i = 0; i < n; i++) { double d = (double)((float *)g.data[0])[i * 19 + (size_t)k] - mean; variance += d * d / (double)(n - 1); }
-            worst = fmax(worst, fabs((double)g.net.state[k] - (0.75 * (double)before[k] + 0.25 * mean)) / 1800);
-            worst = fmax(worst, fabs((double)g.net.state[19 + k] - (0.75 * (double)before[19 + k] + 0.25 * variance)));
+            for (size_t i = 0; i < n; i++)
+                mean += (double)((float *)g.data[0])[i * 19 + (size_t)k] / (double)n;
+            for (size_t i = 0; i < n; i++) {
+                double d = (double)((float *)g.data[0])[i * 19 + (size_t)k] - mean;
+                variance += d * d / (double)(n - 1);
+            }
+            worst =
+                fmax(worst, fabs((double)g.net.state[k] - (0.75 * (double)before[k] + 0.25 * mean))
+                                / 1800);
+            worst = fmax(worst, fabs((double)g.net.state[19 + k]
+                                     - (0.75 * (double)before[19 + k] + 0.25 * variance)));
         }
     }
-    check(worst < 3e-7, "running statistics against the formula, means far from 0", "off by %.3g", worst);
+    check(worst < 3e-7, "running statistics against the formula, means far from 0", "off by %.3g",
+          worst);
     x = (int)lgelu_net_forward(&g.net, 6);
     {
         float kept[38];
         memcpy(kept, g.net.state, sizeof kept);
         g.net.evaluate = 1;
         x |= (int)lgelu_net_forward(&g.net, 6);
-        check(!x && !memcmp(kept, g.net.state, sizeof kept), "evaluation leaves them alone", "they moved");
+        check(!x && !memcmp(kept, g.net.state, sizeof kept), "evaluation leaves them alone",
+              "they moved");
     }
     end(&g);
 }
 
-/* statistics estimated anew: the mean over the batches of what each has, whatever stood there before, in any mode, without dropout */
+/* statistics estimated anew: the mean over the batches of what each has, whatever stood there
+   before, in any mode, without dropout */
 static void estimate(void)
 {
     enum { C = 7, ROWS = 6 * 12, BATCHES = 3 };
     static float data[BATCHES][ROWS * C], state[2 * C];
     double mean[2 * C] = { 0 }, worst = 0;
-    for (int k = 0; k < BATCHES; k++) for (int i = 0; i < ROWS * C; i++) data[k][i] = (float)k + 3 * noise(70 + (uint64_t)k, (uint64_t)i);
-    for (int k = 0; k < BATCHES; k++) for (int c = 0; c < C; c++) {
-        double m = 0, v = 0;
-        for (int i = 0; i < ROWS; i++) m += (double)data[k][i * C + c] / ROWS;
-        for (int i = 0; i < ROWS; i++) { double d = (double)data[k][i * C + c] - m; v += d * d / (ROWS - 1); }
-        mean[c] += m / BATCHES; mean[C + c] += v / BATCHES;
+    for (int k = 0; k < BATCHES; k++) {
+        for (int i = 0; i < ROWS * C; i++)
+            data[k][i] = (float)k + 3 * noise(70 + (uint64_t)k, (uint64_t)i);
     }
-    for (int mode = LGELU_INFER; mode <= LGELU_TRAIN; mode++) {
+    for (int k = 0; k < BATCHES; k++) {
+        for (int c = 0; c < C; c++) {
+            double m = 0, v = 0;
+            for (int i = 0; i < ROWS; i++)
+                m += (double)data[k][i * C + c] / ROWS;
+            for (int i = 0; i < ROWS; i++) {
+                double d = (double)data[k][i * C + c] - m;
+                v += d * d / (ROWS - 1);
+            }
+            mean[c] += m / BATCHES;
+            mean[C + c] += v / BATCHES;
+        }
+    }
+    for (int mode = LGELU_MODE_INFER; mode <= LGELU_MODE_TRAIN; mode++) {
         graph g;
         int x;
         begin(&g);
         x = lgelu_input(&g.net, "x", 3, 4, C);
         lgelu_batch_norm(&g.net, "bn", lgelu_dropout(&g.net, "drop", x, 0.5f), 0.1f, 1e-5f);
         make_at(&g, 6, (lgelu_mode)mode, 0);
-        for (int c = 0; c < 2 * C; c++) g.net.state[c] = 1e6f;
-        for (int k = 0; k < BATCHES; k++) { lgelu_net_bind(&g.net, x, data[k]); lgelu_net_estimate(&g.net, 6, k + 1); }
-        for (int c = 0; c < 2 * C; c++) worst = fmax(worst, fabs((double)g.net.state[c] - mean[c]) / (1 + fabs(mean[c])));
-        check(!g.net.status && worst < 1e-6 && !g.net.pass && lgelu_net_states(&g.net, 2) == g.net.state,
-              mode == LGELU_TRAIN ? "statistics estimated anew, in training" : "statistics estimated anew, at inference", "off by %.3g, %s", worst, g.net.message);
-        if (mode == LGELU_INFER) memcpy(state, g.net.state, sizeof state);
-        else {
-            check(!memcmp(state, g.net.state, sizeof state), "the same bits in both", "they differ");
-            check(lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT, "no backward after an estimate", "one ran");
+        for (int c = 0; c < 2 * C; c++)
+            g.net.state[c] = 1e6f;
+        for (int k = 0; k < BATCHES; k++) {
+            lgelu_net_bind(&g.net, x, data[k]);
+            lgelu_net_reestimate_norms(&g.net, 6, k + 1);
+        }
+        for (int c = 0; c < 2 * C; c++)
+            worst = fmax(worst, fabs((double)g.net.state[c] - mean[c]) / (1 + fabs(mean[c])));
+        check(!g.net.status && worst < 1e-6 && !g.net.pass
+                  && lgelu_net_states(&g.net, 2) == g.net.state,
+              mode == LGELU_MODE_TRAIN ? "statistics estimated anew, in training"
+                                       : "statistics estimated anew, at inference",
+              "off by %.3g, %s", worst, g.net.message);
+        if (mode == LGELU_MODE_INFER) {
+            memcpy(state, g.net.state, sizeof state);
+        } else {
+            check(!memcmp(state, g.net.state, sizeof state), "the same bits in both",
+                  "they differ");
+            check(lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT,
+                  "no backward after an estimate", "one ran");
             g.net.status = LGELU_OK;
-            check(lgelu_net_estimate(&g.net, 6, 0) == LGELU_E_ARGUMENT && strstr(g.net.message, "from 1"), "batches count from 1", "%s", g.net.message);
+            check(lgelu_net_reestimate_norms(&g.net, 6, 0) == LGELU_E_ARGUMENT
+                      && strstr(g.net.message, "from 1"),
+                  "batches count from 1", "%s", g.net.message);
         }
         end(&g);
     }
@@ -319,47 +435,75 @@ static int build(graph *g, lgelu_mode mode)
 {
     int x, l;
     begin(g);
-    x = lgelu_resnet(&g->net, lgelu_input(&g->net, "x", 8, 8, 3), 5, 3, 1, 7, LGELU_GATE_LAMBDA, 1.6931472f);
-    if (make(g, x, 1, 6, 6, mode)) return -1;
-    for (l = 0; l < g->net.count; l++) if (g->nodes[l].states) for (size_t i = 0; i < g->nodes[l].shape[2]; i++) g->net.state[g->nodes[l].state + i] += 0.1f * noise(15, i);
+    x = lgelu_resnet(&g->net, lgelu_input(&g->net, "x", 8, 8, 3), 5, 3, 1, 7, LGELU_GATE_LAMBDA,
+                     1.6931472f);
+    if (make(g, x, 1, 6, 6, mode))
+        return -1;
+    for (l = 0; l < g->net.count; l++) {
+        if (g->nodes[l].state_count) {
+            for (size_t i = 0; i < g->nodes[l].shape[2]; i++)
+                g->net.state[g->nodes[l].state_at + i] += 0.1f * noise(15, i);
+        }
+    }
     return x;
 }
+
 static void folding(void)
 {
     graph train, infer, again;
-    int logits = build(&train, LGELU_TRAIN), other = build(&infer, LGELU_INFER), steps, l, norms = 0, convs = 0;
+    int logits = build(&train, LGELU_MODE_TRAIN), other = build(&infer, LGELU_MODE_INFER), steps, l,
+        norms = 0, convs = 0;
     lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
     float before[42], after[42];
     memory_file file = { NULL, 0, 0 };
     double most = 0;
-    if (!check(logits >= 0 && other == logits, "a network to train and one to infer", "%s%s", train.net.message, infer.net.message)) return;
-    for (steps = 0; steps < 4; steps++)
-        if (lgelu_net_forward(&train.net, 6) || lgelu_net_backward(&train.net, 1) || lgelu_net_step(&train.net, &plan)) break;
+    if (!check(logits >= 0 && other == logits, "a network to train and one to infer", "%s%s",
+               train.net.message, infer.net.message))
+        return;
+    for (steps = 0; steps < 4; steps++) {
+        if (lgelu_net_forward(&train.net, 6) || lgelu_net_backward(&train.net, 1)
+            || lgelu_net_step(&train.net, &plan))
+            break;
+    }
     train.net.evaluate = 1;
     lgelu_net_forward(&train.net, 6);
     memcpy(before, lgelu_net_value(&train.net, logits), sizeof before);
     lgelu_net_copy(&infer.net, &train.net);
     lgelu_net_forward(&infer.net, 6);
     memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
-    check(steps == 4 && !memcmp(before, after, sizeof after), "a copy made to infer has the bits of net.evaluate", "%s", infer.net.message);
-    check(infer.net.arena_bytes < train.net.arena_bytes / 2, "inference needs less than half of the buffers", "%zu of %zu", infer.net.arena_bytes, train.net.arena_bytes);
+    check(steps == 4 && !memcmp(before, after, sizeof after),
+          "a copy made to infer has the bits of net.evaluate", "%s", infer.net.message);
+    check(infer.net.arena_bytes < train.net.arena_bytes / 2,
+          "inference needs less than half of the buffers", "%zu of %zu", infer.net.arena_bytes,
+          train.net.arena_bytes);
 
-    check(!lgelu_net_save(&train.net, NULL, 0, memory_append, &file), "save", "%s", train.net.message);
-    if (build(&again, LGELU_TRAIN) >= 0) {
+    check(!lgelu_net_save(&train.net, NULL, 0, memory_append, &file), "save", "%s",
+          train.net.message);
+    if (build(&again, LGELU_MODE_TRAIN) >= 0) {
         check(!lgelu_net_load(&again.net, file.data, file.size), "load", "%s", again.net.message);
-        check(!memcmp(again.net.w, train.net.w, train.net.parameters * 4) && !memcmp(again.net.m, train.net.m, train.net.parameters * 4)
-              && !memcmp(again.net.v, train.net.v, train.net.parameters * 4) && !memcmp(again.net.state, train.net.state, train.net.states * 4),
+        check(!memcmp(again.net.w, train.net.w, train.net.parameter_count * 4)
+                  && !memcmp(again.net.m, train.net.m, train.net.parameter_count * 4)
+                  && !memcmp(again.net.v, train.net.v, train.net.parameter_count * 4)
+                  && !memcmp(again.net.state, train.net.state, train.net.state_count * 4),
               "a checkpoint brings back weights, moments and running statistics", "they differ");
-        check(again.net.states == 2 * (5 + 5 + 5 + 3 * 10 + 3 * 20), "running statistics are counted", "%zu", again.net.states);
+        check(again.net.state_count == 2 * (5 + 5 + 5 + 3 * 10 + 3 * 20),
+              "running statistics are counted", "%zu", again.net.state_count);
     }
     end(&again);
 
-    check(lgelu_net_fold(&train.net) == LGELU_E_ARGUMENT, "a network made to train is not folded", "it was");
-    check(!lgelu_net_fold(&infer.net) && !lgelu_net_forward(&infer.net, 6), "fold", "%s", infer.net.message);
+    check(lgelu_net_fold(&train.net) == LGELU_E_ARGUMENT, "a network made to train is not folded",
+          "it was");
+    check(!lgelu_net_fold(&infer.net) && !lgelu_net_forward(&infer.net, 6), "fold", "%s",
+          infer.net.message);
     memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
-    for (l = 0; l < 42; l++) most = fmax(most, fabs((double)after[l] - (double)before[l]));
-    for (l = 0; l < infer.net.count; l++) { norms += infer.nodes[l].op == LGELU_OP_BATCH_NORM; convs += infer.nodes[l].op == LGELU_OP_CONV && infer.nodes[l].biases; }
-    check(!norms && convs == 9, "every batch norm is folded", "%d left, %d convolutions with a bias", norms, convs);
+    for (l = 0; l < 42; l++)
+        most = fmax(most, fabs((double)after[l] - (double)before[l]));
+    for (l = 0; l < infer.net.count; l++) {
+        norms += infer.nodes[l].op == LGELU_OP_BATCH_NORM;
+        convs += infer.nodes[l].op == LGELU_OP_CONV && infer.nodes[l].bias_count;
+    }
+    check(!norms && convs == 9, "every batch norm is folded",
+          "%d left, %d convolutions with a bias", norms, convs);
     check(most > 0 && most < 2e-5, "folded and unfolded agree to rounding", "off by %.3g", most);
     end(&train);
     end(&infer);
@@ -367,7 +511,7 @@ static void folding(void)
 }
 
 /* ---- the same bits ---- */
-static uint64_t fingerprint(int which, size_t parts)      /* 0: in order */
+static uint64_t fingerprint(int which, size_t parts) /* 0: in order */
 {
     graph g;
     lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
@@ -375,23 +519,39 @@ static uint64_t fingerprint(int which, size_t parts)      /* 0: in order */
     int x, step;
     size_t i;
     begin(&g);
-    if (parts) { g.net.threads.run = backwards; g.net.threads.user = &parts; }
+    if (parts) {
+        g.net.threads.run = backwards;
+        g.net.threads.user = &parts;
+    }
     x = lgelu_input(&g.net, "x", which ? 12 : 16, which ? 12 : 16, 3);
-    if (which) x = lgelu_lenet(&g.net, x, 4, LGELU_GATE_LAMBDA, 1.6931472f);
-    else {
-        x = lgelu_conv(&g.net, "depthwise", lgelu_conv(&g.net, "stem", x, 18, 3, 1, 1, 1, 1), 18, 5, 2, 2, 18, 1);
-        x = lgelu_average_pool(&g.net, "average", lgelu_conv(&g.net, "grouped", x, 12, 3, 1, 1, 3, 1), 2, 1, 1);
+    if (which) {
+        x = lgelu_lenet(&g.net, x, 4, LGELU_GATE_LAMBDA, 1.6931472f);
+    } else {
+        x = lgelu_conv(&g.net, "depthwise", lgelu_conv(&g.net, "stem", x, 18, 3, 1, 1, 1, 1), 18, 5,
+                       2, 2, 18, 1);
+        x = lgelu_average_pool(&g.net, "average",
+                               lgelu_conv(&g.net, "grouped", x, 12, 3, 1, 1, 3, 1), 2, 1, 1);
         x = lgelu_resnet(&g.net, x, 17, 2, 2, 5, LGELU_GATE_LAMBDA, 1.6931472f);
     }
-    if (make(&g, x, 1, 8, 8, LGELU_TRAIN)) return 0;
-    for (step = 0; step < 3; step++)
-        if (lgelu_net_forward(&g.net, 8) || lgelu_net_backward(&g.net, 1) || lgelu_net_step(&g.net, &plan)) { end(&g); return 0; }
-    for (i = 0; i < g.net.parameters; i++) hash = (hash ^ to_bits(g.net.w[i])) * 0x100000001B3u;
-    for (i = 0; i < g.net.states; i++) hash = (hash ^ to_bits(g.net.state[i])) * 0x100000001B3u;
-    for (i = 0; i < (size_t)g.net.hardnesses; i++) hash = (hash ^ to_bits(g.net.lambda[i])) * 0x100000001B3u;
+    if (make(&g, x, 1, 8, 8, LGELU_MODE_TRAIN))
+        return 0;
+    for (step = 0; step < 3; step++) {
+        if (lgelu_net_forward(&g.net, 8) || lgelu_net_backward(&g.net, 1)
+            || lgelu_net_step(&g.net, &plan)) {
+            end(&g);
+            return 0;
+        }
+    }
+    for (i = 0; i < g.net.parameter_count; i++)
+        hash = (hash ^ to_bits(g.net.w[i])) * 0x100000001B3u;
+    for (i = 0; i < g.net.state_count; i++)
+        hash = (hash ^ to_bits(g.net.state[i])) * 0x100000001B3u;
+    for (i = 0; i < (size_t)g.net.lambda_count; i++)
+        hash = (hash ^ to_bits(g.net.lambda[i])) * 0x100000001B3u;
     end(&g);
     return hash;
 }
+
 static void bits(int most)
 {
     for (int which = 0; which < 2; which++) {
@@ -401,15 +561,20 @@ static void bits(int most)
         check(want != 0, net, "it does not train");
         got = fingerprint(which, 1);
         snprintf(name, sizeof name, "%s: the same bits with the tasks backwards", net);
-        check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
+        check(got == want, name, "%016llx, %016llx", (unsigned long long)got,
+              (unsigned long long)want);
         got = fingerprint(which, 3);
         snprintf(name, sizeof name, "%s: the same bits with the tasks interleaved", net);
-        check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
-        for (int isa = LGELU_SCALAR; isa < most; isa++) {
-            if (lgelu_isa_limit(isa) != isa) continue;
+        check(got == want, name, "%016llx, %016llx", (unsigned long long)got,
+              (unsigned long long)want);
+        for (int isa = LGELU_ISA_SCALAR; isa < most; isa++) {
+            if (lgelu_isa_limit(isa) != isa)
+                continue;
             got = fingerprint(which, 0);
-            snprintf(name, sizeof name, "%s: the same bits on %s and %s", net, lgelu_isa_name(isa), lgelu_isa_name(most));
-            check(got == want, name, "%016llx, %016llx", (unsigned long long)got, (unsigned long long)want);
+            snprintf(name, sizeof name, "%s: the same bits on %s and %s", net, lgelu_isa_name(isa),
+                     lgelu_isa_name(most));
+            check(got == want, name, "%016llx, %016llx", (unsigned long long)got,
+                  (unsigned long long)want);
         }
         lgelu_isa_limit(most);
     }
@@ -420,10 +585,12 @@ static void refused(graph *g, int result, const char *word)
 {
     char name[120];
     snprintf(name, sizeof name, "refused: %s", word);
-    check(result < 0 && g->net.status == LGELU_E_SHAPE && strstr(g->net.message, word), name, "status %d, \"%s\"", (int)g->net.status, g->net.message);
+    check(result < 0 && g->net.status == LGELU_E_SHAPE && strstr(g->net.message, word), name,
+          "status %d, \"%s\"", (int)g->net.status, g->net.message);
     begin(g);
     lgelu_input(&g->net, "x", 8, 8, 6);
 }
+
 static void errors(void)
 {
     graph g;
@@ -431,22 +598,29 @@ static void errors(void)
     begin(&g);
     x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_conv(&g.net, "c1", x, 4, 0, 1, 0, 1, 1), "convolution 'c1': window of 0");
-    refused(&g, lgelu_conv(&g.net, "c2", x, 4, 9, 1, 0, 1, 1), "convolution 'c2': window of 9, stride 1, padding 0 on 8 pixels");
-    refused(&g, lgelu_conv(&g.net, "c3", x, 4, 3, 0, 0, 1, 1), "convolution 'c3': window of 3, stride 0");
+    refused(&g, lgelu_conv(&g.net, "c2", x, 4, 9, 1, 0, 1, 1),
+            "convolution 'c2': window of 9, stride 1, padding 0 on 8 pixels");
+    refused(&g, lgelu_conv(&g.net, "c3", x, 4, 3, 0, 0, 1, 1),
+            "convolution 'c3': window of 3, stride 0");
     refused(&g, lgelu_conv(&g.net, "c4", x, 4, 3, 1, 3, 1, 1), "padding 3");
-    refused(&g, lgelu_conv(&g.net, "c5", x, 4, 3, 1, 1, 4, 1), "convolution 'c5': 6 channels to 4 in 4 groups");
+    refused(&g, lgelu_conv(&g.net, "c5", x, 4, 3, 1, 1, 4, 1),
+            "convolution 'c5': 6 channels to 4 in 4 groups");
     refused(&g, lgelu_conv(&g.net, "c6", x, 4, 3, 1, 1, 0, 1), "in 0 groups");
     refused(&g, lgelu_conv(&g.net, "c7", x, 0, 3, 1, 1, 1, 1), "to 0 in 1");
     refused(&g, lgelu_conv(&g.net, "c8", x, (size_t)-1 / 8, 3, 1, 1, 1, 1), "convolution 'c8'");
-    refused(&g, lgelu_conv(&g.net, "c9", x, 6, 17, 1, 8, 6, 1), "convolution 'c9': a depthwise kernel of 17, the largest is 15");
+    refused(&g, lgelu_conv(&g.net, "c9", x, 6, 17, 1, 8, 6, 1),
+            "convolution 'c9': a depthwise kernel of 17, the largest is 15");
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_average_pool(&g.net, "p2", x, 9, 1, 0), "average pool 'p2'");
-    check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT && strstr(g.net.message, "batch norm 'bn'"),
+    check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT
+              && strstr(g.net.message, "batch norm 'bn'"),
           "refused: a momentum of 2", "\"%s\"", g.net.message);
     begin(&g);
     x = lgelu_batch_norm(&g.net, "bn", lgelu_input(&g.net, "x", 1, 1, 6), 0.1f, 1e-5f);
-    if (!make(&g, x, 1, 2, 2, LGELU_TRAIN))
-        check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT && strstr(g.net.message, "'bn'"), "refused: the variance of one number", "\"%s\"", g.net.message);
+    if (!make(&g, x, 1, 2, 2, LGELU_MODE_TRAIN)) {
+        check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT && strstr(g.net.message, "'bn'"),
+              "refused: the variance of one number", "\"%s\"", g.net.message);
+    }
     end(&g);
 }
 
@@ -459,13 +633,15 @@ static void special(void)
     const float *y;
     begin(&g);
     x = lgelu_max_pool(&g.net, "max", lgelu_input(&g.net, "x", 2, 4, 1), 2, 2, 0);
-    if (!make(&g, x, 0, 1, 1, LGELU_TRAIN)) {
+    if (!make(&g, x, 0, 1, 1, LGELU_MODE_TRAIN)) {
         in = (float *)g.data[0];
-        for (x = 0; x < 8; x++) in[x] = -HUGE_VALF;
+        for (x = 0; x < 8; x++)
+            in[x] = -HUGE_VALF;
         in[1] = NAN;
         lgelu_net_forward(&g.net, 1);
         y = lgelu_net_value(&g.net, 1);
-        check(y[0] != y[0] && y[1] < -3e38f, "maximum of NaN and of -inf", "%g, %g", (double)y[0], (double)y[1]);
+        check(y[0] != y[0] && y[1] < -3e38f, "maximum of NaN and of -inf", "%g, %g", (double)y[0],
+              (double)y[1]);
     }
     end(&g);
 }
@@ -473,8 +649,11 @@ static void special(void)
 int main(void)
 {
     int isa = isa_from_environment();
-    gradient_tolerance = 3e-5; value_tolerance = 4e-6;      /* several normalisations in a row cost more */
-    gradient_share = 0.05;                                  /* the bias before one has no gradient */
+    /* several normalisations in a row cost more */
+    gradient_tolerance = 3e-5;
+    value_tolerance = 4e-6;
+    /* the bias before one has no gradient */
+    gradient_share = 0.05;
     convolutions();
     winograd();
     winograd_wide();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_files: safetensors with PyTorch's names, and .npy, on their own: round trips, and one line for each kind of damage.
-   test_deploy_torch.sh has torch's and numpy's word on both.
+   test_deploy_files: safetensors with PyTorch's names, and .npy, on their own: round trips, and one
+   line for each kind of damage. test_deploy_torch.sh has torch's and numpy's word on both.
 
        cc -O2 test_deploy_files.c -lm -o test_deploy_files && ./test_deploy_files */
 #define LGELU_TRAINER
@@ -12,9 +12,20 @@
 #include "../examples/deploy/npy.c"
 #include "../examples/deploy/torch_file.c"
 
-static int full(void *user, const void *data, size_t n) { (void)user; (void)data; (void)n; return 1; }
-static void set_length(memory_file *f, size_t n) {
-    for (int k = 0; k < 8; k++) f->data[k] = (unsigned char)(k < 4 ? n >> (8 * k) : 0); }
+static int full(void *user, const void *data, size_t n)
+{
+    (void)user;
+    (void)data;
+    (void)n;
+    return 1;
+}
+
+static void set_length(memory_file *f, size_t n)
+{
+    for (int k = 0; k < 8; k++)
+        f->data[k] = (unsigned char)(k < 4 ? n >> (8 * k) : 0);
+}
+
 /* a file of this header and `bytes` of numbers */
 static memory_file safetensors(const char *header, size_t bytes)
 {
@@ -26,6 +37,7 @@ static memory_file safetensors(const char *header, size_t bytes)
     set_length(&f, strlen(header));
     return f;
 }
+
 static void round_trips(void)
 {
     static float x[19 * 19 * 3];
@@ -37,59 +49,102 @@ static void round_trips(void)
         char name[80];
         int good;
         memset(&how, 0, sizeof how);
-        if (which == NET_MIXED) how.loose = 1;
+        if (which == NET_MIXED)
+            how.loose = 1;
         net_make(&d, which, 19, LGELU_GATE_LAMBDA, 1, 4);
         net_prepacks = 1;
         net_make(&e, which, 19, LGELU_GATE_LAMBDA, 1, 5);
         net_prepacks = 0;
-        for (int k = 0; k < 19 * 19 * 3; k++) x[k] = lgelu_normal(1, 4, (uint64_t)k);
+        for (int k = 0; k < 19 * 19 * 3; k++)
+            x[k] = lgelu_normal(1, 4, (uint64_t)k);
         net_run(&e, x, 1);
-        if (which == NET_MIXED) for (int k = 0; k < d.net.count; k++) if (d.nodes[k].name[0] == '*') strcpy(d.nodes[k].name,
-                strcpy(e.nodes[k].name, "mix"));
-        for (int folded = 0; folded <= fold[which]; folded++) {
-            if (folded) { lgelu_net_fold(&d.net); lgelu_net_fold(&e.net); }
-            f.size = 0;
-            good = !torch_write(&d.net, &how, memory_append, &f) && !torch_read(&e.net, &how, f.data, f.size);
-            snprintf(name, sizeof name, "torch: %s%s is written and read with the same bits", net_name[which],
-                     folded ? ", folded," : "");
-            check(good && !memcmp(d.net.w, e.net.w, d.net.matrices * sizeof(float)), name, "%s %s", d.net.message, e.net.message);
-            for (int i = 0; i < d.net.count && good; i++) if (d.nodes[i].biases)
-                good = !memcmp(d.net.w + d.nodes[i].bias, e.net.w + e.nodes[i].bias, d.nodes[i].biases * sizeof(float));
-            check(good, name, "other biases");
-            if (which == NET_MIXED) continue;                                  /* loose: its statistics stay */
-            snprintf(name, sizeof name, "torch: %s%s runs as the other after that, with packed matrices, too", net_name[which],
-                     folded ? ", folded," : "");
-            check(!memcmp(net_run(&d, x, 1), net_run(&e, x, 1), net_size(&d, d.output) * sizeof(float)), name, "other bits");
+        if (which == NET_MIXED) {
+            for (int k = 0; k < d.net.count; k++) {
+                if (d.nodes[k].name[0] == '*')
+                    strcpy(d.nodes[k].name, strcpy(e.nodes[k].name, "mix"));
+            }
         }
-        free(f.data); free(d.block); free(e.block);
+        for (int folded = 0; folded <= fold[which]; folded++) {
+            if (folded) {
+                lgelu_net_fold(&d.net);
+                lgelu_net_fold(&e.net);
+            }
+            f.size = 0;
+            good = !torch_write(&d.net, &how, memory_append, &f)
+                   && !torch_read(&e.net, &how, f.data, f.size);
+            snprintf(name, sizeof name, "torch: %s%s is written and read with the same bits",
+                     net_name[which], folded ? ", folded," : "");
+            check(good && !memcmp(d.net.w, e.net.w, d.net.weight_count * sizeof(float)), name,
+                  "%s %s", d.net.message, e.net.message);
+            for (int i = 0; i < d.net.count && good; i++) {
+                if (d.nodes[i].bias_count) {
+                    good = !memcmp(d.net.w + d.nodes[i].bias_at, e.net.w + e.nodes[i].bias_at,
+                                   d.nodes[i].bias_count * sizeof(float));
+                }
+            }
+            check(good, name, "other biases");
+            /* loose: its statistics stay */
+            if (which == NET_MIXED)
+                continue;
+            snprintf(name, sizeof name,
+                     "torch: %s%s runs as the other after that, with packed matrices, too",
+                     net_name[which], folded ? ", folded," : "");
+            check(!memcmp(net_run(&d, x, 1), net_run(&e, x, 1),
+                          net_size(&d, d.output) * sizeof(float)),
+                  name, "other bits");
+        }
+        free(f.data);
+        free(d.block);
+        free(e.block);
     }
 }
+
 static void refusals(void)
 {
-#define TENSORS "\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}," \
+#define TENSORS                                                                   \
+    "\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}," \
     "\"fc1.bias\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[24,32]}"
-    static const struct { const char *header; size_t bytes; const char *says; } row[] = {
-        { "{" TENSORS "}", 32, NULL }, { "{" TENSORS "}  \n", 32, NULL },
-            { "{\"__metadata__\":{\"a\":\"b\\\"\"}," TENSORS "}", 32, NULL },
-        { "{" TENSORS "}", 31, "do not end where the file ends" }, { "{" TENSORS "}", 33, "do not end where the file ends" },
-            { "{" TENSORS "} x", 32, "behind the header's end" },
-        { "{}", 0, "no tensor 'fc1.weight'" }, { "", 0, "expected '{'" }, { "{" TENSORS, 32, "expected" },
-            { "[1]", 0, "expected '{'" },
-        { "{" TENSORS ",\"fc2.weight\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[32,32]}}", 32, "no layer here wants" },
+    static const struct {
+        const char *header;
+        size_t bytes;
+        const char *says;
+    } row[] = {
+        { "{" TENSORS "}", 32, NULL },
+        { "{" TENSORS "}  \n", 32, NULL },
+        { "{\"__metadata__\":{\"a\":\"b\\\"\"}," TENSORS "}", 32, NULL },
+        { "{" TENSORS "}", 31, "do not end where the file ends" },
+        { "{" TENSORS "}", 33, "do not end where the file ends" },
+        { "{" TENSORS "} x", 32, "behind the header's end" },
+        { "{}", 0, "no tensor 'fc1.weight'" },
+        { "", 0, "expected '{'" },
+        { "{" TENSORS, 32, "expected" },
+        { "[1]", 0, "expected '{'" },
+        { "{" TENSORS ",\"fc2.weight\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[32,32]}}",
+          32, "no layer here wants" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},\"fc1.bias\":{\"dtype\":\"F32\","
-            "\"shape\":[2],\"data_offsets\":[24,32]}}", 32, "not of shape 2 x 3" },
+          "\"shape\":[2],\"data_offsets\":[24,32]}}",
+          32, "not of shape 2 x 3" },
         { "{\"fc1.weight\":{\"dtype\":\"I32\",\"shape\":[2,3],\"data_offsets\":[0,24]},\"fc1.bias\":{\"dtype\":\"F32\","
-            "\"shape\":[2],\"data_offsets\":[24,32]}}", 32, "holds no floats" },
-        { "{\"fc1.weight\":{\"dtype\":\"F99\",\"shape\":[2,3],\"data_offsets\":[0,24]}}", 24, "unknown dtype" },
-        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,20]}}", 20, "disagree" },
-        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967297,3],\"data_offsets\":[0,24]}}", 24, "disagree" },
-        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,24]}}", 24,
-            "expected a whole number" },
-        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24],\"x\":1}}", 24, "unknown or repeated key" },
-        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,2,3],\"data_offsets\":[0,24]}}", 24, "too many numbers" },
-        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[8,32]}}", 32, "a hole or an overlap" },
+          "\"shape\":[2],\"data_offsets\":[24,32]}}",
+          32, "holds no floats" },
+        { "{\"fc1.weight\":{\"dtype\":\"F99\",\"shape\":[2,3],\"data_offsets\":[0,24]}}", 24,
+          "unknown dtype" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,20]}}", 20,
+          "disagree" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967297,3],\"data_offsets\":[0,24]}}",
+          24, "disagree" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,24]}}",
+          24, "expected a whole number" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24],\"x\":1}}",
+          24, "unknown or repeated key" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,2,3],\"data_offsets\":[0,24]}}",
+          24, "too many numbers" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[8,32]}}", 32,
+          "a hole or an overlap" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
-            "\"data_offsets\":[4,12]}}", 12, "a hole or an overlap" } };
+          "\"data_offsets\":[4,12]}}",
+          12, "a hole or an overlap" }
+    };
     static const size_t sizes[1] = { 2 };
     static const char header[] = "{" TENSORS "}";
     torch_names how;
@@ -99,39 +154,52 @@ static void refusals(void)
     lgelu_net_begin(&d.net, d.nodes, NET_NODES);
     int x = lgelu_input(&d.net, "x", 1, 1, 3);
     lgelu_mlp(&d.net, x, sizes, 1, LGELU_GATE_RELU, 1);
-    size_t bytes = lgelu_net_bytes(&d.net, 1, LGELU_INFER);
-    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_ARGUMENT, "torch: a network that is not made is refused", "%s",
-          d.net.message);
+    size_t bytes = lgelu_net_bytes(&d.net, 1, LGELU_MODE_INFER);
+    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_ARGUMENT,
+          "torch: a network that is not made is refused", "%s", d.net.message);
     d.block = malloc(bytes);
-    if (!d.block || lgelu_net_make(&d.net, d.block, bytes, 1, LGELU_INFER, 1)) {
-        check(0, "network", "%s", d.net.message); return; }
+    if (!d.block || lgelu_net_make(&d.net, d.block, bytes, 1, LGELU_MODE_INFER, 1)) {
+        check(0, "network", "%s", d.net.message);
+        return;
+    }
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         char name[120];
         float before[8], after[8];
         f = safetensors(row[k].header, row[k].bytes);
-        for (int i = 0; i < 8; i++) d.net.w[i] = before[i] = 1;
+        for (int i = 0; i < 8; i++)
+            d.net.w[i] = before[i] = 1;
         lgelu_status status = torch_read(&d.net, &how, f.data, f.size);
         memcpy(after, d.net.w, sizeof after);
-        snprintf(name, sizeof name, "torch: %s", row[k].says ? row[k].says : "a sound file is read");
-        if (!row[k].says) check(!status && !(after[0] > 0), name, "%s", d.net.message);
-        else check(status == LGELU_E_FILE && strstr(d.net.message, row[k].says) && !memcmp(before, after, sizeof before), name,
-                   "%s", d.net.message);
+        snprintf(name, sizeof name, "torch: %s",
+                 row[k].says ? row[k].says : "a sound file is read");
+        if (!row[k].says) {
+            check(!status && !(after[0] > 0), name, "%s", d.net.message);
+        } else {
+            check(status == LGELU_E_FILE && strstr(d.net.message, row[k].says)
+                      && !memcmp(before, after, sizeof before),
+                  name, "%s", d.net.message);
+        }
         free(f.data);
     }
     f = safetensors(header, 32);
     size_t passed = 0;
-    for (size_t cut = 0; cut < f.size; cut++) passed += !torch_read(&d.net, &how, f.data, cut);
-    check(!passed, "torch: a file cut off anywhere is refused", "%lu cuts pass", (unsigned long)passed);
+    for (size_t cut = 0; cut < f.size; cut++)
+        passed += !torch_read(&d.net, &how, f.data, cut);
+    check(!passed, "torch: a file cut off anywhere is refused", "%lu cuts pass",
+          (unsigned long)passed);
     memset(f.data, 255, 8);
     check(torch_read(&d.net, &how, f.data, f.size) && strstr(d.net.message, "longer than the file"),
           "torch: a header longer than the file", "%s", d.net.message);
-    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_FILE, "torch: a full disk is told", "%s", d.net.message);
-    how.prefix = "a\"b";
-    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_ARGUMENT, "torch: a name that can't stand in a file", "%s",
+    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_FILE, "torch: a full disk is told", "%s",
           d.net.message);
+    how.prefix = "a\"b";
+    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_ARGUMENT,
+          "torch: a name that can't stand in a file", "%s", d.net.message);
     check(!d.net.status, "torch: a refusal leaves the network as it was", "%d", (int)d.net.status);
-    free(f.data); free(d.block);
+    free(f.data);
+    free(d.block);
 }
+
 /* GPT-2's matrices turned, its head under two names */
 static void gpt2(void)
 {
@@ -143,47 +211,68 @@ static void gpt2(void)
     memset(&how, 0, sizeof how);
     lgelu_net_begin(&net, nodes, 32);
     lgelu_gpt(&net, lgelu_tokens(&net, "tokens", 6, 11), &shape);
-    size_t bytes = lgelu_net_bytes(&net, 1, LGELU_INFER), n;
+    size_t bytes = lgelu_net_bytes(&net, 1, LGELU_MODE_INFER), n;
     void *block = malloc(bytes);
-    if (!block || lgelu_net_make(&net, block, bytes, 1, LGELU_INFER, 1)) { check(0, "gpt", "%s", net.message); return; }
-    how.prefix = "transformer."; how.conv1d = 1; how.tied = 1;
-    float *w = (float *)malloc(net.parameters * sizeof *w);
-    if (!w) abort();
-    memcpy(w, net.w, net.parameters * sizeof *w);
-    check(!torch_write(&net, &how, memory_append, &f), "torch: GPT-2 with Conv1D is written", "%s", net.message);
+    if (!block || lgelu_net_make(&net, block, bytes, 1, LGELU_MODE_INFER, 1)) {
+        check(0, "gpt", "%s", net.message);
+        return;
+    }
+    how.prefix = "transformer.";
+    how.conv1d = 1;
+    how.tied = 1;
+    float *w = (float *)malloc(net.parameter_count * sizeof *w);
+    if (!w)
+        abort();
+    memcpy(w, net.w, net.parameter_count * sizeof *w);
+    check(!torch_write(&net, &how, memory_append, &f), "torch: GPT-2 with Conv1D is written", "%s",
+          net.message);
     n = (size_t)f.data[0] | (size_t)f.data[1] << 8;
     char *head = (char *)malloc(n + 1);
-    if (!head) abort();
+    if (!head)
+        abort();
     memcpy(head, f.data + 8, n);
     head[n] = 0;
     check(strstr(head, "\"transformer.h.0.attn.c_attn.weight\":{\"dtype\":\"F32\",\"shape\":[8,24]")
-          && strstr(head, "\"transformer.h.0.mlp.c_proj.weight\":{\"dtype\":\"F32\",\"shape\":[32,8]")
-          && strstr(head, "\"transformer.lm_head.weight\":{\"dtype\":\"F32\",\"shape\":[11,8]")
-          && strstr(head, "\"transformer.wpe.weight\":{\"dtype\":\"F32\",\"shape\":[6,8]"),
-              "torch: with GPT-2's names and shapes", "%s", head);
+              && strstr(head,
+                        "\"transformer.h.0.mlp.c_proj.weight\":{\"dtype\":\"F32\",\"shape\":[32,8]")
+              && strstr(head, "\"transformer.lm_head.weight\":{\"dtype\":\"F32\",\"shape\":[11,8]")
+              && strstr(head, "\"transformer.wpe.weight\":{\"dtype\":\"F32\",\"shape\":[6,8]"),
+          "torch: with GPT-2's names and shapes", "%s", head);
     free(head);
-    for (size_t i = 0; i < net.parameters; i++) net.w[i] = 0;
-    check(!torch_read(&net, &how, f.data, f.size) && !memcmp(w, net.w, net.parameters * sizeof *w),
+    for (size_t i = 0; i < net.parameter_count; i++)
+        net.w[i] = 0;
+    check(!torch_read(&net, &how, f.data, f.size)
+              && !memcmp(w, net.w, net.parameter_count * sizeof *w),
           "torch: and read with the same bits", "%s", net.message);
-    free(w); free(f.data); free(block);
+    free(w);
+    free(f.data);
+    free(block);
 }
+
 static void arrays(void)
 {
     static const double values[4] = { 1, -2, 100, 0 };
     static const size_t shape[2] = { 2, 2 };
-    static const struct { const char *head, *says; } row[] = {
+    static const struct {
+        const char *head, *says;
+    } row[] = {
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", NULL },
-            { "{'shape':(4,),'descr':'>f4','fortran_order':True}", NULL },
+        { "{'shape':(4,),'descr':'>f4','fortran_order':True}", NULL },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "more or fewer" },
-            { "{'descr': '<f4', 'fortran_order': False}", "and nothing else" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'x': 1}", "unknown or repeated key" },
-            { "{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", "not known here" },
+        { "{'descr': '<f4', 'fortran_order': False}", "and nothing else" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'x': 1}",
+          "unknown or repeated key" },
+        { "{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", "not known here" },
         { "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", "expected a type" },
-            { "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (4,)}", "True or False" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 4, 4)}", "whole number" },
-            { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967297)}", "more or fewer" },
+        { "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (4,)}", "True or False" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 4, 4)}",
+          "whole number" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967297)}",
+          "more or fewer" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,2,2)}", "more than 8" },
-            { "{'descr': '<f4', 'fortran_order': False, 'shape': (4", "expected ','" }, { "", "expected '{'" } };
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (4", "expected ','" },
+        { "", "expected '{'" }
+    };
     memory_file f = { NULL, 0, 0 };
     char name[256];
     npy a;
@@ -197,32 +286,46 @@ static void arrays(void)
             const int64_t n = (int64_t)values[k];
             uint16_t h;
             const size_t item = npy_types[type].item;
-            const uint16_t s = (uint16_t)n; const uint32_t w = (uint32_t)n; const unsigned char c = (unsigned char)n;
+            const uint16_t s = (uint16_t)n;
+            const uint32_t w = (uint32_t)n;
+            const unsigned char c = (unsigned char)n;
             lgelu_to_f16(&h, &v, 1);
-            memcpy(data + (size_t)k * item, type == NPY_F32 ? (const void *)&v : type == NPY_F64 ? (const void *)&d : type
-                   == NPY_F16 ? (const void *)&h
-                   : item == 1 ? (const void *)&c : item == 2 ? (const void *)&s : item == 4 ? (const void *)&w
-                       : (const void *)&n, item);
+            memcpy(data + (size_t)k * item,
+                   type == NPY_F32   ? (const void *)&v
+                   : type == NPY_F64 ? (const void *)&d
+                   : type == NPY_F16 ? (const void *)&h
+                   : item == 1       ? (const void *)&c
+                   : item == 2       ? (const void *)&s
+                   : item == 4       ? (const void *)&w
+                                     : (const void *)&n,
+                   item);
         }
         f.size = 0;
-        good = !npy_write((npy_type)type, data, shape, 2, memory_append, &f) && !npy_read(&a, f.data, f.size) && a.dims == 2
-            && a.count == 4 && a.type == (npy_type)type
-            && (size_t)(a.data - f.data) % 64 == 0 && !memcmp(a.data, data, 4 * a.item);
-        for (size_t k = 0; k < 4 && good; k++) good = values[k] >= 0 || type <= NPY_I64 ? !(fabs(npy_at(&a, k) - values[k]) > 0)
-            : npy_at(&a, k) > 200;
+        good = !npy_write((npy_type)type, data, shape, 2, memory_append, &f)
+               && !npy_read(&a, f.data, f.size) && a.dims == 2 && a.count == 4
+               && a.type == (npy_type)type && (size_t)(a.data - f.data) % 64 == 0
+               && !memcmp(a.data, data, 4 * a.item);
+        for (size_t k = 0; k < 4 && good; k++) {
+            good = values[k] >= 0 || type <= NPY_I64 ? !(fabs(npy_at(&a, k) - values[k]) > 0)
+                                                     : npy_at(&a, k) > 200;
+        }
         snprintf(name, sizeof name, ".npy: %s is written and read", npy_types[type].name);
         check(good, name, "%s", a.message);
     }
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         const size_t n = strlen(row[k].head);
-        unsigned char start[10] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8) };
+        unsigned char start[10] = {
+            0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8)
+        };
         f.size = 0;
         memory_append(&f, start, 10);
         memory_append(&f, row[k].head, n);
         memory_append(&f, values, 16);
-        snprintf(name, sizeof name, ".npy: %s", row[k].says ? row[k].says : "a sound header is read");
+        snprintf(name, sizeof name, ".npy: %s",
+                 row[k].says ? row[k].says : "a sound header is read");
         lgelu_status status = npy_read(&a, f.data, f.size);
-        check(row[k].says ? status == LGELU_E_FILE && strstr(a.message, row[k].says) : !status, name, "%s", a.message);
+        check(row[k].says ? status == LGELU_E_FILE && strstr(a.message, row[k].says) : !status,
+              name, "%s", a.message);
     }
     const float table[6] = { 1, 2, 3, 4, 5, 6 };
     const size_t three[2] = { 2, 3 };
@@ -230,14 +333,19 @@ static void arrays(void)
     f.size = 0;
     npy_write(NPY_F32, table, three, 2, memory_append, &f);
     npy_read(&a, f.data, f.size);
-    a.fortran = 1;                            /* (2, 3) with the rows running fastest: 1 3 5, 2 4 6 */
+    /* (2, 3) with the rows running fastest: 1 3 5, 2 4 6 */
+    a.fortran = 1;
     npy_floats(y, &a);
-    check(y[1] > 2.5f && y[1] < 3.5f && y[3] > 1.5f && y[3] < 2.5f, ".npy: Fortran's order", "%g %g", (double)y[1], (double)y[3]);
+    check(y[1] > 2.5f && y[1] < 3.5f && y[3] > 1.5f && y[3] < 2.5f, ".npy: Fortran's order",
+          "%g %g", (double)y[1], (double)y[3]);
     size_t passed = 0;
-    for (size_t cut = 0; cut < f.size; cut++) passed += !npy_read(&a, f.data, cut);
-    check(!passed, ".npy: a file cut off anywhere is refused", "%lu cuts pass", (unsigned long)passed);
+    for (size_t cut = 0; cut < f.size; cut++)
+        passed += !npy_read(&a, f.data, cut);
+    check(!passed, ".npy: a file cut off anywhere is refused", "%lu cuts pass",
+          (unsigned long)passed);
     free(f.data);
 }
+
 int main(void)
 {
     round_trips();

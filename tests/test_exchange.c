@@ -1,5 +1,6 @@
-/* Checkpoints: what is saved comes back bit for bit, a resumed run ends like an uninterrupted one, and every damaged file is
-   refused with a byte and a reason while the network stays as it was. SPDX-License-Identifier: MIT-0 */
+/* Checkpoints: what is saved comes back bit for bit, a resumed run ends like an uninterrupted one,
+   and every damaged file is refused with a byte and a reason while the network stays as it was.
+   SPDX-License-Identifier: MIT-0 */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -9,9 +10,20 @@
 
 enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };
 
-static int refuse(void *user, const void *data, size_t size) { (void)data; return (*(size_t *)user -= size) > (size_t)-1 / 2; }
+static int refuse(void *user, const void *data, size_t size)
+{
+    (void)data;
+    return (*(size_t *)user -= size) > (size_t)-1 / 2;
+}
 
-typedef struct { lgelu_node node[16]; lgelu_net net; int x, labels, logits; void *memory; float data[BATCH * INPUTS]; int32_t label[BATCH]; } model;
+typedef struct {
+    lgelu_node node[16];
+    lgelu_net net;
+    int x, labels, logits;
+    void *memory;
+    float data[BATCH * INPUTS];
+    int32_t label[BATCH];
+} model;
 
 static void make(model *m, lgelu_mode mode, lgelu_gate_kind kind, uint64_t seed)
 {
@@ -28,178 +40,259 @@ static void make(model *m, lgelu_mode mode, lgelu_gate_kind kind, uint64_t seed)
     lgelu_net_bind(&m->net, m->x, m->data);
     lgelu_net_bind(&m->net, m->labels, m->label);
 }
-static void train(model *m, long steps)          /* the data follow from the step alone */
+
+static void train(model *m, long steps) /* the data follow from the step alone */
 {
     lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
-    plan.hardening.target = 160; plan.hardening.begin = STEPS / 2; plan.hardening.end = STEPS;
+    plan.hardening.target = 160;
+    plan.hardening.begin = STEPS / 2;
+    plan.hardening.end = STEPS;
     while (m->net.step < steps) {
         uint64_t step = (uint64_t)m->net.step;
         int i;
-        for (i = 0; i < BATCH * INPUTS; i++) m->data[i] = lgelu_uniform(3, step, (uint64_t)i) - 0.5f;
-        for (i = 0; i < BATCH; i++) m->label[i] = (int32_t)(lgelu_random(4, step, (uint64_t)i) % CLASSES);
+        for (i = 0; i < BATCH * INPUTS; i++)
+            m->data[i] = lgelu_uniform(3, step, (uint64_t)i) - 0.5f;
+        for (i = 0; i < BATCH; i++)
+            m->label[i] = (int32_t)(lgelu_random(4, step, (uint64_t)i) % CLASSES);
         lgelu_net_forward(&m->net, BATCH);
         lgelu_net_backward(&m->net, 1);
         lgelu_net_step(&m->net, &plan);
     }
 }
+
 static int same(const model *a, const model *b, int moments)
 {
-    size_t p = a->net.parameters * sizeof(float), h = (size_t)a->net.hardnesses * sizeof(float);
-    return a->net.step == b->net.step && !memcmp(a->net.w, b->net.w, p) && !memcmp(a->net.lambda, b->net.lambda, h)
-        && !memcmp(a->net.s, b->net.s, h) && (!moments || (!memcmp(a->net.m, b->net.m, p) && !memcmp(a->net.v, b->net.v, p)
-        && !memcmp(a->net.s_m, b->net.s_m, h) && !memcmp(a->net.s_v, b->net.s_v, h)));
+    size_t p = a->net.parameter_count * sizeof(float),
+           h = (size_t)a->net.lambda_count * sizeof(float);
+    return a->net.step == b->net.step && !memcmp(a->net.w, b->net.w, p)
+           && !memcmp(a->net.lambda, b->net.lambda, h) && !memcmp(a->net.s, b->net.s, h)
+           && (!moments
+               || (!memcmp(a->net.m, b->net.m, p) && !memcmp(a->net.v, b->net.v, p)
+                   && !memcmp(a->net.s_m, b->net.s_m, h) && !memcmp(a->net.s_v, b->net.s_v, h)));
 }
 
 /* ---- damaged files ---- */
 static int n_wrong, n_message, n_changed;
 static char last[160];
 
-static void expect_refusal(model *m, const model *was, const void *file, size_t size, const char *why)
+static void expect_refusal(model *m, const model *was, const void *file, size_t size,
+                           const char *why)
 {
     lgelu_status status = lgelu_net_load(&m->net, file, size);
     memcpy(last, m->net.message, sizeof last);
-    n_wrong   += status == LGELU_OK;
+    n_wrong += status == LGELU_OK;
     n_message += status != LGELU_OK && !strstr(m->net.message, why);
     n_changed += !same(m, was, 1);
     m->net.message[0] = 0;
 }
+
 /* a file from header text and tensor bytes */
 static memory_file forge(const char *header, size_t tensor_bytes)
 {
     memory_file b = { NULL, 0, 0 };
     unsigned char zero[64] = { 0 }, length[8];
     size_t n = strlen(header), i;
-    for (i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)n >> (8 * i));
+    for (i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)n >> (8 * i));
     memory_append(&b, length, 8);
     memory_append(&b, header, n);
-    for (i = 0; i < tensor_bytes; i++) memory_append(&b, zero, 1);
+    for (i = 0; i < tensor_bytes; i++)
+        memory_append(&b, zero, 1);
     return b;
 }
+
 static void headers(void)
 {
-    static const struct { const char *header; size_t data; const char *why; } bad[] = {
-        { "", 0, "byte 8: the header does not start" }, { " {}", 0, "byte 8: the header does not start" },
-        { "[]", 0, "does not start" }, { "{", 0, "byte 9: expected a string" }, { "{}x", 0, "byte 10: something stands behind" },
-        { "{}", 1, "byte 11: the tensors do not end" }, { "{\"a\":{}}", 0, "byte 15: a tensor needs dtype" },
+    static const struct {
+        const char *header;
+        size_t data;
+        const char *why;
+    } bad[] = {
+        { "", 0, "byte 8: the header does not start" },
+        { " {}", 0, "byte 8: the header does not start" },
+        { "[]", 0, "does not start" },
+        { "{", 0, "byte 9: expected a string" },
+        { "{}x", 0, "byte 10: something stands behind" },
+        { "{}", 1, "byte 11: the tensors do not end" },
+        { "{\"a\":{}}", 0, "byte 15: a tensor needs dtype" },
         { "{\"a\":{\"dtype\":\"F31\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8, "offsets and shape disagree" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "expected a whole number" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8,
+          "offsets and shape disagree" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4,
+          "expected a whole number" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", 4, "expected ']'" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[01],\"data_offsets\":[0,4]}}", 4, "a number starts with 0" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 4, sizeof(size_t) < 8 ? "the number is too large" : "the shape overflows" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]}}", 4, sizeof(size_t) < 8 ? "the number is too large" : "offsets and shape disagree" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,4]}}", 4, "the number is too large" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4, "offsets and shape disagree" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "a hole or an overlap" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "a hole or an overlap" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "a name stands twice" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[01],\"data_offsets\":[0,4]}}", 4,
+          "a number starts with 0" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 4,
+          sizeof(size_t) < 8 ? "the number is too large" : "the shape overflows" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]}}", 4,
+          sizeof(size_t) < 8 ? "the number is too large" : "offsets and shape disagree" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,4]}}", 4,
+          "the number is too large" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4,
+          "offsets and shape disagree" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8,
+          "a hole or an overlap" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+          4, "a hole or an overlap" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+          8, "a name stands twice" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "a tensor needs" },
-        { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "unknown or repeated key" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"extra\":1}}", 4, "unknown or repeated key" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3, "do not end where the file ends" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5, "do not end where the file ends" },
-        { "{\"__metadata__\":{\"k\":1}}", 0, "expected a string" }, { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__" },
-        { "{\"a\x01\":{}}", 0, "control character" }, { "{\"a\\x\":{}}", 0, "unknown escape" },
-        { "{\"\xff\":{}}", 0, "not UTF-8" }, { "{\"\xc0\xaf\":{}}", 0, "not UTF-8" }, { "{\"\xed\xa0\x80\":{}}", 0, "not UTF-8" },
-        { "{\"a\\u0041\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "a tensor's name with an escape" },
-        { "{\"a\\u12G4\":{}}", 0, "byte 15: \\u needs four" }, { "{\"a\\u12\":{}}", 0, "byte 15: \\u needs four" },
+        { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+          "unknown or repeated key" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"extra\":1}}", 4,
+          "unknown or repeated key" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3,
+          "do not end where the file ends" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5,
+          "do not end where the file ends" },
+        { "{\"__metadata__\":{\"k\":1}}", 0, "expected a string" },
+        { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__" },
+        { "{\"a\x01\":{}}", 0, "control character" },
+        { "{\"a\\x\":{}}", 0, "unknown escape" },
+        { "{\"\xff\":{}}", 0, "not UTF-8" },
+        { "{\"\xc0\xaf\":{}}", 0, "not UTF-8" },
+        { "{\"\xed\xa0\x80\":{}}", 0, "not UTF-8" },
+        { "{\"a\\u0041\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+          "a tensor's name with an escape" },
+        { "{\"a\\u12G4\":{}}", 0, "byte 15: \\u needs four" },
+        { "{\"a\\u12\":{}}", 0, "byte 15: \\u needs four" },
         { "{\"__metadata__\":{\"step\":\"12x\"}}", 0, "no tensor 'fc1.weight'" },
         { "{}", 0, "no tensor 'fc1.weight'" }
     };
     static model m, was;
     size_t i, far = 0;
-    make(&m, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
-    make(&was, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&m, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&was, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
     for (i = 0; i < sizeof bad / sizeof *bad; i++) {
         memory_file b = forge(bad[i].header, bad[i].data);
         n_wrong = n_message = n_changed = 0;
         expect_refusal(&m, &was, b.data, b.size, bad[i].why);
-        check(!n_wrong && !n_message && !n_changed, "exchange.header", "%s: got '%s', expected '%s'", bad[i].header, last, bad[i].why);
+        check(!n_wrong && !n_message && !n_changed, "exchange.header",
+              "%s: got '%s', expected '%s'", bad[i].header, last, bad[i].why);
         free(b.data);
     }
     n_wrong = n_message = n_changed = 0;
-    for (i = 0; i < 8; i++) expect_refusal(&m, &was, "\0\0\0\0\0\0\0", i, "shorter than 8");
+    for (i = 0; i < 8; i++)
+        expect_refusal(&m, &was, "\0\0\0\0\0\0\0", i, "shorter than 8");
     expect_refusal(&m, &was, "\1\0\0\0\0\0\0\0", 8, "ends in its header");
     expect_refusal(&m, &was, "\1\341\365\5\0\0\0\0", 8, "longer than 100 MB");
     expect_refusal(&m, &was, "\377\377\377\377\377\377\377\377", 8, "longer than 100 MB");
     expect_refusal(&m, &was, "\7\0\0\0\0\0\0\0{\"\\\0\":}", 15, "byte 11: unknown escape");
-    check(!n_wrong && !n_message && !n_changed, "exchange.length", "%d accepted, %d other messages", n_wrong, n_message);
+    check(!n_wrong && !n_message && !n_changed, "exchange.length", "%d accepted, %d other messages",
+          n_wrong, n_message);
     (void)far;
-    free(m.memory); free(was.memory);
+    free(m.memory);
+    free(was.memory);
 }
 
 static void round_trip(void)
 {
-    static const char *const metadata[2][2] = { { "seed", "1337" }, { "note", "a \"quoted\" \\ text\n" } };
+    static const char *const metadata[2][2] = { { "seed", "1337" },
+                                                { "note", "a \"quoted\" \\ text\n" } };
     static model a, b, whole, infer;
-    memory_file file = { NULL, 0, 0 }, again = { NULL, 0, 0 }, end_a = { NULL, 0, 0 }, end_b = { NULL, 0, 0 };
+    memory_file file = { NULL, 0, 0 }, again = { NULL, 0, 0 }, end_a = { NULL, 0, 0 },
+                end_b = { NULL, 0, 0 };
     char text[64];
     size_t k, room, stopped;
     long at;
-    make(&a, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
-    make(&whole, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&a, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&whole, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
     train(&whole, STEPS);
-    check(lgelu_net_save(&whole.net, metadata, 2, memory_append, &end_a) == LGELU_OK, "exchange.save", "%s", whole.net.message);
-    for (at = 1; at < STEPS; at += 6) {           /* stop anywhere, go on in a fresh network with other first weights */
+    check(lgelu_net_save(&whole.net, metadata, 2, memory_append, &end_a) == LGELU_OK,
+          "exchange.save", "%s", whole.net.message);
+    /* stop anywhere, go on in a fresh network with other first weights */
+    for (at = 1; at < STEPS; at += 6) {
         train(&a, at);
         file.size = 0;
         lgelu_net_save(&a.net, metadata, 2, memory_append, &file);
-        make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 99);
-        if (!check(lgelu_net_load(&b.net, file.data, file.size) == LGELU_OK, "exchange.load", "%s", b.net.message)) return;
+        make(&b, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 99);
+        if (!check(lgelu_net_load(&b.net, file.data, file.size) == LGELU_OK, "exchange.load", "%s",
+                   b.net.message))
+            return;
         check(same(&a, &b, 1), "exchange.same_after_load", "step %ld", at);
         again.size = 0;
         lgelu_net_save(&b.net, metadata, 2, memory_append, &again);
-        check(again.size == file.size && !memcmp(again.data, file.data, file.size), "exchange.same_file", "step %ld", at);
+        check(again.size == file.size && !memcmp(again.data, file.data, file.size),
+              "exchange.same_file", "step %ld", at);
         train(&b, STEPS);
         end_b.size = 0;
         lgelu_net_save(&b.net, metadata, 2, memory_append, &end_b);
-        check(end_a.size == end_b.size && !memcmp(end_a.data, end_b.data, end_a.size), "exchange.resume_is_bit_identical", "step %ld", at);
+        check(end_a.size == end_b.size && !memcmp(end_a.data, end_b.data, end_a.size),
+              "exchange.resume_is_bit_identical", "step %ld", at);
         free(b.memory);
     }
     check(file.size % 8 == 0 || file.size > 8, "exchange.size", "%lu", (unsigned long)file.size);
-    check(lgelu_metadata(file.data, file.size, "note", text, sizeof text) && !strcmp(text, metadata[1][1]), "exchange.metadata", "'%s'", text);
-    check(lgelu_metadata(file.data, file.size, "note", text, 4) && !strcmp(text, "a \""), "exchange.metadata_cut", "'%s'", text);
-    check(!lgelu_metadata(file.data, file.size, "absent", text, sizeof text), "exchange.metadata_absent", "found '%s'", text);
+    check(lgelu_metadata(file.data, file.size, "note", text, sizeof text)
+              && !strcmp(text, metadata[1][1]),
+          "exchange.metadata", "'%s'", text);
+    check(lgelu_metadata(file.data, file.size, "note", text, 4) && !strcmp(text, "a \""),
+          "exchange.metadata_cut", "'%s'", text);
+    check(!lgelu_metadata(file.data, file.size, "absent", text, sizeof text),
+          "exchange.metadata_absent", "found '%s'", text);
 
-    lgelu_net_relu(&whole.net);                   /* gate kinds travel; an inference network takes a training file */
+    /* gate kinds travel; an inference network takes a training file */
+    lgelu_net_relu(&whole.net);
     file.size = 0;
     lgelu_net_save(&whole.net, NULL, 0, memory_append, &file);
-    make(&infer, LGELU_INFER, LGELU_GATE_LAMBDA, 5);
-    check(lgelu_net_load(&infer.net, file.data, file.size) == LGELU_OK && same(&infer, &whole, 0), "exchange.infer", "%s", infer.net.message);
-    check(infer.node[3].gate == LGELU_GATE_RELU && infer.net.lambda[0] > 1e30f, "exchange.gate_kind", "kind %d", (int)infer.node[3].gate);
+    make(&infer, LGELU_MODE_INFER, LGELU_GATE_LAMBDA, 5);
+    check(lgelu_net_load(&infer.net, file.data, file.size) == LGELU_OK && same(&infer, &whole, 0),
+          "exchange.infer", "%s", infer.net.message);
+    check(infer.node[3].gate == LGELU_GATE_RELU && infer.net.lambda[0] > 1e30f,
+          "exchange.gate_kind", "kind %d", (int)infer.node[3].gate);
 
-    for (stopped = 0, k = 0, room = 0; room < file.size; room += 97, k++) {      /* a disk that fills up */
+    /* a disk that fills up */
+    for (stopped = 0, k = 0, room = 0; room < file.size; room += 97, k++) {
         size_t left = room;
-        stopped += lgelu_net_save(&whole.net, NULL, 0, refuse, &left) == LGELU_E_FILE && whole.net.status == LGELU_OK;
+        stopped += lgelu_net_save(&whole.net, NULL, 0, refuse, &left) == LGELU_E_FILE
+                   && whole.net.status == LGELU_OK;
     }
-    check(stopped == k, "exchange.full_disk", "%lu of %lu reported", (unsigned long)stopped, (unsigned long)k);
+    check(stopped == k, "exchange.full_disk", "%lu of %lu reported", (unsigned long)stopped,
+          (unsigned long)k);
 
-    for (n_wrong = n_changed = 0, k = 0; k < file.size; k++) {                   /* cut at every byte */
+    /* cut at every byte */
+    for (n_wrong = n_changed = 0, k = 0; k < file.size; k++) {
         unsigned char *cut = (unsigned char *)malloc(k + 1);
         memcpy(cut, file.data, k);
         expect_refusal(&a, &a, cut, k, "");
         free(cut);
     }
     check(!n_wrong, "exchange.cut", "%d cut files were accepted", n_wrong);
-    free(file.data); free(again.data); free(end_a.data); free(end_b.data);
-    free(a.memory); free(whole.memory); free(infer.memory);
+    free(file.data);
+    free(again.data);
+    free(end_a.data);
+    free(end_b.data);
+    free(a.memory);
+    free(whole.memory);
+    free(infer.memory);
 }
 
 static void names(void)
 {
-    static const char *const metadata[5][2] = { { "step", "3" }, { "format", "pt" }, { "gate1", "relu" }, { "note", "a" }, { "note", "b" } };
+    static const char *const metadata[5][2] = {
+        { "step", "3" }, { "format", "pt" }, { "gate1", "relu" }, { "note", "a" }, { "note", "b" }
+    };
     static model m;
     memory_file b = { NULL, 0, 0 };
-    make(&m, LGELU_INFER, LGELU_GATE_GELU, 1);
-    check(lgelu_net_save(&m.net, metadata, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size && strstr(m.net.message, "'step'"), "exchange.metadata_of_our_own", "%s", m.net.message);
-    check(lgelu_net_save(&m.net, metadata + 1, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.metadata_of_our_own", "%s", m.net.message);
-    check(lgelu_net_save(&m.net, metadata + 2, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.metadata_of_a_gate", "%s", m.net.message);
-    check(lgelu_net_save(&m.net, metadata + 3, 2, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.metadata_twice", "%s", m.net.message);
+    make(&m, LGELU_MODE_INFER, LGELU_GATE_GELU, 1);
+    check(lgelu_net_save(&m.net, metadata, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size
+              && strstr(m.net.message, "'step'"),
+          "exchange.metadata_of_our_own", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, metadata + 1, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size,
+          "exchange.metadata_of_our_own", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, metadata + 2, 1, memory_append, &b) == LGELU_E_ARGUMENT && !b.size,
+          "exchange.metadata_of_a_gate", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, metadata + 3, 2, memory_append, &b) == LGELU_E_ARGUMENT && !b.size,
+          "exchange.metadata_twice", "%s", m.net.message);
     memcpy(m.node[4].name, "fc1", 4);
-    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && strstr(m.net.message, "fc1") && !b.size, "exchange.twin_names", "%s", m.net.message);
+    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT
+              && strstr(m.net.message, "fc1") && !b.size,
+          "exchange.twin_names", "%s", m.net.message);
     memcpy(m.node[4].name, "f\"1", 4);
-    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && !b.size, "exchange.bad_name", "%s", m.net.message);
-    free(b.data); free(m.memory);
+    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && !b.size,
+          "exchange.bad_name", "%s", m.net.message);
+    free(b.data);
+    free(m.memory);
 }
 
 static void parts(void)
@@ -208,33 +301,55 @@ static void parts(void)
     static model a, b, c, d;
     lgelu_part two[2], other[2];
     memory_file file = { NULL, 0, 0 }, one = { NULL, 0, 0 };
-    make(&a, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
-    make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
-    make(&c, LGELU_TRAIN, LGELU_GATE_LAMBDA, 3);
-    make(&d, LGELU_TRAIN, LGELU_GATE_LAMBDA, 4);
+    make(&a, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&b, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 2);
+    make(&c, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 3);
+    make(&d, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 4);
     train(&a, 3);
     train(&b, 5);
     lgelu_net_relu(&b.net);
-    two[0].prefix = ""; two[0].net = &a.net; two[1].prefix = "branch/"; two[1].net = &b.net;
-    other[0] = two[0]; other[0].net = &c.net; other[1] = two[1]; other[1].net = &d.net;
-    check(lgelu_parts_save(two, 2, NULL, 0, memory_append, &file) == LGELU_OK, "exchange.two_nets.save", "%s", a.net.message);
-    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_OK && same(&a, &c, 1) && same(&b, &d, 1), "exchange.two_nets.load", "%s", c.net.message);
-    check(c.node[3].gate == LGELU_GATE_LAMBDA && d.node[3].gate == LGELU_GATE_RELU, "exchange.two_nets.gates", "%d, %d", (int)c.node[3].gate, (int)d.node[3].gate);
-    check(lgelu_net_load(&d.net, file.data, file.size) == LGELU_OK && same(&a, &d, 1), "exchange.two_nets.first_alone", "%s", d.net.message);
+    two[0].prefix = "";
+    two[0].net = &a.net;
+    two[1].prefix = "branch/";
+    two[1].net = &b.net;
+    other[0] = two[0];
+    other[0].net = &c.net;
+    other[1] = two[1];
+    other[1].net = &d.net;
+    check(lgelu_parts_save(two, 2, NULL, 0, memory_append, &file) == LGELU_OK,
+          "exchange.two_nets.save", "%s", a.net.message);
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_OK && same(&a, &c, 1)
+              && same(&b, &d, 1),
+          "exchange.two_nets.load", "%s", c.net.message);
+    check(c.node[3].gate == LGELU_GATE_LAMBDA && d.node[3].gate == LGELU_GATE_RELU,
+          "exchange.two_nets.gates", "%d, %d", (int)c.node[3].gate, (int)d.node[3].gate);
+    check(lgelu_net_load(&d.net, file.data, file.size) == LGELU_OK && same(&a, &d, 1),
+          "exchange.two_nets.first_alone", "%s", d.net.message);
     other[1].prefix = "twig/";
-    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_FILE && strstr(c.net.message, "twig/fc1.weight") && same(&a, &c, 1) && same(&a, &d, 1),
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_FILE
+              && strstr(c.net.message, "twig/fc1.weight") && same(&a, &c, 1) && same(&a, &d, 1),
           "exchange.two_nets.missing", "%s", c.net.message);
     other[1].prefix = "a prefix that is far longer than 31 bytes";
-    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT && lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size,
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT
+              && lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT
+              && !one.size,
           "exchange.two_nets.prefix", "%s", c.net.message);
     other[1].prefix = "a\"b";
-    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT && lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size,
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_E_ARGUMENT
+              && lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT
+              && !one.size,
           "exchange.two_nets.bad_prefix", "%s", c.net.message);
     other[1].prefix = "";
-    check(lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.two_nets.twin_names", "%s", c.net.message);
-    check(lgelu_net_save(&a.net, bad, 1, memory_append, &one) == LGELU_E_ARGUMENT && !one.size, "exchange.metadata_not_utf8", "%s", a.net.message);
-    free(file.data); free(one.data);
-    free(a.memory); free(b.memory); free(c.memory); free(d.memory);
+    check(lgelu_parts_save(other, 2, NULL, 0, memory_append, &one) == LGELU_E_ARGUMENT && !one.size,
+          "exchange.two_nets.twin_names", "%s", c.net.message);
+    check(lgelu_net_save(&a.net, bad, 1, memory_append, &one) == LGELU_E_ARGUMENT && !one.size,
+          "exchange.metadata_not_utf8", "%s", a.net.message);
+    free(file.data);
+    free(one.data);
+    free(a.memory);
+    free(b.memory);
+    free(c.memory);
+    free(d.memory);
 }
 
 /* a chain of so many linear layers, one number wide, of names as long as they can be */
@@ -253,10 +368,13 @@ static void *chain(lgelu_net *net, lgelu_node *node, int layers, lgelu_mode mode
     }
     need = lgelu_net_bytes(net, 1, mode);
     memory = malloc(need);
-    if (!memory || lgelu_net_make(net, memory, need, 1, mode, seed)) check(0, "exchange.chain", "%s", net->message);
+    if (!memory || lgelu_net_make(net, memory, need, 1, mode, seed))
+        check(0, "exchange.chain", "%s", net->message);
     return memory;
 }
-/* parts of very different size, in either order, and the small one alone: what else the file holds is passed over */
+
+/* parts of very different size, in either order, and the small one alone: what else the file holds
+   is passed over */
 static void many_tensors(void)
 {
     enum { MANY = 3000 };
@@ -264,43 +382,82 @@ static void many_tensors(void)
     lgelu_net small, large, small2, large2;
     lgelu_part part[2], other[2];
     memory_file file = { NULL, 0, 0 }, end = { NULL, 0, 0 };
-    void *memory[4] = { chain(&small, node[0], 1, LGELU_INFER, 1), chain(&large, node[1], MANY, LGELU_INFER, 2),
-                        chain(&small2, node[2], 1, LGELU_INFER, 3), chain(&large2, node[3], MANY, LGELU_INFER, 4) };
+    void *memory[4] = { chain(&small, node[0], 1, LGELU_MODE_INFER, 1),
+                        chain(&large, node[1], MANY, LGELU_MODE_INFER, 2),
+                        chain(&small2, node[2], 1, LGELU_MODE_INFER, 3),
+                        chain(&large2, node[3], MANY, LGELU_MODE_INFER, 4) };
     char header[200];
     size_t i;
-    for (i = 0; i < small.parameters; i++) small.w[i] = small2.w[i] + 1;
-    part[0].net = &small; part[0].prefix = "small/"; part[1].net = &large; part[1].prefix = "";
-    other[0] = part[0]; other[1] = part[1]; other[0].net = &small2; other[1].net = &large2;
-    check(lgelu_parts_save(part, 2, NULL, 0, memory_append, &file) == LGELU_OK, "exchange.many.save", "%s", small.message);
-    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_OK && !memcmp(small.w, small2.w, small.parameters * sizeof(float))
-          && !memcmp(large.w, large2.w, large.parameters * sizeof(float)), "exchange.many.small_part_first", "%s", small2.message);
+    for (i = 0; i < small.parameter_count; i++)
+        small.w[i] = small2.w[i] + 1;
+    part[0].net = &small;
+    part[0].prefix = "small/";
+    part[1].net = &large;
+    part[1].prefix = "";
+    other[0] = part[0];
+    other[1] = part[1];
+    other[0].net = &small2;
+    other[1].net = &large2;
+    check(lgelu_parts_save(part, 2, NULL, 0, memory_append, &file) == LGELU_OK,
+          "exchange.many.save", "%s", small.message);
+    check(lgelu_parts_load(other, 2, file.data, file.size) == LGELU_OK
+              && !memcmp(small.w, small2.w, small.parameter_count * sizeof(float))
+              && !memcmp(large.w, large2.w, large.parameter_count * sizeof(float)),
+          "exchange.many.small_part_first", "%s", small2.message);
     small2.w[0] = 9;
-    check(lgelu_parts_load(other, 1, file.data, file.size) == LGELU_OK && small2.w[0] < small.w[0] + 1, "exchange.many.small_alone", "%s", small2.message);
+    check(lgelu_parts_load(other, 1, file.data, file.size) == LGELU_OK
+              && small2.w[0] < small.w[0] + 1,
+          "exchange.many.small_alone", "%s", small2.message);
     free(file.data);
 
-    /* more tensors than any room for sorting, the last first: one hole, one name twice, and none of either */
+    /* more tensors than any room for sorting, the last first: one hole, one name twice, and none of
+       either */
     for (int wrong = 0; wrong < 3; wrong++) {
         size_t n = 20000, k, at = 8;
         memory_file b = { NULL, 0, 0 };
         memory_append(&b, "12345678{", 9);
-        for (k = n; k--; ) {
-            i = (size_t)sprintf(header, "%s\"%s%05d\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%d,%d]}", k + 1 < n ? "," : "", k == 1 ? "λλλλλλλλλλ.00000λλ.weight" : k == 2 ? "λλλλλλλλλλ.00000λλ.bias" : "t",
-                                (int)(wrong == 2 && k == n - 1 ? 77 : k), k == 1 ? "1,1" : "1", (int)(4 * (k + (wrong == 1 && k == n / 2))), (int)(4 * (k + 1 + (wrong == 1 && k == n / 2))));
-            if (k == 1 || k == 2) { char *five = strstr(header, k == 1 ? "weight" : "bias") + (k == 1 ? 6 : 4); memmove(five, five + 5, strlen(five + 5) + 1); i -= 5; }
+        for (k = n; k--;) {
+            i = (size_t)sprintf(
+                header, "%s\"%s%05d\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%d,%d]}",
+                k + 1 < n ? "," : "",
+                k == 1   ? "λλλλλλλλλλ.00000λλ.weight"
+                : k == 2 ? "λλλλλλλλλλ.00000λλ.bias"
+                         : "t",
+                (int)(wrong == 2 && k == n - 1 ? 77 : k), k == 1 ? "1,1" : "1",
+                (int)(4 * (k + (wrong == 1 && k == n / 2))),
+                (int)(4 * (k + 1 + (wrong == 1 && k == n / 2))));
+            if (k == 1 || k == 2) {
+                char *five = strstr(header, k == 1 ? "weight" : "bias") + (k == 1 ? 6 : 4);
+                memmove(five, five + 5, strlen(five + 5) + 1);
+                i -= 5;
+            }
             memory_append(&b, header, i);
         }
         memory_append(&b, "}", 1);
-        for (k = b.size - at, i = 0; i < 8; i++) b.data[i] = (unsigned char)((uint64_t)k >> (8 * i));
-        for (k = 0; k < n; k++) memory_append(&b, "\0\0\200\77", 4);                  /* 1 */
+        for (k = b.size - at, i = 0; i < 8; i++)
+            b.data[i] = (unsigned char)((uint64_t)k >> (8 * i));
+        /* 1 */
+        for (k = 0; k < n; k++)
+            memory_append(&b, "\0\0\200\77", 4);
         lgelu_status status = lgelu_net_load(&small, b.data, b.size);
-        if (wrong) check(status == LGELU_E_FILE && strstr(small.message, wrong == 1 ? "a hole or an overlap" : "a name stands twice"), "exchange.many.wrong", "%d: '%s'", wrong, small.message);
-        else check(!status && small.w[0] >= 1 && small.w[0] <= 1 && small.w[1] >= 1, "exchange.many.reversed", "%s", small.message);
+        if (wrong) {
+            check(status == LGELU_E_FILE
+                      && strstr(small.message,
+                                wrong == 1 ? "a hole or an overlap" : "a name stands twice"),
+                  "exchange.many.wrong", "%d: '%s'", wrong, small.message);
+        } else {
+            check(!status && small.w[0] >= 1 && small.w[0] <= 1 && small.w[1] >= 1,
+                  "exchange.many.reversed", "%s", small.message);
+        }
         free(b.data);
     }
     free(end.data);
-    for (i = 0; i < 4; i++) free(memory[i]);
+    for (i = 0; i < 4; i++)
+        free(memory[i]);
 }
-/* a refused file leaves everything as it was: a generation goes on, a backward still has its forward */
+
+/* a refused file leaves everything as it was: a generation goes on, a backward still has its
+   forward */
 static void refused(void)
 {
     enum { T = 12, V = 7 };
@@ -314,72 +471,101 @@ static void refused(void)
     void *memory;
     size_t need;
     int x, i;
-    memory = chain(&net, node, 60, LGELU_INFER, 1);                        /* a sound file of another network */
+    /* a sound file of another network */
+    memory = chain(&net, node, 60, LGELU_MODE_INFER, 1);
     lgelu_net_save(&net, NULL, 0, memory_append, &b);
     free(memory);
-    make(&m, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&m, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
     lgelu_net_begin(&net, node, 64);
     x = lgelu_tokens(&net, "tokens", T, V);
     i = lgelu_gpt(&net, x, &shape);
-    need = lgelu_net_bytes(&net, 1, LGELU_GENERATE);
+    need = lgelu_net_bytes(&net, 1, LGELU_MODE_GENERATE);
     memory = malloc(need);
-    lgelu_net_make(&net, memory, need, 1, LGELU_GENERATE, 3);
+    lgelu_net_make(&net, memory, need, 1, LGELU_MODE_GENERATE, 3);
     lgelu_net_bind(&net, x, token);
     lgelu_net_generate(&net, 0, 5);
     lgelu_net_generate(&net, 5, 1);
     memcpy(logits, lgelu_net_value(&net, i), sizeof logits);
     lgelu_net_generate(&net, 0, 5);
-    check(lgelu_net_load(&net, b.data, b.size) == LGELU_E_FILE && !net.status, "exchange.refused", "%s", net.message);
+    check(lgelu_net_load(&net, b.data, b.size) == LGELU_E_FILE && !net.status, "exchange.refused",
+          "%s", net.message);
     lgelu_net_generate(&net, 5, 1);
-    check(!net.status && !memcmp(logits, lgelu_net_value(&net, i), sizeof logits), "exchange.refused.generation_goes_on", "%s", net.message);
+    check(!net.status && !memcmp(logits, lgelu_net_value(&net, i), sizeof logits),
+          "exchange.refused.generation_goes_on", "%s", net.message);
     lgelu_net_save(&net, NULL, 0, memory_append, &file);
-    check(!lgelu_net_load(&net, file.data, file.size) && lgelu_net_generate(&net, 6, 1) == LGELU_E_ARGUMENT && strstr(net.message, "only 0 before"), "exchange.loaded.generation_begins_anew", "%s", net.message);
-    make(&was, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
-    for (i = 0; i < BATCH * INPUTS; i++) m.data[i] = was.data[i] = (float)(i % 7) / 7;
+    check(!lgelu_net_load(&net, file.data, file.size)
+              && lgelu_net_generate(&net, 6, 1) == LGELU_E_ARGUMENT
+              && strstr(net.message, "only 0 before"),
+          "exchange.loaded.generation_begins_anew", "%s", net.message);
+    make(&was, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
+    for (i = 0; i < BATCH * INPUTS; i++)
+        m.data[i] = was.data[i] = (float)(i % 7) / 7;
     lgelu_net_forward(&m.net, BATCH);
     lgelu_net_forward(&was.net, BATCH);
     lgelu_net_load(&m.net, b.data, b.size);
     lgelu_net_backward(&m.net, 1);
     lgelu_net_backward(&was.net, 1);
-    check(!m.net.status && !memcmp(m.net.g, was.net.g, m.net.parameters * sizeof(float)), "exchange.refused.backward_goes_on", "%s", m.net.message);
-    free(memory); free(b.data); free(file.data); free(m.memory); free(was.memory);
+    check(!m.net.status && !memcmp(m.net.g, was.net.g, m.net.parameter_count * sizeof(float)),
+          "exchange.refused.backward_goes_on", "%s", m.net.message);
+    free(memory);
+    free(b.data);
+    free(file.data);
+    free(m.memory);
+    free(was.memory);
 }
+
 /* what the metadata says is true or refused */
 static void metadata_told(void)
 {
     static model a, b, was;
-    static const struct { const char *from, *to, *why; } change[] = {
-        { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step' is no number of steps" }, { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step' is no number of steps" },
-        { "\"gate1\":\"relu\"", "\"gate1\":\"silu\"", "gate 'gate1' is of no known kind" } };
+    static const struct {
+        const char *from, *to, *why;
+    } change[] = {
+        { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step' is no number of steps" },
+        { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step' is no number of steps" },
+        { "\"gate1\":\"relu\"", "\"gate1\":\"silu\"", "gate 'gate1' is of no known kind" }
+    };
     memory_file file = { NULL, 0, 0 };
     size_t i, k;
-    make(&a, LGELU_TRAIN, LGELU_GATE_LAMBDA, 1);
-    make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
-    make(&was, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
+    make(&a, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
+    make(&b, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 2);
+    make(&was, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 2);
     a.net.step = LONG_MAX;
     lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
-    check(!lgelu_net_load(&b.net, file.data, file.size) && b.net.step == LONG_MAX, "exchange.step.largest", "%ld %s", b.net.step, b.net.message);
+    check(!lgelu_net_load(&b.net, file.data, file.size) && b.net.step == LONG_MAX,
+          "exchange.step.largest", "%ld %s", b.net.step, b.net.message);
     free(b.memory);
-    make(&b, LGELU_TRAIN, LGELU_GATE_LAMBDA, 2);
+    make(&b, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 2);
     a.net.step = 1234567;
     lgelu_net_relu(&a.net);
     for (i = 0; i < sizeof change / sizeof *change; i++) {
         file.size = 0;
         lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
-        for (k = 8; memcmp(file.data + k, change[i].from, strlen(change[i].from)); k++) {}
+        for (k = 8; memcmp(file.data + k, change[i].from, strlen(change[i].from)); k++) {
+        }
         memcpy(file.data + k, change[i].to, strlen(change[i].to));
         n_wrong = n_message = n_changed = 0;
         expect_refusal(&b, &was, file.data, file.size, change[i].why);
-        check(!n_wrong && !n_message && !n_changed, "exchange.metadata_wrong", "%s: '%s'", change[i].to, last);
+        check(!n_wrong && !n_message && !n_changed, "exchange.metadata_wrong", "%s: '%s'",
+              change[i].to, last);
     }
-    file.size = 0;                                /* a gate of a kind without a λ has none of a file's either */
+    /* a gate of a kind without a λ has none of a file's either */
+    file.size = 0;
     lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
-    for (k = 8; memcmp(file.data + k, "gate1.lambda\"", 13); k++) {}
+    for (k = 8; memcmp(file.data + k, "gate1.lambda\"", 13); k++) {
+    }
     file.data[k] = 'G';
-    check(!lgelu_net_load(&b.net, file.data, file.size) && b.net.lambda[0] > 1e30f && b.node[3].gate == LGELU_GATE_RELU, "exchange.gate_kind_alone", "λ = %g %s", (double)b.net.lambda[0], b.net.message);
-    free(file.data); free(a.memory); free(b.memory); free(was.memory);
+    check(!lgelu_net_load(&b.net, file.data, file.size) && b.net.lambda[0] > 1e30f
+              && b.node[3].gate == LGELU_GATE_RELU,
+          "exchange.gate_kind_alone", "λ = %g %s", (double)b.net.lambda[0], b.net.message);
+    free(file.data);
+    free(a.memory);
+    free(b.memory);
+    free(was.memory);
 }
-/* a normalisation that has been folded away can't take over another's statistics, nor lose them without a word */
+
+/* a normalisation that has been folded away can't take over another's statistics, nor lose them
+   without a word */
 static void folded(void)
 {
     static lgelu_node node[2][8];
@@ -393,25 +579,38 @@ static void folded(void)
         int x;
         lgelu_net_begin(net + k, node[k], 8);
         x = lgelu_input(net + k, "x", 4, 4, 3);
-        lgelu_batch_norm(net + k, "bn", lgelu_conv(net + k, "conv", x, 5, 3, 1, 1, 1, 1), 0.1f, 1e-5f);
-        need = lgelu_net_bytes(net + k, 1, LGELU_INFER);
+        lgelu_batch_norm(net + k, "bn", lgelu_conv(net + k, "conv", x, 5, 3, 1, 1, 1, 1), 0.1f,
+                         1e-5f);
+        need = lgelu_net_bytes(net + k, 1, LGELU_MODE_INFER);
         memory[k] = malloc(need);
-        lgelu_net_make(net + k, memory[k], need, 1, LGELU_INFER, (uint64_t)k);
+        lgelu_net_make(net + k, memory[k], need, 1, LGELU_MODE_INFER, (uint64_t)k);
         lgelu_net_bind(net + k, x, picture);
-        for (i = 0; i < net[k].states; i++) net[k].state[i] = 2 + (float)i;
+        for (i = 0; i < net[k].state_count; i++)
+            net[k].state[i] = 2 + (float)i;
     }
     lgelu_net_save(net, NULL, 0, memory_append, &file);
     lgelu_net_fold(net + 1);
     float w = net[1].w[0];
-    check(lgelu_net_load(net + 1, file.data, file.size) == LGELU_E_FILE && strstr(net[1].message, "'bn.running_mean' is folded") && net[1].w[0] >= w && net[1].w[0] <= w, "exchange.folded", "%s", net[1].message);
-    check(lgelu_net_copy(net + 1, net) == LGELU_E_ARGUMENT && strstr(net[1].message, "'bn' is of another kind"), "exchange.folded.copy", "%s", net[1].message);
+    check(lgelu_net_load(net + 1, file.data, file.size) == LGELU_E_FILE
+              && strstr(net[1].message, "'bn.running_mean' is folded") && net[1].w[0] >= w
+              && net[1].w[0] <= w,
+          "exchange.folded", "%s", net[1].message);
+    check(lgelu_net_copy(net + 1, net) == LGELU_E_ARGUMENT
+              && strstr(net[1].message, "'bn' is of another kind"),
+          "exchange.folded.copy", "%s", net[1].message);
     net[1].status = LGELU_OK;
     file.size = 0;
     lgelu_net_save(net + 1, NULL, 0, memory_append, &file);
-    check(lgelu_net_load(net, file.data, file.size) == LGELU_E_FILE && strstr(net[0].message, "'bn.weight'"), "exchange.folded.file", "%s", net[0].message);
-    check(!lgelu_net_load(net + 1, file.data, file.size), "exchange.folded.both", "%s", net[1].message);
-    free(memory[0]); free(memory[1]); free(file.data);
+    check(lgelu_net_load(net, file.data, file.size) == LGELU_E_FILE
+              && strstr(net[0].message, "'bn.weight'"),
+          "exchange.folded.file", "%s", net[0].message);
+    check(!lgelu_net_load(net + 1, file.data, file.size), "exchange.folded.both", "%s",
+          net[1].message);
+    free(memory[0]);
+    free(memory[1]);
+    free(file.data);
 }
+
 static void printed(void)
 {
     static lgelu_node node[8];
@@ -420,20 +619,27 @@ static void printed(void)
     int x;
     size_t i, total = 0, column;
     lgelu_net_begin(&net, node, 8);
-    x = lgelu_linear(&net, "f1", lgelu_input(&net, "x", 1, 1, 3), 5);      /* two gradients that meet */
+    /* two gradients that meet */
+    x = lgelu_linear(&net, "f1", lgelu_input(&net, "x", 1, 1, 3), 5);
     x = lgelu_add(&net, "sum", lgelu_linear(&net, "f2", x, 5), lgelu_linear(&net, "f3", x, 5));
     lgelu_mean_squared_error(&net, "loss", x, lgelu_input(&net, "t", 1, 1, 5));
-    lgelu_net_bytes(&net, 4, LGELU_TRAIN);
+    lgelu_net_bytes(&net, 4, LGELU_MODE_TRAIN);
     check(!lgelu_net_print(&net, memory_append, &text), "exchange.print", "%s", net.message);
     memory_append(&text, "", 1);
-    check(strstr((char *)text.data, "scratch") && node[1].buffer[3].bytes, "exchange.print.scratch", "%s", text.data);
-    for (i = 0; i < 8; i++) for (column = 0; column < 4; column++) total += i < (size_t)net.count ? node[i].buffer[column].bytes : 0;
+    check(strstr((char *)text.data, "scratch") && node[1].buffer[3].bytes, "exchange.print.scratch",
+          "%s", text.data);
+    for (i = 0; i < 8; i++) {
+        for (column = 0; column < 4; column++)
+            total += i < (size_t)net.count ? node[i].buffer[column].bytes : 0;
+    }
     {
         char expected[40];
         snprintf(expected, sizeof expected, "buffers %lu bytes", (unsigned long)total);
-        check(strstr((char *)text.data, expected) != NULL, "exchange.print.total", "%s in %s", expected, text.data);
+        check(strstr((char *)text.data, expected) != NULL, "exchange.print.total", "%s in %s",
+              expected, text.data);
         snprintf(expected, sizeof expected, "%lu@", (unsigned long)node[1].buffer[3].bytes);
-        check(strstr(strstr((char *)text.data, "f1"), expected) != NULL, "exchange.print.scratch_listed", "%s in %s", expected, text.data);
+        check(strstr(strstr((char *)text.data, "f1"), expected) != NULL,
+              "exchange.print.scratch_listed", "%s in %s", expected, text.data);
     }
     free(text.data);
 }

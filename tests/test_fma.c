@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
-   test_fma: a·b + c of floats rounded once where a processor has no instruction for it, beside libm's fmaf, bit for bit: random
-   numbers of every kind, and those where rounding twice goes wrong, which a control must show; one by one and, with SSE2 and
-   SIMD128, four lanes at a time. Then the middle of the gate, whose sums ask once for all whether one of them tied, beside the same
-   fma by fma. With the instruction (-mfma) it checks that alone. `test_fma hash` prints one hash of the same results, for where
-   libm's own fmaf is wrong (wasi-libc's rounds twice). */
+   test_fma: a·b + c of floats rounded once where a processor has no instruction for it, beside
+   libm's fmaf, bit for bit: random numbers of every kind, and those where rounding twice goes
+   wrong, which a control must show; one by one and, with SSE2 and SIMD128, four lanes at a time.
+   Then the middle of the gate, whose sums ask once for all whether one of them tied, beside the
+   same fma by fma. With the instruction (-mfma) it checks that alone. `test_fma hash` prints one
+   hash of the same results, for where libm's own fmaf is wrong (wasi-libc's rounds twice). */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/bits.h"
@@ -11,6 +12,7 @@
 #include <math.h>
 
 static uint64_t state = 88172645463325252u;
+
 static uint32_t random_bits(void)
 {
     state ^= state << 13;
@@ -18,33 +20,39 @@ static uint32_t random_bits(void)
     state ^= state << 17;
     return (uint32_t)(state * 0x2545F4914F6CDD1Du >> 32);
 }
+
 static uint32_t below(uint32_t n) { return random_bits() % n; }
 
-/* any bits; near 1; few bits, so that sums are exact or ties; long runs of ones; next to the smallest; special */
+/* any bits; near 1; few bits, so that sums are exact or ties; long runs of ones; next to the
+   smallest; special */
 static float number(void)
 {
     const uint32_t u = random_bits(), rest = u & 0x807FFFFFu, cut = ((uint32_t)1 << below(24)) - 1;
     switch (below(8)) {
-    case 0:  return from_bits(rest | (100 + below(54)) << 23);
-    case 1:  return from_bits((u & ~cut & 0x807FFFFFu) | (115 + below(24)) << 23);
-    case 2:  return from_bits(u | cut);
-    case 3:  return from_bits(rest | below(30) << 23);
-    case 4:  return from_bits((rest & 0x80000000u) | below(3) << 22 | (u & 1 ? 0x7F800000u : 0));
-    case 5:  return from_bits(rest | (50 + below(30)) << 23);                                          /* products below 2^-126 */
+    case 0: return from_bits(rest | (100 + below(54)) << 23);
+    case 1: return from_bits((u & ~cut & 0x807FFFFFu) | (115 + below(24)) << 23);
+    case 2: return from_bits(u | cut);
+    case 3: return from_bits(rest | below(30) << 23);
+    case 4: return from_bits((rest & 0x80000000u) | below(3) << 22 | (u & 1 ? 0x7F800000u : 0));
+    case 5: return from_bits(rest | (50 + below(30)) << 23); /* products below 2^-126 */
     default: return from_bits(u);
     }
 }
-/* c and half its last place times 1 ± a little: the sum lies next to the middle of two floats, in double often on it */
+
+/* c and half its last place times 1 ± a little: the sum lies next to the middle of two floats, in
+   double often on it */
 static void between(float *a, float *b, float *c, int tiny)
 {
     const int32_t i = (int32_t)below(300), j = i + (int32_t)below(3) - 1;
     const uint32_t exponent = tiny ? 1 : 60 + below(150);
     int scale;
     *c = from_bits((random_bits() & 0x807FFFFFu) | (tiny ? below(2) : exponent) << 23);
-    scale = (int)exponent - 127 - 24;                                    /* the half; a factor each for a and b */
+    /* the half; a factor each for a and b */
+    scale = (int)exponent - 127 - 24;
     *a = ldexpf(1 + (float)i * 0x1p-23f, scale / 2);
     *b = ldexpf(1 - (float)j * 0x1p-23f, scale - scale / 2);
-    if (below(2)) *a = -*a;
+    if (below(2))
+        *a = -*a;
 }
 
 #if LGELU__WASM
@@ -63,7 +71,9 @@ static float ours(float a, float b, float c, int four)
     static int lane;
     if (four) {
         lane = (lane + 1) % 4;
-        x[0][lane] = a; x[1][lane] = b; x[2][lane] = c;
+        x[0][lane] = a;
+        x[1][lane] = b;
+        x[2][lane] = c;
         FOUR(v_store)(y, FOUR(v_fma)(FOUR(v_load)(x[0]), FOUR(v_load)(x[1]), FOUR(v_load)(x[2])));
         return y[lane];
     }
@@ -72,9 +82,11 @@ static float ours(float a, float b, float c, int four)
 #endif
     return lgelu__fmaf(a, b, c);
 }
+
 static int same(float a, float b) { return a != a ? b != b : to_bits(a) == to_bits(b); }
 
 static uint64_t hash = HASH_START;
+
 static void all(const char *name, int kind, int four, long n)
 {
     long i, wrong = 0, twice = 0;
@@ -82,27 +94,42 @@ static void all(const char *name, int kind, int four, long n)
     for (i = 0; i < n; i++) {
         float a = number(), b = number(), c = number(), right;
         volatile double p, s;
-        if (kind) between(&a, &b, &c, kind == 2);
-        else if (i % 4 == 0 && fabsf(a * b) < 1e38f) c = from_bits(to_bits(-(a * b)) + below(5) - 2);         /* all but cancels */
+        if (kind)
+            between(&a, &b, &c, kind == 2);
+        else if (i % 4 == 0 && fabsf(a * b) < 1e38f)
+            c = from_bits(to_bits(-(a * b)) + below(5) - 2); /* all but cancels */
         if (!name) {
             right = ours(a, b, c, four);
-            if (right != right) right = from_bits(0x7FC00000u);       /* sign and payload are the processor's */
+            /* sign and payload are the processor's */
+            if (right != right)
+                right = from_bits(0x7FC00000u);
             hash = hash_floats(hash, &right, 1);
             continue;
         }
         right = fmaf(a, b, c);
-        if (!same(ours(a, b, c, four), right)) { wrong++; x[0] = a; x[1] = b; x[2] = c; }
+        if (!same(ours(a, b, c, four), right)) {
+            wrong++;
+            x[0] = a;
+            x[1] = b;
+            x[2] = c;
+        }
         p = (double)a * (double)b;
         s = p + (double)c;
         twice += !same((float)s, right);
     }
-    if (!name) return;
-    check(!wrong, name, "%ld of %ld differ, one of them %a * %a + %a", wrong, n, (double)x[0], (double)x[1], (double)x[2]);
-    if (kind) check(twice > n / 1000, "control: rounded twice, some of them are wrong", "%ld of %ld", twice, n);
+    if (!name)
+        return;
+    check(!wrong, name, "%ld of %ld differ, one of them %a * %a + %a", wrong, n, (double)x[0],
+          (double)x[1], (double)x[2]);
+    if (kind) {
+        check(twice > n / 1000, "control: rounded twice, some of them are wrong", "%ld of %ld",
+              twice, n);
+    }
 }
 
 #if LGELU__SSE2
-/* the middle of the gate and its slope, at numbers and λ's of any and of few bits: the latter tie, which a control must show */
+/* the middle of the gate and its slope, at numbers and λ's of any and of few bits: the latter tie,
+   which a control must show */
 static void middle(int few, long n)
 {
     const uint32_t mask = few ? 0xFFFFFC00u : 0xFFFFFFFFu;
@@ -114,40 +141,59 @@ static void middle(int few, long n)
         FOUR(v_gate) g;
         FOUR(v_t) a[2], b[2], dx[2], p[2], s[2], dx2[2], p2[2], s2[2];
         FOUR(place) at;
-        if (i % 64 == 0) lambda = i % 128 ? 1 : from_bits(((random_bits() & 0x7FFFFFu) | (118 + below(18)) << 23) & mask);
+        if (i % 64 == 0) {
+            lambda =
+                i % 128 ? 1
+                        : from_bits(((random_bits() & 0x7FFFFFu) | (118 + below(18)) << 23) & mask);
+        }
         for (j = 0; j < 8; j++) {
             x[j] = 3.1f / lambda * ((float)(random_bits() >> 8) * 0x1p-23f - 1);
-            if (below(4) == 0) x[j] *= from_bits((127 - below(60)) << 23);
+            if (below(4) == 0)
+                x[j] *= from_bits((127 - below(60)) << 23);
             x[j] = from_bits(to_bits(x[j]) & mask);
             dy[j] = (float)(int32_t)random_bits() * 0x1p-31f;
         }
         c = lgelu__prepare(lambda, -16.5f, 16.5f);
         g = FOUR(same)(&c);
-        for (j = 0; j < 2; j++) { a[j] = FOUR(v_load)(x + 4 * j); b[j] = FOUR(v_load)(dy + 4 * j); }
+        for (j = 0; j < 2; j++) {
+            a[j] = FOUR(v_load)(x + 4 * j);
+            b[j] = FOUR(v_load)(dy + 4 * j);
+        }
         FOUR(slope_middle)(dx, p, s, b, a, &g);
         FOUR(slope_middle_by_fma)(dx2, p2, s2, b, a, &g);
         for (j = 0; j < 2; j++) {
-            FOUR(v_store)(out[0] + 4 * j, dx[j]); FOUR(v_store)(out[1] + 4 * j, dx2[j]);
-            FOUR(v_store)(out[2] + 4 * j, p[j]);  FOUR(v_store)(out[3] + 4 * j, p2[j]);
+            FOUR(v_store)(out[0] + 4 * j, dx[j]);
+            FOUR(v_store)(out[1] + 4 * j, dx2[j]);
+            FOUR(v_store)(out[2] + 4 * j, p[j]);
+            FOUR(v_store)(out[3] + 4 * j, p2[j]);
         }
-        for (j = 0; j < 2; j++) dx[j] = FOUR(v_fold)(a[j]);
+        for (j = 0; j < 2; j++)
+            dx[j] = FOUR(v_fold)(a[j]);
         FOUR(find)(&at, dx, &g, lgelu__middle_in_double[0]);
         again += FOUR(m_some)(at.tie[0], at.tie[1]);
-        for (j = 0; j < 2; j++) dx[j] = a[j];
+        for (j = 0; j < 2; j++)
+            dx[j] = a[j];
         FOUR(middle_pair)(a, &g);
         FOUR(middle_by_fma)(dx, &g, 2);
-        for (j = 0; j < 2; j++) { FOUR(v_store)(out[4] + 4 * j, a[j]); FOUR(v_store)(out[5] + 4 * j, dx[j]); }
-        for (j = 0; j < 6; j += 2) wrong += memcmp(out[j], out[j + 1], sizeof out[j]) != 0;
+        for (j = 0; j < 2; j++) {
+            FOUR(v_store)(out[4] + 4 * j, a[j]);
+            FOUR(v_store)(out[5] + 4 * j, dx[j]);
+        }
+        for (j = 0; j < 6; j += 2)
+            wrong += memcmp(out[j], out[j + 1], sizeof out[j]) != 0;
     }
-    check(!wrong, few ? "middle and slope, few bits" : "middle and slope, any bits", "%ld of %ld pairs differ", wrong, n);
-    if (few) check(again > n / 1000, "control: some of their sums tie", "%ld of %ld", again, n);
+    check(!wrong, few ? "middle and slope, few bits" : "middle and slope, any bits",
+          "%ld of %ld pairs differ", wrong, n);
+    if (few)
+        check(again > n / 1000, "control: some of their sums tie", "%ld of %ld", again, n);
 }
 #endif
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "hash")) {
         int kind;
-        for (kind = 0; kind < 3; kind++) all(NULL, kind, 1, 1000000);
+        for (kind = 0; kind < 3; kind++)
+            all(NULL, kind, 1, 1000000);
         printf("%016llx\n", (unsigned long long)hash);
         return 0;
     }

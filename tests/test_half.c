@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   16-bit numbers and the stochastic gate: conversions and gates against their definitions in double, over all 65,536 inputs; each
-   draw of the stochastic gate against Φ; the same bits on every instruction set (a recorded hash).  cc -O2 -I.. test_half.c tools/lgelu.c -lm */
+   16-bit numbers and the stochastic gate: conversions and gates against their definitions in
+   double, over all 65,536 inputs; each draw of the stochastic gate against Φ; the same bits on
+   every instruction set (a recorded hash).  cc -O2 -I.. test_half.c tools/lgelu.c -lm */
 #include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
@@ -16,18 +17,24 @@ enum { ALL = 65536, DRAWS = 1 << 17 };
 static uint16_t every[ALL], out[ALL], ones[ALL];
 static float wide[ALL], draw_x[DRAWS], draw_y[DRAWS], draw_dy[DRAWS], again[DRAWS];
 
+typedef struct {
+    const char *name;
+    int digits, least, most;
+} format; /* significand's bits, exponents of 2 of the normal numbers */
 
-typedef struct { const char *name; int digits, least, most; } format; /* significand's bits, exponents of 2 of the normal numbers */
 static const format formats[2] = { { "bf16", 8, -126, 127 }, { "f16", 11, -14, 15 } };
 
 /* what a 16-bit number stands for; NaN for NaN */
 static double value(const format *f, uint16_t h)
 {
     int fraction = f->digits - 1, e = (h & 0x7FFF) >> fraction, m = h & ((1 << fraction) - 1);
-    double a = e ? ldexp(m + (1 << fraction), e - 1 + f->least - fraction) : ldexp(m, f->least - fraction);
-    if (e - 1 + f->least > f->most) a = m ? (double)NAN : (double)INFINITY;
+    double a =
+        e ? ldexp(m + (1 << fraction), e - 1 + f->least - fraction) : ldexp(m, f->least - fraction);
+    if (e - 1 + f->least > f->most)
+        a = m ? (double)NAN : (double)INFINITY;
     return h & 0x8000 ? -a : a;
 }
+
 /* the nearest 16-bit number; ties to even, or up */
 static uint16_t nearest(const format *f, double v, int up)
 {
@@ -35,23 +42,50 @@ static uint16_t nearest(const format *f, double v, int up)
     double a = fabs(v), q, r;
     uint16_t sign = signbit(v) ? 0x8000 : 0;
     unsigned bits;
-    if (v != v) return (uint16_t)(sign | 0x7FFF);
-    if (a > 1e300) a = 1e300;
+    if (v != v)
+        return (uint16_t)(sign | 0x7FFF);
+    if (a > 1e300)
+        a = 1e300;
     frexp(a, &e);
-    if (e - 1 < f->least || !(a > 0)) e = f->least + 1;
+    if (e - 1 < f->least || !(a > 0))
+        e = f->least + 1;
     q = ldexp(a, fraction - e + 1);
     r = floor(q);
-    if (q - r > 0.5 || (!(q - r < 0.5) && (up ? !sign : fmod(r, 2) > 0))) r++;
-    if (ldexp(r, e - 1 - fraction) >= ldexp(1, f->most + 1)) r = ldexp(1, fraction), e = f->most + 2;
+    if (q - r > 0.5 || (!(q - r < 0.5) && (up ? !sign : fmod(r, 2) > 0)))
+        r++;
+    if (ldexp(r, e - 1 - fraction) >= ldexp(1, f->most + 1))
+        r = ldexp(1, fraction), e = f->most + 2;
     bits = (unsigned)(r + ldexp(e - 1 - f->least, fraction));
     return (uint16_t)(sign | bits);
 }
-/* v rounded to float; a NaN with the sign of h, whichever NaN this machine makes */
-static float single(double v, uint16_t h) { return v != v ? from_bits(0x7FC00000u | (uint32_t)(h & 0x8000) << 16) : (float)v; }
-static int is_nan(const format *f, uint16_t h) { double v = value(f, h); return v != v; }
 
-static void from(const format *f, float *y, const uint16_t *x, size_t n) { if (f == formats) lgelu_from_bf16(y, x, n); else lgelu_from_f16(y, x, n); }
-static void to(const format *f, uint16_t *y, const float *x, size_t n) { if (f == formats) lgelu_to_bf16(y, x, n); else lgelu_to_f16(y, x, n); }
+/* v rounded to float; a NaN with the sign of h, whichever NaN this machine makes */
+static float single(double v, uint16_t h)
+{
+    return v != v ? from_bits(0x7FC00000u | (uint32_t)(h & 0x8000) << 16) : (float)v;
+}
+
+static int is_nan(const format *f, uint16_t h)
+{
+    double v = value(f, h);
+    return v != v;
+}
+
+static void from(const format *f, float *y, const uint16_t *x, size_t n)
+{
+    if (f == formats)
+        lgelu_from_bf16(y, x, n);
+    else
+        lgelu_from_f16(y, x, n);
+}
+
+static void to(const format *f, uint16_t *y, const float *x, size_t n)
+{
+    if (f == formats)
+        lgelu_to_bf16(y, x, n);
+    else
+        lgelu_to_f16(y, x, n);
+}
 
 static uint64_t conversions(const format *f, const char *isa, uint64_t h)
 {
@@ -62,34 +96,51 @@ static uint64_t conversions(const format *f, const char *isa, uint64_t h)
     float guard[80];
     size_t n;
     from(f, wide, every, ALL);
-    for (i = 0; i < ALL; i++) h = hash_word(h, to_bits(wide[i]), 4);          /* each NaN as it is */
+    /* each NaN as it is */
+    for (i = 0; i < ALL; i++)
+        h = hash_word(h, to_bits(wide[i]), 4);
     for (i = 0; i < ALL; i++) {
         uint32_t u = to_bits(wide[i]);
-        int good = is_nan(f, every[i])
-                       ? (u & 0x7FC00000u) == 0x7FC00000u && u >> 31 == every[i] >> 15u && (u >> shift & (uint32_t)(quiet - 1)) == (every[i] & (uint32_t)(quiet - 1))
-                       : u == to_bits((float)value(f, every[i]));
-        if (!good && !bad++) at = (uint32_t)i;
+        int good =
+            is_nan(f, every[i])
+                ? (u & 0x7FC00000u) == 0x7FC00000u && u >> 31 == every[i] >> 15u
+                      && (u >> shift & (uint32_t)(quiet - 1)) == (every[i] & (uint32_t)(quiet - 1))
+                : u == to_bits((float)value(f, every[i]));
+        if (!good && !bad++)
+            at = (uint32_t)i;
     }
     snprintf(name, sizeof name, "%s to f32, all, %s", f->name, isa);
     check(!bad, name, "%d wrong, first %04x", bad, at);
 
     to(f, out, wide, ALL);
-    for (bad = i = 0; i < ALL; i++)
-        if (out[i] != (every[i] | (is_nan(f, every[i]) ? quiet : 0)) && !bad++) at = (uint32_t)i;
+    for (bad = i = 0; i < ALL; i++) {
+        if (out[i] != (every[i] | (is_nan(f, every[i]) ? quiet : 0)) && !bad++)
+            at = (uint32_t)i;
+    }
     snprintf(name, sizeof name, "%s to f32 and back, %s", f->name, isa);
     check(!bad, name, "%d changed, first %04x", bad, at);
 
-    for (bad = j = 0; j < 64; j++) {          /* each number's middle to the next and its neighbours; floats from all over */
-        for (i = 0; i < ALL; i++)
-            wide[i] = j < 5 ? from_bits(to_bits(single(value(f, every[i]), every[i])) + (1u << (shift - 1)) + (uint32_t)j - 2)
+    /* each number's middle to the next and its neighbours; floats from all over */
+    for (bad = j = 0; j < 64; j++) {
+        for (i = 0; i < ALL; i++) {
+            wide[i] = j < 5 ? from_bits(to_bits(single(value(f, every[i]), every[i]))
+                                        + (1u << (shift - 1)) + (uint32_t)j - 2)
                             : from_bits((uint32_t)(i * 59 + j) * 65521u);
-        if (j == 5) for (i = 0; i < ALL; i++) wide[i] = single(0.5 * (value(f, every[i]) + value(f, (uint16_t)(every[i] + 1))), every[i]);
+        }
+        if (j == 5) {
+            for (i = 0; i < ALL; i++) {
+                wide[i] = single(0.5 * (value(f, every[i]) + value(f, (uint16_t)(every[i] + 1))),
+                                 every[i]);
+            }
+        }
         to(f, out, wide, ALL);
         h = hash_halves(h, out, ALL);
         for (i = 0; i < ALL; i++) {
-            int good = wide[i] != wide[i] ? is_nan(f, out[i]) && (out[i] & quiet) && out[i] >> 15 == to_bits(wide[i]) >> 31
+            int good = wide[i] != wide[i] ? is_nan(f, out[i]) && (out[i] & quiet)
+                                                && out[i] >> 15 == to_bits(wide[i]) >> 31
                                           : out[i] == nearest(f, (double)wide[i], 0);
-            if (!good && !bad++) at = to_bits(wide[i]);
+            if (!good && !bad++)
+                at = to_bits(wide[i]);
         }
     }
     snprintf(name, sizeof name, "f32 to %s, every middle and 4 million more, %s", f->name, isa);
@@ -97,12 +148,16 @@ static uint64_t conversions(const format *f, const char *isa, uint64_t h)
 
     for (bad = 0, n = 0; n < 40; n++) {
         from(f, wide, every + 0x3E00, 48);
-        for (i = 0; i < 80; i++) { guard[i] = -77; canary[i] = 0x7777; }
+        for (i = 0; i < 80; i++) {
+            guard[i] = -77;
+            canary[i] = 0x7777;
+        }
         from(f, guard + 8, every + 0x3E00, n);
         to(f, canary + 8, wide, n);
         for (i = 0; i < 80; i++) {
             int inside = i >= 8 && i < 8 + (int)n;
-            bad += to_bits(guard[i]) != to_bits(inside ? wide[i - 8] : -77.0f) || canary[i] != (inside ? every[0x3E00 + i - 8] : 0x7777);
+            bad += to_bits(guard[i]) != to_bits(inside ? wide[i - 8] : -77.0f)
+                   || canary[i] != (inside ? every[0x3E00 + i - 8] : 0x7777);
         }
     }
     snprintf(name, sizeof name, "%s, every n to 39, %s", f->name, isa);
@@ -111,12 +166,15 @@ static uint64_t conversions(const format *f, const char *isa, uint64_t h)
 }
 
 /* places between two 16-bit numbers of one sign; 9999 if only one is NaN */
-static int apart(const format *f, uint16_t a, uint16_t b, int signs)     /* signs: of zeros count, too */
+static int apart(const format *f, uint16_t a, uint16_t b,
+                 int signs) /* signs: of zeros count, too */
 {
     int i = a & 0x8000 ? -(a & 0x7FFF) : a, j = b & 0x8000 ? -(b & 0x7FFF) : b;
-    if (is_nan(f, a) || is_nan(f, b)) return is_nan(f, a) && is_nan(f, b) ? 0 : 9999;
+    if (is_nan(f, a) || is_nan(f, b))
+        return is_nan(f, a) && is_nan(f, b) ? 0 : 9999;
     return abs(i - j) + (signs && i == 0 && j == 0 && a != b);
 }
+
 static uint64_t gates(const format *f, const char *isa, uint64_t h)
 {
     static const float lambda[] = { 1, 1.693147f, 2, 3, 10, 159.57691f, 1e4f, 0, INFINITY };
@@ -124,74 +182,116 @@ static uint64_t gates(const format *f, const char *isa, uint64_t h)
     int i, kind;
     char name[128];
     uint16_t one = nearest(f, 1, 0);
-    for (i = 0; i < ALL; i++) ones[i] = one;
-    for (kind = 0; kind < 2; kind++)
+    for (i = 0; i < ALL; i++)
+        ones[i] = one;
+    for (kind = 0; kind < 2; kind++) {
         for (l = 0; l < sizeof lambda / sizeof *lambda; l++) {
             int off = 0, most = 0, d;
             double sum = 0, want = 0;
-            if (kind == 0) { if (f == formats) lgelu_forward_bf16(out, every, lambda[l], ALL); else lgelu_forward_f16(out, every, lambda[l], ALL); }
-            else {
-                sum = f == formats ? lgelu_backward_bf16(out, ones, every, lambda[l], 0x7000) : lgelu_backward_f16(out, ones, every, lambda[l], 0x7000);
+            if (kind == 0) {
+                if (f == formats)
+                    lgelu_forward_bf16(out, every, lambda[l], ALL);
+                else
+                    lgelu_forward_f16(out, every, lambda[l], ALL);
+            } else {
+                sum = f == formats ? lgelu_backward_bf16(out, ones, every, lambda[l], 0x7000)
+                                   : lgelu_backward_f16(out, ones, every, lambda[l], 0x7000);
                 h = hash_doubles(h, &sum, 1);
-                for (i = 0; i < 0x7000; i++) want += lgelu_exact_dlambda(value(f, every[i]), (double)lambda[l]);
-                if (f == formats) lgelu_backward_bf16(out, ones, every, lambda[l], ALL); else lgelu_backward_f16(out, ones, every, lambda[l], ALL);
+                for (i = 0; i < 0x7000; i++)
+                    want += lgelu_exact_dlambda(value(f, every[i]), (double)lambda[l]);
+                if (f == formats)
+                    lgelu_backward_bf16(out, ones, every, lambda[l], ALL);
+                else
+                    lgelu_backward_f16(out, ones, every, lambda[l], ALL);
             }
             for (i = 0; i < ALL; i++) {
-                double x = value(f, every[i]), v = kind ? lgelu_exact_dx(x, (double)lambda[l]) : lgelu_exact(x, (double)lambda[l]);
+                double x = value(f, every[i]), v = kind ? lgelu_exact_dx(x, (double)lambda[l])
+                                                        : lgelu_exact(x, (double)lambda[l]);
                 d = apart(f, out[i], nearest(f, v, kind == 0 && lambda[l] > 0), kind == 0);
                 off += d != 0;
-                if (d > most) most = d;
-                if (is_nan(f, out[i])) out[i] = 0x7FFF;          /* which NaN comes out of arithmetic is not promised */
+                if (d > most)
+                    most = d;
+                /* which NaN comes out of arithmetic is not promised */
+                if (is_nan(f, out[i]))
+                    out[i] = 0x7FFF;
             }
             h = hash_halves(h, out, ALL);
-            snprintf(name, sizeof name, "%s %s, lambda %g, %s", kind ? "backward" : "forward", f->name, (double)lambda[l], isa);
+            snprintf(name, sizeof name, "%s %s, lambda %g, %s", kind ? "backward" : "forward",
+                     f->name, (double)lambda[l], isa);
             check(off <= 6 && most <= 1 && fabs(sum - want) <= 1e-6 * fabs(want), name,
-                  "%d of 65536 not the nearest, up to %d places; sum %.9g, not %.9g", off, most, sum, want);
-            if (getenv("VERBOSE")) printf("    %d of 65536 not the nearest, up to %d; sum off by %.2g\n", off, most, kind ? fabs(sum / want - 1) : 0);
+                  "%d of 65536 not the nearest, up to %d places; sum %.9g, not %.9g", off, most,
+                  sum, want);
+            if (getenv("VERBOSE")) {
+                printf("    %d of 65536 not the nearest, up to %d; sum off by %.2g\n", off, most,
+                       kind ? fabs(sum / want - 1) : 0);
+            }
         }
+    }
     return h;
 }
 
-static void spread(float scale)               /* draw_x: the middle of the gate and far beyond, both signs */
+static void spread(float scale) /* draw_x: the middle of the gate and far beyond, both signs */
 {
     int i;
-    for (i = 0; i < DRAWS; i++)
-        draw_x[i] = (lgelu_uniform(7, 1, (uint64_t)i) - 0.5f) * 12 * scale * (i % 16 == 3 ? 1e-3f : 1);
+    for (i = 0; i < DRAWS; i++) {
+        draw_x[i] =
+            (lgelu_uniform(7, 1, (uint64_t)i) - 0.5f) * 12 * scale * (i % 16 == 3 ? 1e-3f : 1);
+    }
 }
 
 /* Each bit must be what R says but where R·2^-32 is nearer to Φ than the bound. */
 static uint64_t every_draw(const char *isa, uint64_t h)
 {
-    static const float lambda[] = { 0, 1e-42f, 1e-30f, 0.5f, 1, 1.693147f, 159.57691f, 1e4f, 1e30f, 3e38f, INFINITY };
+    static const float lambda[] = { 0,          1e-42f, 1e-30f, 0.5f,  1,       1.693147f,
+                                    159.57691f, 1e4f,   1e30f,  3e38f, INFINITY };
     const uint64_t seed = 0x0123456789ABCDEFu, first = ((uint64_t)1 << 34) - 77;
     size_t l;
     int i, bad = 0, unclear = 0, at = 0;
     char name[128];
     double worst = 0;
     for (l = 0; l < sizeof lambda / sizeof *lambda; l++) {
-        spread(lambda[l] > 1e-37f && lambda[l] < 1e37f ? 1 / lambda[l] : lambda[l] > 1 ? 1e-38f : 1e37f);
-        for (i = 0; i < DRAWS; i++) draw_dy[i] = draw_x[i] + 1.5f;
+        spread(lambda[l] > 1e-37f && lambda[l] < 1e37f ? 1 / lambda[l]
+               : lambda[l] > 1                         ? 1e-38f
+                                                       : 1e37f);
+        for (i = 0; i < DRAWS; i++)
+            draw_dy[i] = draw_x[i] + 1.5f;
         lgelu_stochastic_forward(draw_y, draw_x, lambda[l], DRAWS, seed, l, first);
         h = hash_floats(h, draw_y, DRAWS);
-        lgelu_stochastic_backward(draw_dy, draw_dy, draw_x, lambda[l], DRAWS, seed, l, first, LGELU_STRAIGHT_THROUGH);
+        lgelu_stochastic_backward(draw_dy, draw_dy, draw_x, lambda[l], DRAWS, seed, l, first,
+                                  LGELU_ESTIMATE_STRAIGHT_THROUGH);
         for (i = 0; i < DRAWS; i++) {
-            double x = (double)draw_x[i], q = 0.5, r = (double)lgelu_random(seed, l, first + (uint64_t)i) + 0.5, gap;
+            double x = (double)draw_x[i], q = 0.5,
+                   r = (double)lgelu_random(seed, l, first + (uint64_t)i) + 0.5, gap;
             int open = fabs((double)draw_y[i]) > 0, want, passed = fabs((double)draw_dy[i]) > 0;
-            if (lambda[l] > 0) q = lambda[l] < INFINITY ? 0.5 * erfc(fabs(x) * (double)lambda[l] * 0.70710678118654752440) : 0;
+            if (lambda[l] > 0) {
+                q = lambda[l] < INFINITY
+                        ? 0.5 * erfc(fabs(x) * (double)lambda[l] * 0.70710678118654752440)
+                        : 0;
+            }
             want = x > 0 ? r < 4294967296.0 - q * 4294967296.0 : r < q * 4294967296.0;
             gap = fabs(r - (x > 0 ? 4294967296.0 - q * 4294967296.0 : q * 4294967296.0));
             if (open != want) {
                 unclear++;
-                gap /= q * 1024 + 1;              /* in units of 2^-22·Q + 2^-32 */
-                if (gap > worst) worst = gap;
+                /* in units of 2^-22·Q + 2^-32 */
+                gap /= q * 1024 + 1;
+                if (gap > worst)
+                    worst = gap;
             }
-            if (to_bits(draw_y[i]) != to_bits(open ? draw_x[i] : x < 0 ? -0.0f : 0.0f) || passed != open) bad++, at = i;
-            if (draw_x[i] < 0 ? !signbit(draw_y[i]) : signbit(draw_y[i])) bad++, at = i;
+            if (to_bits(draw_y[i])
+                    != to_bits(open    ? draw_x[i]
+                               : x < 0 ? -0.0f
+                                       : 0.0f)
+                || passed != open)
+                bad++, at = i;
+            if (draw_x[i] < 0 ? !signbit(draw_y[i]) : signbit(draw_y[i]))
+                bad++, at = i;
         }
     }
     snprintf(name, sizeof name, "stochastic gate, every draw against its probability, %s", isa);
-    check(!bad && worst <= 1, name, "%d wrong, the last at %d; %d within %.2f of the bound", bad, at, unclear, worst);
-    if (getenv("VERBOSE")) printf("    %d draws differ, worst %.3f of the bound\n", unclear, worst);
+    check(!bad && worst <= 1, name, "%d wrong, the last at %d; %d within %.2f of the bound", bad,
+          at, unclear, worst);
+    if (getenv("VERBOSE"))
+        printf("    %d draws differ, worst %.3f of the bound\n", unclear, worst);
     return h;
 }
 
@@ -203,24 +303,40 @@ static void special_draws(const char *isa)
     int i, j, good = 1;
     for (j = 0; j < 6; j++) {
         int open = 0, closed = 0;
-        for (i = 0; i < 64; i++) { x[i] = i % 4 == 0 ? INFINITY : i % 4 == 1 ? -INFINITY : i % 4 == 2 ? from_bits(0x7F800001) : -0.0f; dx[i] = 1; }
+        for (i = 0; i < 64; i++) {
+            x[i] = i % 4 == 0   ? INFINITY
+                   : i % 4 == 1 ? -INFINITY
+                   : i % 4 == 2 ? from_bits(0x7F800001)
+                                : -0.0f;
+            dx[i] = 1;
+        }
         lgelu_stochastic_forward(y, x, lambda[j], 64, 1, 2, 3);
-        lgelu_stochastic_backward(dx, dx, x, lambda[j], 64, 1, 2, 3, LGELU_STRAIGHT_THROUGH);
+        lgelu_stochastic_backward(dx, dx, x, lambda[j], 64, 1, 2, 3,
+                                  LGELU_ESTIMATE_STRAIGHT_THROUGH);
         for (i = 0; i < 64; i += 4) {
-            if (lambda[j] > 0) good &= y[i] > FLT_MAX && dx[i] > 0 && to_bits(y[i + 1]) == 0x80000000u && to_bits(dx[i + 1]) == 0;
-            good &= to_bits(y[i + 2]) == to_bits(x[i + 2]) && dx[i + 2] != dx[i + 2] && to_bits(y[i + 3]) == 0x80000000u;
+            if (lambda[j] > 0) {
+                good &= y[i] > FLT_MAX && dx[i] > 0 && to_bits(y[i + 1]) == 0x80000000u
+                        && to_bits(dx[i + 1]) == 0;
+            }
+            good &= to_bits(y[i + 2]) == to_bits(x[i + 2]) && dx[i + 2] != dx[i + 2]
+                    && to_bits(y[i + 3]) == 0x80000000u;
             open += dx[i + 3] > 0;
             closed += !(dx[i + 3] > 0);
         }
-        good &= lambda[j] > FLT_MAX ? open == 0 : open > 0 && closed > 0;    /* at x = 0: a fair coin, but for ReLU */
+        /* at x = 0: a fair coin, but for ReLU */
+        good &= lambda[j] > FLT_MAX ? open == 0 : open > 0 && closed > 0;
     }
-    for (i = 0; i < 64; i++) x[i] = (float)(i - 32);
+    for (i = 0; i < 64; i++)
+        x[i] = (float)(i - 32);
     lgelu_stochastic_forward(y, x, INFINITY, 64, 5, 5, 5);
-    for (i = 0; i < 64; i++) good &= to_bits(y[i]) == to_bits(x[i] > 0 ? x[i] : x[i] < 0 ? -0.0f : 0.0f);
+    for (i = 0; i < 64; i++)
+        good &= to_bits(y[i]) == to_bits(x[i] > 0 ? x[i] : x[i] < 0 ? -0.0f : 0.0f);
     lgelu_stochastic_forward(y, x, -1, 64, 5, 5, 5);
-    for (i = 0; i < 64; i++) good &= y[i] != y[i];
+    for (i = 0; i < 64; i++)
+        good &= y[i] != y[i];
     lgelu_stochastic_forward(y, x, NAN, 64, 5, 5, 5);
-    for (i = 0; i < 64; i++) good &= y[i] != y[i];
+    for (i = 0; i < 64; i++)
+        good &= y[i] != y[i];
     snprintf(name, sizeof name, "stochastic gate, special values, %s", isa);
     check(good, name, "not as documented");
 }
@@ -228,7 +344,8 @@ static void special_draws(const char *isa)
 /* any cut, any offset, in place: the same as in one piece */
 static void batches(const char *isa)
 {
-    const uint64_t first = UINT64_MAX - 1000;                         /* the count wraps around on the way */
+    /* the count wraps around on the way */
+    const uint64_t first = UINT64_MAX - 1000;
     char name[128];
     double sum[2];
     size_t i, n, bad = 0;
@@ -236,14 +353,20 @@ static void batches(const char *isa)
     lgelu_stochastic_forward(draw_y, draw_x, 1.5f, 3000, 9, 8, first);
     for (n = 1; n < 700; n += n < 70 ? 1 : 61) {
         memcpy(again, draw_x, 3001 * sizeof *again);
-        for (i = 0; i < 3000; i += n) lgelu_stochastic_forward(again + i, again + i, 1.5f, 3000 - i < n ? 3000 - i : n, 9, 8, first + i);
-        bad += memcmp(again, draw_y, 3000 * sizeof *again) != 0 || to_bits(again[3000]) != to_bits(draw_x[3000]);
+        for (i = 0; i < 3000; i += n) {
+            lgelu_stochastic_forward(again + i, again + i, 1.5f, 3000 - i < n ? 3000 - i : n, 9, 8,
+                                     first + i);
+        }
+        bad += memcmp(again, draw_y, 3000 * sizeof *again) != 0
+               || to_bits(again[3000]) != to_bits(draw_x[3000]);
     }
-    for (n = 0; n < 3000; n++) draw_dy[n] = draw_x[n] * 0.25f + 0.01f;
-    lgelu_stochastic_backward(again, draw_dy, draw_x, 1.5f, 3000, 9, 8, first, LGELU_MEAN);
+    for (n = 0; n < 3000; n++)
+        draw_dy[n] = draw_x[n] * 0.25f + 0.01f;
+    lgelu_stochastic_backward(again, draw_dy, draw_x, 1.5f, 3000, 9, 8, first, LGELU_ESTIMATE_MEAN);
     lgelu_backward(draw_y, draw_dy, draw_x, 1.5f, 3000);
     bad += memcmp(again, draw_y, 3000 * sizeof *again) != 0;
-    sum[0] = lgelu_stochastic_backward(NULL, draw_dy, draw_x, 1.5f, 3000, 9, 8, first, LGELU_STRAIGHT_THROUGH);
+    sum[0] = lgelu_stochastic_backward(NULL, draw_dy, draw_x, 1.5f, 3000, 9, 8, first,
+                                       LGELU_ESTIMATE_STRAIGHT_THROUGH);
     sum[1] = lgelu_backward(NULL, draw_dy, draw_x, 1.5f, 3000);
     bad += memcmp(sum, sum + 1, sizeof *sum) != 0;
     snprintf(name, sizeof name, "stochastic gate, any batches, %s", isa);
@@ -259,22 +382,30 @@ static void statistics(void)
     int i, r;
     double worst_mean = 0, worst_variance = 0;
     for (j = 0; j < sizeof x / sizeof *x; j++) {
-        double p = 0.5 * erfc(-(double)x[j] * 2 * 0.70710678118654752440), n = (double)(rounds * DRAWS), open = 0, mean, variance, v, z;
-        for (i = 0; i < DRAWS; i++) draw_x[i] = x[j];
+        double p = 0.5 * erfc(-(double)x[j] * 2 * 0.70710678118654752440),
+               n = (double)(rounds * DRAWS), open = 0, mean, variance, v, z;
+        for (i = 0; i < DRAWS; i++)
+            draw_x[i] = x[j];
         for (r = 0; r < rounds; r++) {
             lgelu_stochastic_forward(draw_y, draw_x, 2, DRAWS, 2024, j, (uint64_t)r * DRAWS);
-            for (i = 0; i < DRAWS; i++) open += fabs((double)draw_y[i]) > 0;
+            for (i = 0; i < DRAWS; i++)
+                open += fabs((double)draw_y[i]) > 0;
         }
         mean = open / n;
         variance = mean * (1 - mean);
         z = fabs(mean - p) / sqrt(p * (1 - p) / n);
-        if (z > worst_mean) worst_mean = z;
-        v = p * (1 - p);                                               /* spread of a sample variance of 0s and 1s */
+        if (z > worst_mean)
+            worst_mean = z;
+        /* spread of a sample variance of 0s and 1s */
+        v = p * (1 - p);
         z = fabs(variance - v) / (sqrt(v * (1 - 4 * v) / n) + 1 / n);
-        if (z > worst_variance) worst_variance = z;
+        if (z > worst_variance)
+            worst_variance = z;
     }
-    check(worst_mean < 5 && worst_variance < 5, "stochastic gate, mean and variance", "%.2f and %.2f sigma", worst_mean, worst_variance);
-    if (getenv("VERBOSE")) printf("    %.2f and %.2f sigma\n", worst_mean, worst_variance);
+    check(worst_mean < 5 && worst_variance < 5, "stochastic gate, mean and variance",
+          "%.2f and %.2f sigma", worst_mean, worst_variance);
+    if (getenv("VERBOSE"))
+        printf("    %.2f and %.2f sigma\n", worst_mean, worst_variance);
 }
 
 #if defined(__x86_64__) && !defined(LGELU_NO_SIMD)
@@ -286,7 +417,8 @@ static void flushing(const char *isa)
     unsigned mode = _mm_getcsr();
     int j, bad = 0;
     size_t i;
-    for (i = 0; i < DRAWS; i++) draw_x[i] = from_bits((uint32_t)i * 1001u ^ (i % 3 ? 0x80000000u : 0));
+    for (i = 0; i < DRAWS; i++)
+        draw_x[i] = from_bits((uint32_t)i * 1001u ^ (i % 3 ? 0x80000000u : 0));
     for (j = 0; j < 2; j++) {
         const format *f = formats + j;
         from(f, wide, every, ALL);
@@ -296,9 +428,15 @@ static void flushing(const char *isa)
         to(f, other, draw_x, ALL);
         _mm_setcsr(mode);
         bad += memcmp(wide, again, sizeof wide) != 0 || memcmp(out, other, sizeof out) != 0;
-        if (j) lgelu_forward_f16(out, every, 1, ALL); else lgelu_forward_bf16(out, every, 1, ALL);
+        if (j)
+            lgelu_forward_f16(out, every, 1, ALL);
+        else
+            lgelu_forward_bf16(out, every, 1, ALL);
         _mm_setcsr(mode | 0x8040);
-        if (j) lgelu_forward_f16(other, every, 1, ALL); else lgelu_forward_bf16(other, every, 1, ALL);
+        if (j)
+            lgelu_forward_f16(other, every, 1, ALL);
+        else
+            lgelu_forward_bf16(other, every, 1, ALL);
         _mm_setcsr(mode);
         bad += memcmp(out, other, sizeof out) != 0;
         lgelu_stochastic_forward(draw_y, draw_x, j ? 3e38f : 1e-40f, DRAWS, 1, 1, 1);
@@ -316,23 +454,30 @@ static void flushing(const char *isa) { (void)isa; }
 
 int main(void)
 {
-    const uint64_t recorded[2] = { 0xeb091b3c94080ffcu, 0x6ce461e0216d4058u };      /* of the conversions; of gates and coins, which hang on the f32 kernels */
+    /* of the conversions; of gates and coins, which hang on the f32 kernels */
+    const uint64_t recorded[2] = { 0xeb091b3c94080ffcu, 0x6ce461e0216d4058u };
     int best = isa_from_environment(), isa, i;
-    for (i = 0; i < ALL; i++) every[i] = (uint16_t)i;
+    for (i = 0; i < ALL; i++)
+        every[i] = (uint16_t)i;
     for (isa = 0; isa <= best; isa++) {
         const char *name = lgelu_isa_name(isa);
         char line[128];
         uint64_t h[2] = { HASH_START, HASH_START };
-        if (lgelu_isa_limit(isa) != isa) continue;
-        for (i = 0; i < 2; i++) h[0] = conversions(formats + i, name, h[0]);
-        for (i = 0; i < 2; i++) h[1] = gates(formats + i, name, h[1]);
+        if (lgelu_isa_limit(isa) != isa)
+            continue;
+        for (i = 0; i < 2; i++)
+            h[0] = conversions(formats + i, name, h[0]);
+        for (i = 0; i < 2; i++)
+            h[1] = gates(formats + i, name, h[1]);
         h[1] = every_draw(name, h[1]);
         special_draws(name);
         batches(name);
         flushing(name);
         for (i = 0; i < 2; i++) {
-            snprintf(line, sizeof line, "%s, recorded bits, %s", i ? "16-bit gates and coins" : "16-bit conversions", name);
-            check(h[i] == recorded[i], line, "%016llx, not %016llx", (unsigned long long)h[i], (unsigned long long)recorded[i]);
+            snprintf(line, sizeof line, "%s, recorded bits, %s",
+                     i ? "16-bit gates and coins" : "16-bit conversions", name);
+            check(h[i] == recorded[i], line, "%016llx, not %016llx", (unsigned long long)h[i],
+                  (unsigned long long)recorded[i]);
         }
     }
     statistics();

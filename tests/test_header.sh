@@ -91,10 +91,10 @@ int main(void)
     lgelu_net_begin(&net, nodes, 2);
     x = lgelu_input(&net, "x", 1, 1, 2);
     y = lgelu_linear(&net, "y", x, 1);
-    bytes = lgelu_net_bytes(&net, 1, LGELU_INFER);
+    bytes = lgelu_net_bytes(&net, 1, LGELU_MODE_INFER);
     block = malloc(bytes);
     a = (float *)malloc(2 * sizeof *a);
-    if (!block || !a || lgelu_net_make(&net, block, bytes, 1, LGELU_INFER, 1) || lgelu_net_bind(&net, x, a)) return 2;
+    if (!block || !a || lgelu_net_make(&net, block, bytes, 1, LGELU_MODE_INFER, 1) || lgelu_net_bind(&net, x, a)) return 2;
     w = lgelu_net_weights(&net, y);
     a[0] = 3; a[1] = 5; w[0] = 7; w[1] = 11;
     bad = lgelu_net_forward(&net, 1) != LGELU_OK || *lgelu_net_value(&net, y) != 76;

@@ -101,7 +101,7 @@ cat > $dir/one.c <<'END'
 #define LGELU_TRAINER
 #include "lgelu.h"
 float one(float x);
-float one(float x) { lgelu_isa_limit(LGELU_SCALAR); lgelu_forward(&x, &x, 2, 1); return x; }
+float one(float x) { lgelu_isa_limit(LGELU_ISA_SCALAR); lgelu_forward(&x, &x, 2, 1); return x; }
 END
 cat > $dir/main.c <<'END'
 #define LGELU_IMPLEMENTATION

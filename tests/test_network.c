@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_network: the network room. Values and gradients of every layer and of small graphs against an interpreter in double
-   (reference_net.h) and its central differences, with controls that must be caught; the memory plan; every error path;
-   what a training plan does to the rate and to λ; and the distance of a hardened network to its ReLU twin.
+   test_network: the network room. Values and gradients of every layer and of small graphs against
+   an interpreter in double (reference_net.h) and its central differences, with controls that must
+   be caught; the memory plan; every error path; what a training plan does to the rate and to λ; and
+   the distance of a hardened network to its ReLU twin.
 
        cc -std=c99 -O2 -I.. test_network.c tools/lgelu.c -lm -o test_network && ./test_network */
 #define LGELU_TRAINER
@@ -15,10 +16,18 @@
 
 static void graphs(void)
 {
-    static const struct { const char *name; lgelu_gate_kind kind; float lambda; } gates[] = {
-        { "mlp, λ = 1", LGELU_GATE_LAMBDA, 1 }, { "mlp, λ = 1.693147", LGELU_GATE_LAMBDA, 1.693147f }, { "mlp, λ = 30", LGELU_GATE_LAMBDA, 30 },
-        { "mlp, λ = 160", LGELU_GATE_LAMBDA, 160 }, { "mlp, λ = inf", LGELU_GATE_LAMBDA, INFINITY }, { "mlp, GELU", LGELU_GATE_GELU, 0 },
-        { "mlp, tanh", LGELU_GATE_TANH, 0 }, { "mlp, ReLU", LGELU_GATE_RELU, 0 } };
+    static const struct {
+        const char *name;
+        lgelu_gate_kind kind;
+        float lambda;
+    } gates[] = { { "mlp, λ = 1", LGELU_GATE_LAMBDA, 1 },
+                  { "mlp, λ = 1.693147", LGELU_GATE_LAMBDA, 1.693147f },
+                  { "mlp, λ = 30", LGELU_GATE_LAMBDA, 30 },
+                  { "mlp, λ = 160", LGELU_GATE_LAMBDA, 160 },
+                  { "mlp, λ = inf", LGELU_GATE_LAMBDA, INFINITY },
+                  { "mlp, GELU", LGELU_GATE_GELU, 0 },
+                  { "mlp, tanh", LGELU_GATE_TANH, 0 },
+                  { "mlp, ReLU", LGELU_GATE_RELU, 0 } };
     static const size_t sizes[] = { 19, 8, 17, 5 };
     graph g;
     int a, b, c, x, y;
@@ -36,7 +45,7 @@ static void graphs(void)
     judge("a single number", &g, 1, 1);
 
     begin(&g);
-    g.net.init = LGELU_GLOROT;
+    g.net.init = LGELU_INIT_GLOROT;
     x = lgelu_input(&g.net, "x", 1, 1, 9);
     y = lgelu_gate_channels(&g.net, "channels", lgelu_linear(&g.net, "fc", x, 21), 1.5f);
     regress(&g, lgelu_linear(&g.net, "out", y, 3));
@@ -101,7 +110,8 @@ static void graphs(void)
     regress(&g, y);
     judge("gates straight on an input", &g, 12, 12);
 
-    begin(&g);                                          /* 900 rows of 40: three pieces of at most 16 Ki numbers, the last one short */
+    /* 900 rows of 40: three pieces of at most 16 Ki numbers, the last one short */
+    begin(&g);
     x = lgelu_input(&g.net, "x", 1, 3, 4);
     y = lgelu_gate(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 40), LGELU_GATE_LAMBDA, 2);
     y = lgelu_gate_channels(&g.net, "g2", lgelu_linear(&g.net, "f2", y, 40), 2);
@@ -115,28 +125,40 @@ static int random_graph(graph *g, uint64_t seed)
     uint64_t draws = 0;
     int value[NODES], values = 0, last = -1;
     char name[16];
-    size_t columns = 1 + lgelu_random(14, seed, draws++) % 3, width = 3 + lgelu_random(14, seed, draws++) % 18;
+    size_t columns = 1 + lgelu_random(14, seed, draws++) % 3,
+           width = 3 + lgelu_random(14, seed, draws++) % 18;
     begin(g);
-    for (uint32_t k = 1 + lgelu_random(14, seed, draws++) % 2; k; k--) value[values++] = lgelu_input(&g->net, k > 1 ? "x" : "x2", 1, columns, width);
+    for (uint32_t k = 1 + lgelu_random(14, seed, draws++) % 2; k; k--)
+        value[values++] = lgelu_input(&g->net, k > 1 ? "x" : "x2", 1, columns, width);
     for (uint32_t k = 4 + lgelu_random(14, seed, draws++) % 14; k; k--) {
         uint32_t r = lgelu_random(14, seed, draws++);
-        int a = value[lgelu_random(14, seed, draws++) % (uint32_t)values], b = value[lgelu_random(14, seed, draws++) % (uint32_t)values];
+        int a = value[lgelu_random(14, seed, draws++) % (uint32_t)values],
+            b = value[lgelu_random(14, seed, draws++) % (uint32_t)values];
         float lambda = 1 + (float)(r >> 24) / 32;
         snprintf(name, sizeof name, "n%d", g->net.count);
         switch (r % 8) {
-        case 0: case 1: case 2: last = lgelu_linear(&g->net, name, a, width); break;
+        case 0:
+        case 1:
+        case 2: last = lgelu_linear(&g->net, name, a, width); break;
         case 3: last = lgelu_gate(&g->net, name, a, LGELU_GATE_LAMBDA, lambda); break;
         case 4: last = lgelu_gate(&g->net, name, a, (lgelu_gate_kind)((r >> 8) % 4), 1); break;
-        case 5: last = width <= 8 ? lgelu_gate_channels(&g->net, name, a, lambda) : lgelu_linear(&g->net, name, a, width); break;
+        case 5:
+            last = width <= 8 ? lgelu_gate_channels(&g->net, name, a, lambda)
+                              : lgelu_linear(&g->net, name, a, width);
+            break;
         default: last = lgelu_add(&g->net, name, a, b);
         }
         value[values++] = last;
-        if (r >> 16 & 1) value[values++] = last;        /* later ones are read more often */
-        if (g->net.hardnesses > 40 || values > NODES - 2) break;
+        /* later ones are read more often */
+        if (r >> 16 & 1)
+            value[values++] = last;
+        if (g->net.lambda_count > 40 || values > NODES - 2)
+            break;
     }
     last = lgelu_linear(&g->net, "head", last, 3);
     return seed % 2 ? classify(g, last) : regress(g, last);
 }
+
 static void random_graphs(void)
 {
     enum { COUNT = 60 };
@@ -147,7 +169,10 @@ static void random_graphs(void)
         const char *where = "";
         double value, gradient;
         size_t samples = 1 + seed % 7;
-        if (random_graph(&g, seed) < 0 || make_at(&g, samples + seed % 3, LGELU_TRAIN, 0)) { end(&g); continue; }
+        if (random_graph(&g, seed) < 0 || make_at(&g, samples + seed % 3, LGELU_MODE_TRAIN, 0)) {
+            end(&g);
+            continue;
+        }
         bind_all(&g, samples);
         move_biases(&g);
         lgelu_net_forward(&g.net, samples);
@@ -156,17 +181,27 @@ static void random_graphs(void)
         value = value_error(&g, &r);
         lgelu_net_backward(&g.net, 1);
         gradient = gradient_error(&g, &r, 1, &where);
-        if (value <= value_tolerance) values++; else printf("# random graph %d: value error %.3g\n", (int)seed, value);
-        if (gradient <= gradient_tolerance) gradients++; else printf("# random graph %d: gradient error %.3g at '%s'\n", (int)seed, gradient, where);
+        if (value <= value_tolerance)
+            values++;
+        else
+            printf("# random graph %d: value error %.3g\n", (int)seed, value);
+        if (gradient <= gradient_tolerance)
+            gradients++;
+        else
+            printf("# random graph %d: gradient error %.3g at '%s'\n", (int)seed, gradient, where);
         guards += guards_hold(&g, 0);
-        if (!(value <= worst_value)) worst_value = value;
-        if (!(gradient <= worst_gradient)) worst_gradient = gradient;
+        if (!(value <= worst_value))
+            worst_value = value;
+        if (!(gradient <= worst_gradient))
+            worst_gradient = gradient;
         reference_end(&r);
         end(&g);
     }
     check(values == COUNT, "60 random graphs: values within 2e-6 of double", "%d do", values);
-    check(gradients == COUNT, "60 random graphs: gradients within 1e-5 of central differences", "%d do", gradients);
-    check(guards == COUNT, "60 random graphs: nothing written outside the block", "%d times", guards);
+    check(gradients == COUNT, "60 random graphs: gradients within 1e-5 of central differences",
+          "%d do", gradients);
+    check(guards == COUNT, "60 random graphs: nothing written outside the block", "%d times",
+          guards);
 }
 
 /* What the comparison must catch, else it proves nothing */
@@ -179,53 +214,67 @@ static void controls(void)
     double e;
     float kept;
     begin(&g);
-    classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 7), sizes, 3, LGELU_GATE_LAMBDA, 1.5f));
-    if (make_at(&g, 19, LGELU_TRAIN, 0)) { check(0, "controls", "%s", g.net.message); return; }
+    classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 7), sizes, 3, LGELU_GATE_LAMBDA,
+                           1.5f));
+    if (make_at(&g, 19, LGELU_MODE_TRAIN, 0)) {
+        check(0, "controls", "%s", g.net.message);
+        return;
+    }
     bind_all(&g, 19);
     lgelu_net_forward(&g.net, 19);
     lgelu_net_backward(&g.net, 1);
     reference_begin(&r, &g.net);
     reference_forward(&r);
     e = gradient_error(&g, &r, 1, &where);
-    check(e <= gradient_tolerance, "control: the untouched network passes", "%.3g at '%s'", e, where);
+    check(e <= gradient_tolerance, "control: the untouched network passes", "%.3g at '%s'", e,
+          where);
 
     kept = g.net.g[3];
     g.net.g[3] += 1e-3f * (fabsf(kept) + 0.01f);
     e = gradient_error(&g, &r, 1, &where);
-    check(e > gradient_tolerance, "control: one weight's gradient off by 0.1 % is caught", "%.3g at '%s'", e, where);
+    check(e > gradient_tolerance, "control: one weight's gradient off by 0.1 % is caught",
+          "%.3g at '%s'", e, where);
     g.net.g[3] = kept;
 
     g.net.dlambda[1] *= 1.001;
     e = gradient_error(&g, &r, 1, &where);
-    check(e > gradient_tolerance && !strcmp(where, "gate2"), "control: a λ gradient off by 0.1 % is caught and named", "%.3g at '%s'", e, where);
+    check(e > gradient_tolerance && !strcmp(where, "gate2"),
+          "control: a λ gradient off by 0.1 % is caught and named", "%.3g at '%s'", e, where);
     g.net.dlambda[1] /= 1.001;
 
     double swap = g.net.dlambda[0];
-    g.net.dlambda[0] = g.net.dlambda[1]; g.net.dlambda[1] = swap;
+    g.net.dlambda[0] = g.net.dlambda[1];
+    g.net.dlambda[1] = swap;
     e = gradient_error(&g, &r, 1, &where);
     check(e > 1e-2, "control: two λ gradients exchanged are caught", "%.3g at '%s'", e, where);
-    g.net.dlambda[1] = g.net.dlambda[0]; g.net.dlambda[0] = swap;
+    g.net.dlambda[1] = g.net.dlambda[0];
+    g.net.dlambda[0] = swap;
 
-    memset(g.net.g + g.nodes[1].bias, 0, g.nodes[1].biases * sizeof *g.net.g);
+    memset(g.net.g + g.nodes[1].bias_at, 0, g.nodes[1].bias_count * sizeof *g.net.g);
     e = gradient_error(&g, &r, 1, &where);
     check(e > 1e-2, "control: forgotten biases are caught", "%.3g at '%s'", e, where);
 
-    lgelu_net_set_gates(&g.net, LGELU_GATE_GELU);       /* exact against the tanh form: the smallest difference that two layers of ours have */
+    /* exact against the tanh form: the smallest difference that two layers of ours have */
+    lgelu_net_set_gates(&g.net, LGELU_GATE_GELU);
     lgelu_net_forward(&g.net, 19);
     lgelu_net_backward(&g.net, 1);
     lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
     reference_forward(&r);
     e = value_error(&g, &r);
-    check(e > value_tolerance, "control: the tanh form is not taken for the exact gate, values", "%.3g", e);
+    check(e > value_tolerance, "control: the tanh form is not taken for the exact gate, values",
+          "%.3g", e);
     e = gradient_error(&g, &r, 1, &where);
-    check(e > gradient_tolerance, "control: the tanh form is not taken for the exact gate, gradients", "%.3g at '%s'", e, where);
+    check(e > gradient_tolerance,
+          "control: the tanh form is not taken for the exact gate, gradients", "%.3g at '%s'", e,
+          where);
     reference_end(&r);
     end(&g);
 }
 
 /* ---- memory ---- */
 enum { HEAD = 8, LABELS = 9 };
-static void build_usual(graph *g)                       /* a bit of everything */
+
+static void build_usual(graph *g) /* a bit of everything */
 {
     int x, a, b;
     begin(g);
@@ -236,6 +285,7 @@ static void build_usual(graph *g)                       /* a bit of everything *
     a = lgelu_gate(&g->net, "g3", lgelu_linear(&g->net, "f3", a, 9), LGELU_GATE_GELU, 1);
     classify(g, lgelu_linear(&g->net, "head", a, 6));
 }
+
 static void train(graph *g, size_t samples, long steps, const lgelu_training *plan)
 {
     for (long i = 0; i < steps; i++) {
@@ -245,55 +295,105 @@ static void train(graph *g, size_t samples, long steps, const lgelu_training *pl
     }
 }
 
-enum { VALUE, GRADIENT };                               /* of lgelu_node.buffer */
+enum { VALUE, GRADIENT }; /* of lgelu_node.buffer */
+
 /* when each buffer is needed, from what the layers read, not from the plan's own notes */
 static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, int *to)
 {
     const lgelu_node *node = net->nodes + l;
     int n = net->count, back = 2 * n - 1 - l, first = 2 * n, last = l, found = 0;
-    for (int j = l + 1; j < n; j++) for (int k = 0; k < net->nodes[j].inputs; k++) if (net->nodes[j].input[k] == l) {
-        int needs = mode == LGELU_TRAIN && net->nodes[j].op != LGELU_OP_ADD ? 2 * n - 1 - j : j;
-        if (left(net->nodes + j))                                     /* a sum that its gate computes, twice */
-            for (int r = j + 1; r < n; r++) if (net->nodes[r].inputs && net->nodes[r].input[0] == j && 2 * n - 1 - r > needs) needs = 2 * n - 1 - r;
-        if (needs > last) last = needs;
-        if (2 * n - 1 - j < first) first = 2 * n - 1 - j;
-        found = 1;
+    for (int j = l + 1; j < n; j++) {
+        for (int k = 0; k < net->nodes[j].inputs; k++) {
+            if (net->nodes[j].input[k] == l) {
+                int needs = mode == LGELU_MODE_TRAIN && net->nodes[j].op != LGELU_OP_ADD
+                                ? 2 * n - 1 - j
+                                : j;
+                /* a sum that its gate computes, twice */
+                if (left(net->nodes + j)) {
+                    for (int r = j + 1; r < n; r++) {
+                        if (net->nodes[r].inputs && net->nodes[r].input[0] == j
+                            && 2 * n - 1 - r > needs)
+                            needs = 2 * n - 1 - r;
+                    }
+                }
+                if (needs > last)
+                    last = needs;
+                if (2 * n - 1 - j < first)
+                    first = 2 * n - 1 - j;
+                found = 1;
+            }
+        }
     }
-    if (which == VALUE) { *from = l; *to = last; return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !left(node); }
-    if (which == GRADIENT) { *from = first; *to = back; return mode == LGELU_TRAIN && node->learns && found; }
+    if (which == VALUE) {
+        *from = l;
+        *to = last;
+        return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !left(node);
+    }
+    if (which == GRADIENT) {
+        *from = first;
+        *to = back;
+        return mode == LGELU_MODE_TRAIN && node->learns && found;
+    }
     return 0;
 }
+
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    return net->nodes[which == VALUE ? net->nodes[l].host : which == GRADIENT ? net->nodes[l].lent : l].buffer + which;
+    return net->nodes[which == VALUE      ? net->nodes[l].host
+                      : which == GRADIENT ? net->nodes[l].lent
+                                          : l]
+               .buffer
+           + which;
 }
+
 /* a gate or a sum may overwrite what it reads when no one else reads it any more */
 static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
     int from, to;
     life_of(net, x, VALUE, mode, &from, &to);
-    return (net->nodes[y].op == LGELU_OP_GATE || net->nodes[y].op == LGELU_OP_ADD) && net->nodes[y].input[0] == x && to == y;
+    return (net->nodes[y].op == LGELU_OP_GATE || net->nodes[y].op == LGELU_OP_ADD)
+           && net->nodes[y].input[0] == x && to == y;
 }
+
 /* a sum's gradient may serve its inputs as it is */
 static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
-    return p == GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent && net->nodes[net->nodes[x].lent].op == LGELU_OP_ADD;
+    return p == GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent
+           && net->nodes[net->nodes[x].lent].op == LGELU_OP_ADD;
 }
+
 static int plan_overlaps(const lgelu_net *net, int mode)
 {
-    for (int i = 0; i < net->count; i++) for (int p = 0; p < 2; p++) {
-        int from, to, from2, to2;
-        const lgelu_buffer *a = place(net, i, p);
-        if (!life_of(net, i, p, mode, &from, &to)) continue;
-        if (!a->bytes || a->from > from || a->to < to) return 1;        /* the plan frees it too early */
-        for (int j = 0; j < net->count; j++) for (int q = 0; q < 4; q++) {
-            const lgelu_buffer *b = place(net, j, q);
-            if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes) continue;
-            if (p == VALUE && q == VALUE && (in_place(net, mode, i, j) || in_place(net, mode, j, i))) continue;
-            if (lent(net, p, q, i, j)) continue;
-            if (q >= 2) { from2 = b->from; to2 = b->to; }
-            else if (!life_of(net, j, q, mode, &from2, &to2)) continue;
-            if (from <= to2 && from2 <= to) return 1;
+    for (int i = 0; i < net->count; i++) {
+        for (int p = 0; p < 2; p++) {
+            int from, to, from2, to2;
+            const lgelu_buffer *a = place(net, i, p);
+            if (!life_of(net, i, p, mode, &from, &to))
+                continue;
+            /* the plan frees it too early */
+            if (!a->bytes || a->from > from || a->to < to)
+                return 1;
+            for (int j = 0; j < net->count; j++) {
+                for (int q = 0; q < 4; q++) {
+                    const lgelu_buffer *b = place(net, j, q);
+                    if ((i == j && p == q) || !b->bytes || a->at >= b->at + b->bytes
+                        || b->at >= a->at + a->bytes)
+                        continue;
+                    if (p == VALUE && q == VALUE
+                        && (in_place(net, mode, i, j) || in_place(net, mode, j, i)))
+                        continue;
+                    if (lent(net, p, q, i, j))
+                        continue;
+                    if (q >= 2) {
+                        from2 = b->from;
+                        to2 = b->to;
+                    } else if (!life_of(net, j, q, mode, &from2, &to2)) {
+                        continue;
+                    }
+                    if (from <= to2 && from2 <= to)
+                        return 1;
+                }
+            }
         }
     }
     return 0;
@@ -303,67 +403,107 @@ static int plan_overlaps(const lgelu_net *net, int mode)
 static void values_on_request(void)
 {
     int right = 1, there = 0;
-    for (uint64_t seed = 0; seed < 40; seed++) for (int mode = LGELU_INFER; mode <= LGELU_TRAIN; mode++) for (int after = 0; after <= mode; after++) {
-        graph g;
-        reference_net r;
-        random_graph(&g, seed);
-        if (make_at(&g, 4, (lgelu_mode)mode, 0)) { end(&g); continue; }
-        bind_all(&g, 3);
-        lgelu_net_forward(&g.net, 3);
-        reference_begin(&r, &g.net);
-        reference_forward(&r);
-        if (after) lgelu_net_backward(&g.net, 1);
-        right &= value_error(&g, &r) <= value_tolerance;
-        for (int l = 0; l < g.net.count; l++) there += lgelu_net_value(&g.net, l) != NULL;
-        reference_end(&r);
-        end(&g);
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        for (int mode = LGELU_MODE_INFER; mode <= LGELU_MODE_TRAIN; mode++) {
+            for (int after = 0; after <= mode; after++) {
+                graph g;
+                reference_net r;
+                random_graph(&g, seed);
+                if (make_at(&g, 4, (lgelu_mode)mode, 0)) {
+                    end(&g);
+                    continue;
+                }
+                bind_all(&g, 3);
+                lgelu_net_forward(&g.net, 3);
+                reference_begin(&r, &g.net);
+                reference_forward(&r);
+                if (after)
+                    lgelu_net_backward(&g.net, 1);
+                right &= value_error(&g, &r) <= value_tolerance;
+                for (int l = 0; l < g.net.count; l++)
+                    there += lgelu_net_value(&g.net, l) != NULL;
+                reference_end(&r);
+                end(&g);
+            }
+        }
     }
-    check(right && there > 300, "a value is given out right or not at all, in training, after the backward, in inference", "right %d, %d values", right, there);
+    check(right && there > 300,
+          "a value is given out right or not at all, in training, after the backward, in inference",
+          "right %d, %d values", right, there);
 }
 
-/* lgelu_net_keep: the value is there after the forward and after the backward, right, and nothing else changes by a bit */
+/* lgelu_net_keep_value: the value is there after the forward and after the backward, right, and
+   nothing else changes by a bit */
 static void kept_values(void)
 {
     int there = 1, right = 1, same = 1, kept = 0;
-    for (uint64_t seed = 0; seed < 24; seed++) for (int node = -1; ; node++) {
-        static float w[4096];
-        static double loss;
-        graph g;
-        reference_net r;
-        const int mode = seed % 4 ? LGELU_TRAIN : LGELU_INFER;
-        random_graph(&g, seed);
-        if (node >= g.net.count - 1) break;
-        if (node >= 0 && (g.nodes[node].op == LGELU_OP_LABELS || lgelu_net_keep(&g.net, node))) continue;
-        if (make_at(&g, 4, (lgelu_mode)mode, 0)) { end(&g); break; }
-        bind_all(&g, 3);
-        move_biases(&g);
-        lgelu_net_forward(&g.net, 3);
-        reference_begin(&r, &g.net);
-        reference_forward(&r);
-        for (int after = 0; after <= (mode == LGELU_TRAIN); after++) {
-            if (after) lgelu_net_backward(&g.net, 1);
-            if (node >= 0) { there &= lgelu_net_value(&g.net, node) != NULL; right &= value_error(&g, &r) <= value_tolerance; kept++; }
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        for (int node = -1;; node++) {
+            static float w[4096];
+            static double loss;
+            graph g;
+            reference_net r;
+            const int mode = seed % 4 ? LGELU_MODE_TRAIN : LGELU_MODE_INFER;
+            random_graph(&g, seed);
+            if (node >= g.net.count - 1)
+                break;
+            if (node >= 0
+                && (g.nodes[node].op == LGELU_OP_LABELS || lgelu_net_keep_value(&g.net, node)))
+                continue;
+            if (make_at(&g, 4, (lgelu_mode)mode, 0)) {
+                end(&g);
+                break;
+            }
+            bind_all(&g, 3);
+            move_biases(&g);
+            lgelu_net_forward(&g.net, 3);
+            reference_begin(&r, &g.net);
+            reference_forward(&r);
+            for (int after = 0; after <= (mode == LGELU_MODE_TRAIN); after++) {
+                if (after)
+                    lgelu_net_backward(&g.net, 1);
+                if (node >= 0) {
+                    there &= lgelu_net_value(&g.net, node) != NULL;
+                    right &= value_error(&g, &r) <= value_tolerance;
+                    kept++;
+                }
+            }
+            if (node < 0) {
+                loss = g.net.loss;
+                if (g.net.g)
+                    memcpy(w, g.net.g, g.net.parameter_count * sizeof *w);
+            }
+            same &= !memcmp(&loss, &g.net.loss, sizeof loss)
+                    && (!g.net.g || !memcmp(w, g.net.g, g.net.parameter_count * sizeof *w));
+            reference_end(&r);
+            end(&g);
         }
-        if (node < 0) { loss = g.net.loss; if (g.net.g) memcpy(w, g.net.g, g.net.parameters * sizeof *w); }
-        same &= !memcmp(&loss, &g.net.loss, sizeof loss) && (!g.net.g || !memcmp(w, g.net.g, g.net.parameters * sizeof *w));
-        reference_end(&r);
-        end(&g);
     }
-    check(there && right && kept > 300, "a kept value is there, and right, after the forward and after the backward", "there %d, right %d of %d", there, right, kept);
+    check(there && right && kept > 300,
+          "a kept value is there, and right, after the forward and after the backward",
+          "there %d, right %d of %d", there, right, kept);
     check(same, "keeping a value changes no loss and no gradient by a bit", "one changed");
 
     graph g;
-    static const int wrong[] = { -1, 11, 10, 1 << 30 };        /* 10 is the loss */
+    /* 10 is the loss */
+    static const int wrong[] = { -1, 11, 10, 1 << 30 };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         build_usual(&g);
-        check(lgelu_net_keep(&g.net, wrong[i]) == LGELU_E_ARGUMENT && strstr(g.net.message, "kept"), "keeping the value of no layer is refused", "%s", g.net.message);
+        check(lgelu_net_keep_value(&g.net, wrong[i]) == LGELU_E_ARGUMENT
+                  && strstr(g.net.message, "kept"),
+              "keeping the value of no layer is refused", "%s", g.net.message);
     }
     build_usual(&g);
-    make_at(&g, 1, LGELU_INFER, 0);
-    check(lgelu_net_keep(&g.net, 1) == LGELU_E_ARGUMENT && strstr(g.net.message, "already made"), "keeping a value once the network is made is refused", "%s", g.net.message);
+    make_at(&g, 1, LGELU_MODE_INFER, 0);
+    check(lgelu_net_keep_value(&g.net, 1) == LGELU_E_ARGUMENT
+              && strstr(g.net.message, "already made"),
+          "keeping a value once the network is made is refused", "%s", g.net.message);
     end(&g);
-    check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution") && !strcmp(lgelu_op_name(LGELU_OP_OUTER_LOSS), "outer loss")
-          && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_OUTER_LOSS + 1), "?"), "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
+    check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution")
+              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "outer loss")
+              && !strcmp(lgelu_op_name(-1), "?")
+              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS + 1), "?"),
+          "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 
 static void memory(void)
@@ -375,56 +515,76 @@ static void memory(void)
     size_t train_bytes, infer_bytes;
     for (size_t offset = 0; offset < 68; offset++) {
         build_usual(&g);
-        if (make_at(&g, 6, LGELU_TRAIN, offset)) { good = 0; break; }
-        aligned &= !((uintptr_t)g.net.w % 64 | (uintptr_t)g.net.g % 64 | (uintptr_t)g.net.m % 64 | (uintptr_t)g.net.v % 64 | (uintptr_t)g.net.lambda % 64
-                   | (uintptr_t)g.net.s % 64 | (uintptr_t)g.net.dlambda % 64 | (uintptr_t)g.net.pack % 64 | (uintptr_t)g.net.arena % 64);
+        if (make_at(&g, 6, LGELU_MODE_TRAIN, offset)) {
+            good = 0;
+            break;
+        }
+        aligned &= !((uintptr_t)g.net.w % 64 | (uintptr_t)g.net.g % 64 | (uintptr_t)g.net.m % 64
+                     | (uintptr_t)g.net.v % 64 | (uintptr_t)g.net.lambda % 64
+                     | (uintptr_t)g.net.s % 64 | (uintptr_t)g.net.dlambda % 64
+                     | (uintptr_t)g.net.scratch % 64 | (uintptr_t)g.net.arena % 64);
         bind_all(&g, 6);
-        if (aligned) train(&g, 6, 5, &plan);
+        if (aligned)
+            train(&g, 6, 5, &plan);
         good &= !g.net.status && guards_hold(&g, offset);
         if (!expected) {
-            expected = (float *)malloc(g.net.parameters * sizeof *expected);
-            if (!expected) abort();
-            memcpy(expected, g.net.w, g.net.parameters * sizeof *expected);
+            expected = (float *)malloc(g.net.parameter_count * sizeof *expected);
+            if (!expected)
+                abort();
+            memcpy(expected, g.net.w, g.net.parameter_count * sizeof *expected);
         }
-        same &= !memcmp(expected, g.net.w, g.net.parameters * sizeof *expected);
+        same &= !memcmp(expected, g.net.w, g.net.parameter_count * sizeof *expected);
         end(&g);
     }
     free(expected);
-    check(good, "a block of exactly the size asked for, at any address: guards intact", "%s", g.net.message);
+    check(good, "a block of exactly the size asked for, at any address: guards intact", "%s",
+          g.net.message);
     check(aligned, "every array on a 64-byte line, at any address", "a pointer is off its line");
     check(same, "the same bits at any address", "weights differ");
 
     build_usual(&g);
-    g.bytes = lgelu_net_bytes(&g.net, 6, LGELU_TRAIN);
+    g.bytes = lgelu_net_bytes(&g.net, 6, LGELU_MODE_TRAIN);
     g.block = (unsigned char *)malloc(g.bytes);
-    check(lgelu_net_make(&g.net, g.block, g.bytes - 1, 6, LGELU_TRAIN, 1) == LGELU_E_MEMORY && strstr(g.net.message, "bytes"), "one byte less is refused", "%s", g.net.message);
+    check(lgelu_net_make(&g.net, g.block, g.bytes - 1, 6, LGELU_MODE_TRAIN, 1) == LGELU_E_MEMORY
+              && strstr(g.net.message, "bytes"),
+          "one byte less is refused", "%s", g.net.message);
     end(&g);
 
     build_usual(&g);
     build_usual(&h);
-    train_bytes = lgelu_net_bytes(&g.net, 4096, LGELU_TRAIN);
-    check(!plan_overlaps(&g.net, LGELU_TRAIN), "training plan: live buffers never overlap", "two do");
-    infer_bytes = lgelu_net_bytes(&h.net, 4096, LGELU_INFER);
-    check(!plan_overlaps(&h.net, LGELU_INFER), "inference plan: live buffers never overlap", "two do");
-    check(infer_bytes && infer_bytes < train_bytes / 2, "the inference plan is under half of the training plan", "%zu and %zu bytes", infer_bytes, train_bytes);
+    train_bytes = lgelu_net_bytes(&g.net, 4096, LGELU_MODE_TRAIN);
+    check(!plan_overlaps(&g.net, LGELU_MODE_TRAIN), "training plan: live buffers never overlap",
+          "two do");
+    infer_bytes = lgelu_net_bytes(&h.net, 4096, LGELU_MODE_INFER);
+    check(!plan_overlaps(&h.net, LGELU_MODE_INFER), "inference plan: live buffers never overlap",
+          "two do");
+    check(infer_bytes && infer_bytes < train_bytes / 2,
+          "the inference plan is under half of the training plan", "%zu and %zu bytes", infer_bytes,
+          train_bytes);
     g.nodes[5].buffer[VALUE].at = g.nodes[4].buffer[VALUE].at;
-    check(plan_overlaps(&g.net, LGELU_TRAIN), "control: two buffers put on one place are caught", "not noticed");
+    check(plan_overlaps(&g.net, LGELU_MODE_TRAIN),
+          "control: two buffers put on one place are caught", "not noticed");
 
     int clean = 1;
     for (uint64_t seed = 0; seed < 200; seed++) {
         random_graph(&g, seed);
-        lgelu_net_bytes(&g.net, 5, seed % 2 ? LGELU_TRAIN : LGELU_INFER);
-        clean &= !g.net.status && !plan_overlaps(&g.net, seed % 2 ? LGELU_TRAIN : LGELU_INFER);
+        lgelu_net_bytes(&g.net, 5, seed % 2 ? LGELU_MODE_TRAIN : LGELU_MODE_INFER);
+        clean &=
+            !g.net.status && !plan_overlaps(&g.net, seed % 2 ? LGELU_MODE_TRAIN : LGELU_MODE_INFER);
     }
     check(clean, "200 random graphs: live buffers never overlap", "two do");
 }
 
 /* ---- errors ---- */
-static void fails(const char *name, const graph *g, unsigned result, lgelu_status status, const char *word)
+static void fails(const char *name, const graph *g, unsigned result, lgelu_status status,
+                  const char *word)
 {
-    check(result && g->net.status == status && strstr(g->net.message, word) && strlen(g->net.message) < sizeof g->net.message, name,
-          "status %d (%s), message '%s'", (int)g->net.status, lgelu_status_text(g->net.status), g->net.message);
+    check(result && g->net.status == status && strstr(g->net.message, word)
+              && strlen(g->net.message) < sizeof g->net.message,
+          name, "status %d (%s), message '%s'", (int)g->net.status,
+          lgelu_status_text(g->net.status), g->net.message);
 }
+
 static void builder_errors(void)
 {
     static const size_t sizes[] = { 4, 3 };
@@ -435,16 +595,21 @@ static void builder_errors(void)
     for (size_t i = 0; i < sizeof wild / sizeof *wild; i++) {
         int id = wild[i];
         snprintf(text, sizeof text, "node id %d to", id);
-#define TRY(builder, call) begin(&g); x = lgelu_input(&g.net, "x", 1, 1, 4); y = lgelu_labels(&g.net, "y", 1, 4); (void)y; \
-        strcpy(strstr(text, " to") , " to " builder); fails(text, &g, call < 0, LGELU_E_ARGUMENT, "'odd'")
-        TRY("linear",        lgelu_linear(&g.net, "odd", id, 3));
-        TRY("gate",          lgelu_gate(&g.net, "odd", id, LGELU_GATE_LAMBDA, 1));
+#define TRY(builder, call)                       \
+    begin(&g);                                   \
+    x = lgelu_input(&g.net, "x", 1, 1, 4);       \
+    y = lgelu_labels(&g.net, "y", 1, 4);         \
+    (void)y;                                     \
+    strcpy(strstr(text, " to"), " to " builder); \
+    fails(text, &g, call < 0, LGELU_E_ARGUMENT, "'odd'")
+        TRY("linear", lgelu_linear(&g.net, "odd", id, 3));
+        TRY("gate", lgelu_gate(&g.net, "odd", id, LGELU_GATE_LAMBDA, 1));
         TRY("gate_channels", lgelu_gate_channels(&g.net, "odd", id, 1));
-        TRY("add, left",     lgelu_add(&g.net, "odd", id, x));
-        TRY("add, right",    lgelu_add(&g.net, "odd", x, id));
+        TRY("add, left", lgelu_add(&g.net, "odd", id, x));
+        TRY("add, right", lgelu_add(&g.net, "odd", x, id));
         TRY("cross_entropy, logits", lgelu_cross_entropy(&g.net, "odd", id, y));
         TRY("cross_entropy, labels", lgelu_cross_entropy(&g.net, "odd", x, id));
-        TRY("squared error, x",      lgelu_mean_squared_error(&g.net, "odd", id, x));
+        TRY("squared error, x", lgelu_mean_squared_error(&g.net, "odd", id, x));
         TRY("squared error, target", lgelu_mean_squared_error(&g.net, "odd", x, id));
 #undef TRY
         begin(&g);
@@ -452,37 +617,69 @@ static void builder_errors(void)
         snprintf(text, sizeof text, "node id %d to mlp", id);
         fails(text, &g, 1, LGELU_E_ARGUMENT, "'fc1'");
     }
-    begin(&g);                                          /* a layer can't read itself */
+    /* a layer can't read itself */
+    begin(&g);
     x = lgelu_input(&g.net, "x", 1, 1, 4);
-    fails("own id as input", &g, lgelu_linear(&g.net, "self", 1, 3) < 0, LGELU_E_ARGUMENT, "'self'");
+    fails("own id as input", &g, lgelu_linear(&g.net, "self", 1, 3) < 0, LGELU_E_ARGUMENT,
+          "'self'");
 
-#define BUILD(what, call, status, word) begin(&g); x = lgelu_input(&g.net, "x", 1, 1, 4); y = lgelu_labels(&g.net, "y", 1, 4); (void)y; \
+#define BUILD(what, call, status, word)    \
+    begin(&g);                             \
+    x = lgelu_input(&g.net, "x", 1, 1, 4); \
+    y = lgelu_labels(&g.net, "y", 1, 4);   \
+    (void)y;                               \
     fails(what, &g, call < 0, status, word)
-    BUILD("input of no rows",          lgelu_input(&g.net, "odd", 0, 1, 1), LGELU_E_SHAPE, "'odd'");
-    BUILD("input of no columns",       lgelu_input(&g.net, "odd", 1, 0, 1), LGELU_E_SHAPE, "'odd'");
-    BUILD("input of no channels",      lgelu_input(&g.net, "odd", 1, 1, 0), LGELU_E_SHAPE, "'odd'");
-    BUILD("input of all sizes",        lgelu_input(&g.net, "odd", SIZE_MAX, SIZE_MAX, SIZE_MAX), LGELU_E_SHAPE, "'odd'");
-    BUILD("input whose size wraps",    lgelu_input(&g.net, "odd", (size_t)1 << (4 * sizeof(size_t)), (size_t)1 << (4 * sizeof(size_t)), 1), LGELU_E_SHAPE, "'odd'");
-    BUILD("labels of no classes",      lgelu_labels(&g.net, "odd", 1, 0), LGELU_E_SHAPE, "'odd'");
-    BUILD("labels of no count",        lgelu_labels(&g.net, "odd", 0, 3), LGELU_E_SHAPE, "'odd'");
-    BUILD("linear of no outputs",      lgelu_linear(&g.net, "odd", x, 0), LGELU_E_SHAPE, "'odd'");
-    BUILD("linear whose matrix wraps", lgelu_linear(&g.net, "odd", x, SIZE_MAX / 4 + 2), LGELU_E_SHAPE, "'odd'");
-    BUILD("linear whose value wraps",  lgelu_linear(&g.net, "odd", lgelu_input(&g.net, "wide", 1, (size_t)1 << (8 * sizeof(size_t) - 10), 1), (size_t)1 << 10), LGELU_E_SHAPE, "'odd'");
-    BUILD("more λ's than an int",      lgelu_gate_channels(&g.net, "odd", lgelu_input(&g.net, "wide", 1, 1, (size_t)-1 / 64), 1), LGELU_E_SHAPE, "'odd'");
-    BUILD("sum of two shapes",         lgelu_add(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 2, 2)), LGELU_E_SHAPE, "'other' is 1 x 2 x 2");
-    BUILD("labels of another width",   lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 1, 5)), LGELU_E_SHAPE, "'odd'");
-    BUILD("labels of another count",   lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 2, 4)), LGELU_E_SHAPE, "'odd'");
-    BUILD("target of another shape",   lgelu_mean_squared_error(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 1, 5)), LGELU_E_SHAPE, "'odd'");
-    BUILD("labels as an activation",   lgelu_linear(&g.net, "odd", y, 3), LGELU_E_ARGUMENT, "'y'");
-    BUILD("labels as a sum's input",   lgelu_add(&g.net, "odd", x, y), LGELU_E_ARGUMENT, "'y'");
-    BUILD("an activation as labels",   lgelu_cross_entropy(&g.net, "odd", x, x), LGELU_E_ARGUMENT, "'x'");
-    BUILD("labels as logits",          lgelu_cross_entropy(&g.net, "odd", y, y), LGELU_E_ARGUMENT, "'y'");
-    BUILD("a loss as an activation",   lgelu_linear(&g.net, "odd", lgelu_cross_entropy(&g.net, "loss", x, y), 3), LGELU_E_ARGUMENT, "'loss'");
-    BUILD("gate of λ = 0.999",         lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, 0.999f), LGELU_E_LAMBDA, "'odd'");
-    BUILD("gate of λ = -1",            lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, -1), LGELU_E_LAMBDA, "'odd'");
-    BUILD("gate of λ = NaN",           lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, NAN), LGELU_E_LAMBDA, "'odd'");
-    BUILD("channels of λ = 0.5",       lgelu_gate_channels(&g.net, "odd", x, 0.5f), LGELU_E_LAMBDA, "'odd'");
-    BUILD("gate of unknown kind",      lgelu_gate(&g.net, "odd", x, (lgelu_gate_kind)7, 1), LGELU_E_ARGUMENT, "'odd'");
+    BUILD("input of no rows", lgelu_input(&g.net, "odd", 0, 1, 1), LGELU_E_SHAPE, "'odd'");
+    BUILD("input of no columns", lgelu_input(&g.net, "odd", 1, 0, 1), LGELU_E_SHAPE, "'odd'");
+    BUILD("input of no channels", lgelu_input(&g.net, "odd", 1, 1, 0), LGELU_E_SHAPE, "'odd'");
+    BUILD("input of all sizes", lgelu_input(&g.net, "odd", SIZE_MAX, SIZE_MAX, SIZE_MAX),
+          LGELU_E_SHAPE, "'odd'");
+    BUILD("input whose size wraps",
+          lgelu_input(&g.net, "odd", (size_t)1 << (4 * sizeof(size_t)),
+                      (size_t)1 << (4 * sizeof(size_t)), 1),
+          LGELU_E_SHAPE, "'odd'");
+    BUILD("labels of no classes", lgelu_labels(&g.net, "odd", 1, 0), LGELU_E_SHAPE, "'odd'");
+    BUILD("labels of no count", lgelu_labels(&g.net, "odd", 0, 3), LGELU_E_SHAPE, "'odd'");
+    BUILD("linear of no outputs", lgelu_linear(&g.net, "odd", x, 0), LGELU_E_SHAPE, "'odd'");
+    BUILD("linear whose matrix wraps", lgelu_linear(&g.net, "odd", x, SIZE_MAX / 4 + 2),
+          LGELU_E_SHAPE, "'odd'");
+    BUILD("linear whose value wraps",
+          lgelu_linear(&g.net, "odd",
+                       lgelu_input(&g.net, "wide", 1, (size_t)1 << (8 * sizeof(size_t) - 10), 1),
+                       (size_t)1 << 10),
+          LGELU_E_SHAPE, "'odd'");
+    BUILD("more λ's than an int",
+          lgelu_gate_channels(&g.net, "odd", lgelu_input(&g.net, "wide", 1, 1, (size_t)-1 / 64), 1),
+          LGELU_E_SHAPE, "'odd'");
+    BUILD("sum of two shapes", lgelu_add(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 2, 2)),
+          LGELU_E_SHAPE, "'other' is 1 x 2 x 2");
+    BUILD("labels of another width",
+          lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 1, 5)), LGELU_E_SHAPE,
+          "'odd'");
+    BUILD("labels of another count",
+          lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 2, 4)), LGELU_E_SHAPE,
+          "'odd'");
+    BUILD("target of another shape",
+          lgelu_mean_squared_error(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 1, 5)),
+          LGELU_E_SHAPE, "'odd'");
+    BUILD("labels as an activation", lgelu_linear(&g.net, "odd", y, 3), LGELU_E_ARGUMENT, "'y'");
+    BUILD("labels as a sum's input", lgelu_add(&g.net, "odd", x, y), LGELU_E_ARGUMENT, "'y'");
+    BUILD("an activation as labels", lgelu_cross_entropy(&g.net, "odd", x, x), LGELU_E_ARGUMENT,
+          "'x'");
+    BUILD("labels as logits", lgelu_cross_entropy(&g.net, "odd", y, y), LGELU_E_ARGUMENT, "'y'");
+    BUILD("a loss as an activation",
+          lgelu_linear(&g.net, "odd", lgelu_cross_entropy(&g.net, "loss", x, y), 3),
+          LGELU_E_ARGUMENT, "'loss'");
+    BUILD("gate of λ = 0.999", lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, 0.999f),
+          LGELU_E_LAMBDA, "'odd'");
+    BUILD("gate of λ = -1", lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, -1), LGELU_E_LAMBDA,
+          "'odd'");
+    BUILD("gate of λ = NaN", lgelu_gate(&g.net, "odd", x, LGELU_GATE_LAMBDA, NAN), LGELU_E_LAMBDA,
+          "'odd'");
+    BUILD("channels of λ = 0.5", lgelu_gate_channels(&g.net, "odd", x, 0.5f), LGELU_E_LAMBDA,
+          "'odd'");
+    BUILD("gate of unknown kind", lgelu_gate(&g.net, "odd", x, (lgelu_gate_kind)7, 1),
+          LGELU_E_ARGUMENT, "'odd'");
 #undef BUILD
     begin(&g);
     x = lgelu_gate(&g.net, "inf", lgelu_input(&g.net, "x", 1, 1, 4), LGELU_GATE_LAMBDA, INFINITY);
@@ -494,243 +691,323 @@ static void builder_errors(void)
     y = lgelu_linear(&g.net, "second", x, 3);
     lgelu_add(&g.net, "third", x, 55);
     fails("errors stick, the first one is told", &g, y < 0, LGELU_E_ARGUMENT, "'first'");
-    check(!lgelu_net_bytes(&g.net, 1, LGELU_TRAIN), "no size after an error", "a size came out");
-    check(lgelu_net_make(&g.net, text, sizeof text, 1, LGELU_TRAIN, 0) == LGELU_E_ARGUMENT && lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT
-          && lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT, "nothing runs after an error", "something did");
+    check(!lgelu_net_bytes(&g.net, 1, LGELU_MODE_TRAIN), "no size after an error",
+          "a size came out");
+    check(lgelu_net_make(&g.net, text, sizeof text, 1, LGELU_MODE_TRAIN, 0) == LGELU_E_ARGUMENT
+              && lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT
+              && lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT,
+          "nothing runs after an error", "something did");
 
     lgelu_net_begin(&g.net, NULL, 0);
-    fails("no room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY, "'odd'");
+    fails("no room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
+          "'odd'");
     lgelu_net_begin(&g.net, NULL, 0);
-    fails("no room for nodes: linear", &g, lgelu_linear(&g.net, "odd", 0, 1) < 0, LGELU_E_MEMORY, "'odd'");
+    fails("no room for nodes: linear", &g, lgelu_linear(&g.net, "odd", 0, 1) < 0, LGELU_E_MEMORY,
+          "'odd'");
     lgelu_net_begin(&g.net, NULL, 0);
-    fails("no room for nodes: add", &g, lgelu_add(&g.net, "odd", 0, 0) < 0, LGELU_E_MEMORY, "'odd'");
+    fails("no room for nodes: add", &g, lgelu_add(&g.net, "odd", 0, 0) < 0, LGELU_E_MEMORY,
+          "'odd'");
     lgelu_net_begin(&g.net, g.nodes, -4);
-    fails("negative room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY, "'odd'");
+    fails("negative room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
+          "'odd'");
 
     char longest[400];
     memset(longest, 'n', sizeof longest);
     longest[399] = 0;
     begin(&g);
-    fails("a name of 399 letters", &g, lgelu_linear(&g.net, longest, 5, 1) < 0, LGELU_E_ARGUMENT, "nnnn");
+    fails("a name of 399 letters", &g, lgelu_linear(&g.net, longest, 5, 1) < 0, LGELU_E_ARGUMENT,
+          "nnnn");
     begin(&g);
     lgelu_input(&g.net, longest, 1, 1, 1);
-    check(strlen(g.nodes[0].name) == sizeof g.nodes[0].name - 1, "a long name is cut", "%zu letters", strlen(g.nodes[0].name));
+    check(strlen(g.nodes[0].name) == sizeof g.nodes[0].name - 1, "a long name is cut",
+          "%zu letters", strlen(g.nodes[0].name));
 
     static size_t widths[120];
-    for (size_t i = 0; i < 120; i++) widths[i] = 2;
+    for (size_t i = 0; i < 120; i++)
+        widths[i] = 2;
     lgelu_node many[300];
     lgelu_net_begin(&g.net, many, 300);
     x = lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 2), widths, 12, LGELU_GATE_RELU, 1);
-    check(x == 23 && !strcmp(many[23].name, "fc12") && !strcmp(many[22].name, "gate11") && !strcmp(many[1].name, "fc1"), "mlp names its layers", "%s, %s", many[23].name, many[22].name);
-    for (int s = LGELU_OK; s <= LGELU_E_NONFINITE; s++) if (!strcmp(lgelu_status_text((lgelu_status)s), "unknown status")) g.net.status = LGELU_E_ARGUMENT;
-    check(!g.net.status && !strcmp(lgelu_status_text((lgelu_status)99), "unknown status"), "every status has a text", "one has none");
+    check(x == 23 && !strcmp(many[23].name, "fc12") && !strcmp(many[22].name, "gate11")
+              && !strcmp(many[1].name, "fc1"),
+          "mlp names its layers", "%s, %s", many[23].name, many[22].name);
+    for (int s = LGELU_OK; s <= LGELU_E_NONFINITE; s++) {
+        if (!strcmp(lgelu_status_text((lgelu_status)s), "unknown status"))
+            g.net.status = LGELU_E_ARGUMENT;
+    }
+    check(!g.net.status && !strcmp(lgelu_status_text((lgelu_status)99), "unknown status"),
+          "every status has a text", "one has none");
 }
 
 /* ---- running: `error_x`, `error_y` are the data of every network here ---- */
 static float error_x[6 * 22];
 static int32_t error_y[12];
-static void usual_errors(graph *g, lgelu_mode mode)                   /* made and bound, ready for a forward */
+
+static void usual_errors(graph *g, lgelu_mode mode) /* made and bound, ready for a forward */
 {
-    for (int i = 0; i < 12; i++) error_y[i] = i % 6;
+    for (int i = 0; i < 12; i++)
+        error_y[i] = i % 6;
     build_usual(g);
     make_at(g, 6, mode, 0);
     lgelu_net_bind(&g->net, 0, error_x);
     lgelu_net_bind(&g->net, LABELS, error_y);
 }
+
 static void sizes_that_do_not_fit(void)
 {
     graph g;
     begin(&g);
-    check(lgelu_net_bytes(&g.net, 0, LGELU_TRAIN) == 0 && g.net.status == LGELU_E_ARGUMENT, "a batch of none", "%s", g.net.message);
+    check(lgelu_net_bytes(&g.net, 0, LGELU_MODE_TRAIN) == 0 && g.net.status == LGELU_E_ARGUMENT,
+          "a batch of none", "%s", g.net.message);
     build_usual(&g);
-    check(lgelu_net_bytes(&g.net, SIZE_MAX, LGELU_TRAIN) == 0 && g.net.status == LGELU_E_MEMORY, "a batch of SIZE_MAX", "%s", g.net.message);
+    check(lgelu_net_bytes(&g.net, SIZE_MAX, LGELU_MODE_TRAIN) == 0
+              && g.net.status == LGELU_E_MEMORY,
+          "a batch of SIZE_MAX", "%s", g.net.message);
     build_usual(&g);
-    check(lgelu_net_bytes(&g.net, SIZE_MAX / 24, LGELU_INFER) == 0 && g.net.status == LGELU_E_MEMORY, "a batch that wraps", "%s", g.net.message);
+    check(lgelu_net_bytes(&g.net, SIZE_MAX / 24, LGELU_MODE_INFER) == 0
+              && g.net.status == LGELU_E_MEMORY,
+          "a batch that wraps", "%s", g.net.message);
     int wraps = 0;
-    for (unsigned shift = 20; shift < 8 * sizeof(size_t); shift++) for (size_t more = 0; more < 3; more++) {
-        size_t bytes, batch = ((size_t)1 << shift) + more - 1;
-        build_usual(&g);
-        bytes = lgelu_net_bytes(&g.net, batch, LGELU_TRAIN);
-        wraps |= bytes ? bytes / batch < 24 * 4 * 2 : g.net.status != LGELU_E_MEMORY;
+    for (unsigned shift = 20; shift < 8 * sizeof(size_t); shift++) {
+        for (size_t more = 0; more < 3; more++) {
+            size_t bytes, batch = ((size_t)1 << shift) + more - 1;
+            build_usual(&g);
+            bytes = lgelu_net_bytes(&g.net, batch, LGELU_MODE_TRAIN);
+            wraps |= bytes ? bytes / batch < 24 * 4 * 2 : g.net.status != LGELU_E_MEMORY;
+        }
     }
     check(!wraps, "sizes never wrap, whatever the batch", "a size came out too small");
-    static lgelu_node many[130];                        /* 128 matrices of 2^57 numbers (2^25 where size_t has 32 bits) */
+    /* 128 matrices of 2^57 numbers (2^25 where size_t has 32 bits) */
+    static lgelu_node many[130];
     const unsigned half = 4 * sizeof(size_t);
     lgelu_net_begin(&g.net, many, 130);
-    for (int i = 0, n = lgelu_input(&g.net, "x", 1, 1, (size_t)1 << (half - 4)); i < 128; i++) n = lgelu_linear(&g.net, "huge", n, (size_t)1 << (i % 2 ? half - 4 : half - 3));
-    check(lgelu_net_bytes(&g.net, 1, LGELU_INFER) == 0 && g.net.status == LGELU_E_MEMORY, "weights whose sum is beyond counting", "%s", g.net.message);
+    for (int i = 0, n = lgelu_input(&g.net, "x", 1, 1, (size_t)1 << (half - 4)); i < 128; i++)
+        n = lgelu_linear(&g.net, "huge", n, (size_t)1 << (i % 2 ? half - 4 : half - 3));
+    check(lgelu_net_bytes(&g.net, 1, LGELU_MODE_INFER) == 0 && g.net.status == LGELU_E_MEMORY,
+          "weights whose sum is beyond counting", "%s", g.net.message);
 }
+
 static void calls_out_of_order(void)
 {
     graph g;
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     build_usual(&g);
-    check(lgelu_net_make(&g.net, NULL, SIZE_MAX, 2, LGELU_TRAIN, 0) == LGELU_E_MEMORY && strstr(g.net.message, "no memory: ") && strstr(g.net.message, "NULL"), "no memory", "%s", g.net.message);
+    check(lgelu_net_make(&g.net, NULL, SIZE_MAX, 2, LGELU_MODE_TRAIN, 0) == LGELU_E_MEMORY
+              && strstr(g.net.message, "no memory: ") && strstr(g.net.message, "NULL"),
+          "no memory", "%s", g.net.message);
     build_usual(&g);
-    check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT, "forward before make", "%s", g.net.message);
+    check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT, "forward before make", "%s",
+          g.net.message);
     build_usual(&g);
-    check(lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT, "backward before make", "%s", g.net.message);
+    check(lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT, "backward before make", "%s",
+          g.net.message);
     build_usual(&g);
-    check(lgelu_net_step(&g.net, &plan) == LGELU_E_ARGUMENT, "step before make", "%s", g.net.message);
+    check(lgelu_net_step(&g.net, &plan) == LGELU_E_ARGUMENT, "step before make", "%s",
+          g.net.message);
     build_usual(&g);
     check(lgelu_net_clip(&g.net, 1) >= 0, "clip before make", "NaN");
-    check(!lgelu_net_value(&g.net, 1) && !lgelu_net_weights(&g.net, 1) && !lgelu_net_weights(&g.net, 5) && !lgelu_net_biases(&g.net, 5), "no values and weights before make", "a pointer came out");
-    check(lgelu_net_set_lambda(&g.net, 0, 2) == LGELU_E_ARGUMENT, "no λ to set before make", "no error");
+    check(!lgelu_net_value(&g.net, 1) && !lgelu_net_weights(&g.net, 1)
+              && !lgelu_net_weights(&g.net, 5) && !lgelu_net_biases(&g.net, 5),
+          "no values and weights before make", "a pointer came out");
+    check(lgelu_net_set_lambda(&g.net, 0, 2) == LGELU_E_ARGUMENT, "no λ to set before make",
+          "no error");
     lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
-    check(g.nodes[2].gate == LGELU_GATE_TANH && !g.net.status, "gates may be changed before make", "%s", g.net.message);
+    check(g.nodes[2].gate == LGELU_GATE_TANH && !g.net.status, "gates may be changed before make",
+          "%s", g.net.message);
 
-    usual_errors(&g, LGELU_TRAIN);
-    fails("a layer after make", &g, lgelu_linear(&g.net, "late", 1, 3) < 0, LGELU_E_ARGUMENT, "'late'");
+    usual_errors(&g, LGELU_MODE_TRAIN);
+    fails("a layer after make", &g, lgelu_linear(&g.net, "late", 1, 3) < 0, LGELU_E_ARGUMENT,
+          "'late'");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
-    fails("made twice", &g, lgelu_net_make(&g.net, error_x, sizeof error_x, 1, LGELU_TRAIN, 0), LGELU_E_ARGUMENT, "already made");
+    usual_errors(&g, LGELU_MODE_TRAIN);
+    fails("made twice", &g, lgelu_net_make(&g.net, error_x, sizeof error_x, 1, LGELU_MODE_TRAIN, 0),
+          LGELU_E_ARGUMENT, "already made");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     fails("forward of no samples", &g, lgelu_net_forward(&g.net, 0), LGELU_E_ARGUMENT, "0 samples");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
-    fails("forward of more than the batch", &g, lgelu_net_forward(&g.net, 7), LGELU_E_ARGUMENT, "7 samples");
+    usual_errors(&g, LGELU_MODE_TRAIN);
+    fails("forward of more than the batch", &g, lgelu_net_forward(&g.net, 7), LGELU_E_ARGUMENT,
+          "7 samples");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
-    fails("backward before forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "forward");
+    usual_errors(&g, LGELU_MODE_TRAIN);
+    fails("backward before forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
+          "forward");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     lgelu_net_forward(&g.net, 6);
     fails("step before backward", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     lgelu_net_forward(&g.net, 6);
     lgelu_net_backward(&g.net, 1);
-    fails("a second backward of one forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "forward");
+    fails("a second backward of one forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
+          "forward");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     train(&g, 6, 1, &plan);
-    fails("a second step of one backward", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
+    fails("a second step of one backward", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT,
+          "backward");
     end(&g);
-    usual_errors(&g, LGELU_INFER);
+    usual_errors(&g, LGELU_MODE_INFER);
     lgelu_net_forward(&g.net, 6);
     check(!g.net.status && g.net.loss > 0, "an inference net has a loss", "%s", g.net.message);
     check(!(lgelu_net_clip(&g.net, 1) > 0), "clip of an inference net", "a norm came out");
-    fails("backward of an inference net", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "train");
+    fails("backward of an inference net", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
+          "train");
     end(&g);
-    usual_errors(&g, LGELU_INFER);
+    usual_errors(&g, LGELU_MODE_INFER);
     lgelu_net_forward(&g.net, 6);
-    fails("step of an inference net", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT, "backward");
+    fails("step of an inference net", &g, lgelu_net_step(&g.net, &plan), LGELU_E_ARGUMENT,
+          "backward");
     end(&g);
 }
+
 static void data_out_of_range(void)
 {
     graph g;
     char text[100];
     static const int32_t wrong[] = { 6, -1, 2147483647, -2147483647 - 1, 1000000 };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        usual_errors(&g, LGELU_TRAIN);
+        usual_errors(&g, LGELU_MODE_TRAIN);
         error_y[7] = wrong[i];
         snprintf(text, sizeof text, "label %ld", (long)wrong[i]);
         fails(text, &g, lgelu_net_forward(&g.net, 6), LGELU_E_LABEL, "label 7 is ");
         snprintf(text, sizeof text, "is %ld, expected 0 to 5", (long)wrong[i]);
-        check(strstr(g.net.message, text) && strstr(g.net.message, "'y'"), "the message names labels, place and number", "%s", g.net.message);
+        check(strstr(g.net.message, text) && strstr(g.net.message, "'y'"),
+              "the message names labels, place and number", "%s", g.net.message);
         end(&g);
     }
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     lgelu_net_bind(&g.net, 0, NULL);
     fails("an unbound input", &g, lgelu_net_forward(&g.net, 6), LGELU_E_UNBOUND, "'x'");
     end(&g);
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     lgelu_net_bind(&g.net, LABELS, NULL);
     lgelu_net_forward(&g.net, 6);
-    check(!g.net.status && !(g.net.loss > 0) && lgelu_net_value(&g.net, HEAD), "unbound labels leave the loss out", "%s", g.net.message);
+    check(!g.net.status && !(g.net.loss > 0) && lgelu_net_value(&g.net, HEAD),
+          "unbound labels leave the loss out", "%s", g.net.message);
     lgelu_net_backward(&g.net, 1);
-    check(!g.net.status && !(lgelu_net_clip(&g.net, 0) > 0), "no loss, no gradient", "norm %g", lgelu_net_clip(&g.net, 0));
+    check(!g.net.status && !(lgelu_net_clip(&g.net, 0) > 0), "no loss, no gradient", "norm %g",
+          lgelu_net_clip(&g.net, 0));
     end(&g);
     static const int where[] = { -1, 1, HEAD, LABELS + 1, LABELS + 2, 999, -2147483647 - 1 };
     for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
-        usual_errors(&g, LGELU_TRAIN);
+        usual_errors(&g, LGELU_MODE_TRAIN);
         snprintf(text, sizeof text, "data bound to node %d", where[i]);
         fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT, "bound");
         end(&g);
     }
 }
+
 static void hardness_out_of_range(void)
 {
     graph g;
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
-    usual_errors(&g, LGELU_TRAIN);
-    check(!lgelu_net_value(&g.net, -1) && !lgelu_net_value(&g.net, 11) && !lgelu_net_weights(&g.net, -1) && !lgelu_net_weights(&g.net, 11) && !lgelu_net_weights(&g.net, 2)
-          && !lgelu_net_biases(&g.net, -1) && !lgelu_net_biases(&g.net, 11), "no values and weights of wrong nodes", "a pointer came out");
-    check(lgelu_net_set_lambda(&g.net, -1, 2) == LGELU_E_ARGUMENT && lgelu_net_set_lambda(&g.net, 26, 2) == LGELU_E_ARGUMENT
-          && lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT, "λ of a wrong place", "no error");       /* 25 is the GELU's */
-    check(lgelu_net_set_lambda(&g.net, 0, 0.99f) == LGELU_E_LAMBDA && lgelu_net_set_lambda(&g.net, 0, NAN) == LGELU_E_LAMBDA
-          && lgelu_net_set_lambda(&g.net, 0, -INFINITY) == LGELU_E_LAMBDA && lgelu_net_set_lambda(&g.net, 0, 0) == LGELU_E_LAMBDA, "λ under 1 or NaN is refused", "no error");
-    check(!lgelu_net_set_lambda(&g.net, 0, 1) && !lgelu_net_set_lambda(&g.net, 24, INFINITY) && isinf(g.net.lambda[24]) && !lgelu_net_set_lambda(&g.net, 0, 7)
-          && g.net.lambda[0] > 6.99f && fabsf(lgelu_lambda(&g.net.hardness, g.net.s[0]) - 7) < 1e-5f, "λ set by hand, s with it", "%g, s = %g", (double)g.net.lambda[0], (double)g.net.s[0]);
+    usual_errors(&g, LGELU_MODE_TRAIN);
+    check(!lgelu_net_value(&g.net, -1) && !lgelu_net_value(&g.net, 11)
+              && !lgelu_net_weights(&g.net, -1) && !lgelu_net_weights(&g.net, 11)
+              && !lgelu_net_weights(&g.net, 2) && !lgelu_net_biases(&g.net, -1)
+              && !lgelu_net_biases(&g.net, 11),
+          "no values and weights of wrong nodes", "a pointer came out");
+    check(lgelu_net_set_lambda(&g.net, -1, 2) == LGELU_E_ARGUMENT
+              && lgelu_net_set_lambda(&g.net, 26, 2) == LGELU_E_ARGUMENT
+              && lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT,
+          "λ of a wrong place", "no error"); /* 25 is the GELU's */
+    check(lgelu_net_set_lambda(&g.net, 0, 0.99f) == LGELU_E_LAMBDA
+              && lgelu_net_set_lambda(&g.net, 0, NAN) == LGELU_E_LAMBDA
+              && lgelu_net_set_lambda(&g.net, 0, -INFINITY) == LGELU_E_LAMBDA
+              && lgelu_net_set_lambda(&g.net, 0, 0) == LGELU_E_LAMBDA,
+          "λ under 1 or NaN is refused", "no error");
+    check(!lgelu_net_set_lambda(&g.net, 0, 1) && !lgelu_net_set_lambda(&g.net, 24, INFINITY)
+              && isinf(g.net.lambda[24]) && !lgelu_net_set_lambda(&g.net, 0, 7)
+              && g.net.lambda[0] > 6.99f
+              && fabsf(lgelu_lambda(&g.net.lambda_map, g.net.s[0]) - 7) < 1e-5f,
+          "λ set by hand, s with it", "%g, s = %g", (double)g.net.lambda[0], (double)g.net.s[0]);
     end(&g);
 
-    build_usual(&g);                                    /* a bounded map: λ beyond it has no s, and a step would make it NaN */
-    g.net.hardness.map = LGELU_SIGMOID;
-    g.net.hardness.lambda_max = 20;
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    /* a bounded map: λ beyond it has no s, and a step would make it NaN */
+    build_usual(&g);
+    g.net.lambda_map.map = LGELU_SIGMOID;
+    g.net.lambda_map.lambda_max = 20;
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     lgelu_net_bind(&g.net, 0, error_x);
     lgelu_net_bind(&g.net, LABELS, error_y);
-    check(lgelu_net_set_lambda(&g.net, 0, 20.01f) == LGELU_E_LAMBDA && lgelu_net_set_lambda(&g.net, 0, 19.9f) == LGELU_OK, "λ beyond a bounded map is refused", "no error");
-    check(lgelu_net_set_lambda(&g.net, 1, INFINITY) == LGELU_OK, "λ = inf is allowed on a bounded map", "error");
+    check(lgelu_net_set_lambda(&g.net, 0, 20.01f) == LGELU_E_LAMBDA
+              && lgelu_net_set_lambda(&g.net, 0, 19.9f) == LGELU_OK,
+          "λ beyond a bounded map is refused", "no error");
+    check(lgelu_net_set_lambda(&g.net, 1, INFINITY) == LGELU_OK,
+          "λ = inf is allowed on a bounded map", "error");
     train(&g, 6, 3, &plan);
-    check(!g.net.status && g.net.lambda[1] >= 1, "training on with λ = inf on a bounded map", "λ = %g, %s", (double)g.net.lambda[1], g.net.message);
+    check(!g.net.status && g.net.lambda[1] >= 1, "training on with λ = inf on a bounded map",
+          "λ = %g, %s", (double)g.net.lambda[1], g.net.message);
     end(&g);
     begin(&g);
-    g.net.hardness.map = LGELU_SIGMOID;
+    g.net.lambda_map.map = LGELU_SIGMOID;
     lgelu_gate(&g.net, "beyond", lgelu_input(&g.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 300);
-    fails("a first λ beyond a bounded map", &g, make_at(&g, 1, LGELU_TRAIN, 0) != LGELU_OK, LGELU_E_LAMBDA, "'beyond'");
+    fails("a first λ beyond a bounded map", &g, make_at(&g, 1, LGELU_MODE_TRAIN, 0) != LGELU_OK,
+          LGELU_E_LAMBDA, "'beyond'");
     end(&g);
 }
+
 static void numbers_that_are_not_finite(void)
 {
     graph g;
     float *odd = error_x + 30;
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     *odd = NAN;
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     train(&g, 6, 1, &plan);
     fails("NaN in the data is NaN in the loss", &g, 1, LGELU_E_NONFINITE, "0 steps");
     check(!isnan(g.net.w[0]), "a NaN loss stops before the weights", "w[0] is NaN");
     end(&g);
     *odd = INFINITY;
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     train(&g, 6, 1, &plan);
     fails("Inf in the data stops the run", &g, 1, LGELU_E_NONFINITE, "not finite");
     end(&g);
     *odd = 0.5f;
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     train(&g, 6, 2, &plan);
-    for (size_t i = 0; i < g.net.parameters; i++) g.net.w[i] = 1e38f;
-    fails("overflow in the layers stops the run, naming the step", &g, lgelu_net_forward(&g.net, 6), LGELU_E_NONFINITE, "2 steps");
+    for (size_t i = 0; i < g.net.parameter_count; i++)
+        g.net.w[i] = 1e38f;
+    fails("overflow in the layers stops the run, naming the step", &g, lgelu_net_forward(&g.net, 6),
+          LGELU_E_NONFINITE, "2 steps");
     end(&g);
 }
+
 static void copies_that_do_not_fit(void)
 {
     graph g, h;
-    usual_errors(&g, LGELU_TRAIN);
+    usual_errors(&g, LGELU_MODE_TRAIN);
     begin(&h);
     lgelu_linear(&h.net, "f", lgelu_input(&h.net, "x", 1, 1, 3), 4);
-    make_at(&h, 1, LGELU_TRAIN, 0);
+    make_at(&h, 1, LGELU_MODE_TRAIN, 0);
     fails("copy of another graph", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&h);
     build_usual(&h);
     fails("copy to a net not made", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&g);
-    begin(&g);                                          /* as many λ's, in another order */
-    lgelu_gate(&g.net, "b", lgelu_gate_channels(&g.net, "a", lgelu_input(&g.net, "x", 1, 1, 3), 2), LGELU_GATE_LAMBDA, 2);
-    make_at(&g, 1, LGELU_INFER, 0);
+    /* as many λ's, in another order */
+    begin(&g);
+    lgelu_gate(&g.net, "b", lgelu_gate_channels(&g.net, "a", lgelu_input(&g.net, "x", 1, 1, 3), 2),
+               LGELU_GATE_LAMBDA, 2);
+    make_at(&g, 1, LGELU_MODE_INFER, 0);
     begin(&h);
-    lgelu_gate_channels(&h.net, "b", lgelu_gate(&h.net, "a", lgelu_input(&h.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 2), 2);
-    make_at(&h, 1, LGELU_INFER, 0);
-    fails("copy of a graph with its λ's elsewhere", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
+    lgelu_gate_channels(
+        &h.net, "b",
+        lgelu_gate(&h.net, "a", lgelu_input(&h.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 2), 2);
+    make_at(&h, 1, LGELU_MODE_INFER, 0);
+    fails("copy of a graph with its λ's elsewhere", &h, lgelu_net_copy(&h.net, &g.net),
+          LGELU_E_ARGUMENT, "copy: ");
     end(&g);
     end(&h);
 }
+
 static void run_errors(void)
 {
-    for (size_t i = 0; i < sizeof error_x / sizeof *error_x; i++) error_x[i] = noise(50, i);
+    for (size_t i = 0; i < sizeof error_x / sizeof *error_x; i++)
+        error_x[i] = noise(50, i);
     sizes_that_do_not_fit();
     calls_out_of_order();
     data_out_of_range();
@@ -750,47 +1027,65 @@ static void accumulation_and_clipping(void)
     double dlambda[32], worst = 0, norm, sum = 0;
     lgelu_training plan = lgelu_training_defaults(0.01f, 0);
     build_usual(&g);
-    make_at(&g, 12, LGELU_TRAIN, 0);
+    make_at(&g, 12, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 12);
     lgelu_net_forward(&g.net, 12);
     lgelu_net_backward(&g.net, 1);
-    big = (float *)malloc(g.net.parameters * sizeof *big);
-    if (!big) abort();
-    memcpy(big, g.net.g, g.net.parameters * sizeof *big);
-    memcpy(dlambda, g.net.dlambda, (size_t)g.net.hardnesses * sizeof *dlambda);
+    big = (float *)malloc(g.net.parameter_count * sizeof *big);
+    if (!big)
+        abort();
+    memcpy(big, g.net.g, g.net.parameter_count * sizeof *big);
+    memcpy(dlambda, g.net.dlambda, (size_t)g.net.lambda_count * sizeof *dlambda);
     build_usual(&h);
-    make_at(&h, 4, LGELU_TRAIN, 0);
-    for (size_t part = 0; part < 3; part++) {           /* 22 numbers and two labels a sample */
+    make_at(&h, 4, LGELU_MODE_TRAIN, 0);
+    /* 22 numbers and two labels a sample */
+    for (size_t part = 0; part < 3; part++) {
         lgelu_net_bind(&h.net, 0, (const float *)g.data[0] + part * 4 * 22);
         lgelu_net_bind(&h.net, LABELS, (const int32_t *)g.data[LABELS] + part * 4 * 2);
         lgelu_net_forward(&h.net, 4);
         lgelu_net_backward(&h.net, 1.0f / 3);
     }
-    for (size_t i = 0; i < g.net.parameters; i++) { worst = fmax(worst, fabs((double)h.net.g[i] - (double)big[i])); sum += (double)big[i] * (double)big[i]; }
-    for (int i = 0; i < g.net.hardnesses; i++) worst = fmax(worst, fabs(h.net.dlambda[i] - dlambda[i]));
-    check(worst < 1e-6 * sqrt(sum), "three quarter-batches of share 1/3 are one batch", "off by %.3g of norm %.3g", worst, sqrt(sum));
+    for (size_t i = 0; i < g.net.parameter_count; i++) {
+        worst = fmax(worst, fabs((double)h.net.g[i] - (double)big[i]));
+        sum += (double)big[i] * (double)big[i];
+    }
+    for (int i = 0; i < g.net.lambda_count; i++)
+        worst = fmax(worst, fabs(h.net.dlambda[i] - dlambda[i]));
+    check(worst < 1e-6 * sqrt(sum), "three quarter-batches of share 1/3 are one batch",
+          "off by %.3g of norm %.3g", worst, sqrt(sum));
 
     norm = lgelu_net_clip(&g.net, 0);
-    for (int i = 0; i < 25; i++) {                      /* the s of each learned λ is a parameter like any other; 25 is GELU's */
-        double ds = g.net.dlambda[i] * (double)lgelu_lambda_slope(&g.net.hardness, g.net.s[i]);
+    /* the s of each learned λ is a parameter like any other; 25 is GELU's */
+    for (int i = 0; i < 25; i++) {
+        double ds = g.net.dlambda[i] * (double)lgelu_lambda_slope(&g.net.lambda_map, g.net.s[i]);
         sum += ds * ds;
     }
-    check(fabs(norm / sqrt(sum) - 1) < 1e-12 && !(g.net.gradient_scale < 1), "the gradient norm; clip 0 clips nothing", "%.9g, expected %.9g", norm, sqrt(sum));
+    check(fabs(norm / sqrt(sum) - 1) < 1e-12 && !(g.net.gradient_scale < 1),
+          "the gradient norm; clip 0 clips nothing", "%.9g, expected %.9g", norm, sqrt(sum));
     lgelu_net_clip(&g.net, (float)norm * 2);
-    check(!(g.net.gradient_scale < 1), "a norm under the limit is left alone", "scaled by %g", (double)g.net.gradient_scale);
+    check(!(g.net.gradient_scale < 1), "a norm under the limit is left alone", "scaled by %g",
+          (double)g.net.gradient_scale);
 
     /* clipped to a tenth: the moments after one step are those of a tenth of the gradient */
     plan.clip = (float)(norm / 10);
     memcpy(slope_at, g.net.s, sizeof slope_at);
     lgelu_net_step(&g.net, &plan);
     worst = 0;
-    for (size_t i = 0; i < g.net.parameters; i++) worst = fmax(worst, fabs((double)g.net.m[i] - 0.1 * (double)big[i] / 10));
-    for (int i = 0; i < 25; i++)                        /* those of s too */
-        worst = fmax(worst, fabs((double)g.net.s_m[i] - 0.1 * dlambda[i] * (double)lgelu_lambda_slope(&g.net.hardness, slope_at[i]) / 10));
-    check(worst < 1e-6 * norm / 100 && fabs(g.net.gradient_norm - norm) < 1e-9, "the plan clips the step's gradient", "moments off by %.3g, norm %.9g", worst, g.net.gradient_norm);
+    for (size_t i = 0; i < g.net.parameter_count; i++)
+        worst = fmax(worst, fabs((double)g.net.m[i] - 0.1 * (double)big[i] / 10));
+    /* those of s too */
+    for (int i = 0; i < 25; i++) {
+        worst = fmax(worst,
+                     fabs((double)g.net.s_m[i]
+                          - 0.1 * dlambda[i]
+                                * (double)lgelu_lambda_slope(&g.net.lambda_map, slope_at[i]) / 10));
+    }
+    check(worst < 1e-6 * norm / 100 && fabs(g.net.gradient_norm - norm) < 1e-9,
+          "the plan clips the step's gradient", "moments off by %.3g, norm %.9g", worst,
+          g.net.gradient_norm);
     end(&h);
     build_usual(&h);
-    make_at(&h, 12, LGELU_TRAIN, 0);
+    make_at(&h, 12, LGELU_MODE_TRAIN, 0);
     lgelu_net_bind(&h.net, 0, g.data[0]);
     lgelu_net_bind(&h.net, LABELS, g.data[LABELS]);
     lgelu_net_forward(&h.net, 12);
@@ -798,7 +1093,9 @@ static void accumulation_and_clipping(void)
     lgelu_net_clip(&h.net, plan.clip);
     plan.clip = 0;
     lgelu_net_step(&h.net, &plan);
-    check(same(g.net.m, h.net.m, g.net.parameters * sizeof *big) && same(g.net.w, h.net.w, g.net.parameters * sizeof *big), "lgelu_net_clip before a step holds for that step", "the step did not see it");
+    check(same(g.net.m, h.net.m, g.net.parameter_count * sizeof *big)
+              && same(g.net.w, h.net.w, g.net.parameter_count * sizeof *big),
+          "lgelu_net_clip before a step holds for that step", "the step did not see it");
     free(big);
     end(&g);
     end(&h);
@@ -812,81 +1109,107 @@ static void decay_and_gates(void)
     int matrices = 1, biases = 1;
     plan.adamw.weight_decay = 0.5f;
     build_usual(&g);
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     move_biases(&g);
-    lgelu_net_bind(&g.net, LABELS, NULL);                    /* no loss, so no gradient: what moves is decay */
-    memcpy(before, g.net.w, g.net.parameters * sizeof *before);
+    /* no loss, so no gradient: what moves is decay */
+    lgelu_net_bind(&g.net, LABELS, NULL);
+    memcpy(before, g.net.w, g.net.parameter_count * sizeof *before);
     float s = g.net.s[0];
     train(&g, 6, 1, &plan);
-    for (size_t i = 0; i < g.net.parameters; i++) {
-        if (i < g.net.matrices) matrices &= fabsf(g.net.w[i] - 0.95f * before[i]) <= 1e-6f;
-        else biases &= same(g.net.w + i, before + i, sizeof *before);
+    for (size_t i = 0; i < g.net.parameter_count; i++) {
+        if (i < g.net.weight_count)
+            matrices &= fabsf(g.net.w[i] - 0.95f * before[i]) <= 1e-6f;
+        else
+            biases &= same(g.net.w + i, before + i, sizeof *before);
     }
     check(matrices, "matrices decay", "they do not shrink by lr·decay");
     check(biases, "biases do not decay", "they moved");
     check(same(&s, g.net.s, sizeof s), "s does not decay", "it moved");
 
     lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
-    check(g.nodes[2].gate == LGELU_GATE_TANH && g.nodes[4].gate == LGELU_GATE_TANH && g.nodes[7].gate == LGELU_GATE_TANH, "set_gates sets every gate", "one is left");
+    check(g.nodes[2].gate == LGELU_GATE_TANH && g.nodes[4].gate == LGELU_GATE_TANH
+              && g.nodes[7].gate == LGELU_GATE_TANH,
+          "set_gates sets every gate", "one is left");
     lgelu_net_bind(&g.net, LABELS, g.data[LABELS]);
     memset(g.net.arena, 0xFF, 64);
     lgelu_net_forward(&g.net, 6);
     lgelu_net_backward(&g.net, 1);
     double sum = 0;
-    for (int i = 0; i < g.net.hardnesses; i++) sum += fabs(g.net.dlambda[i]);
-    check(!(sum > 0) && !isnan(sum), "tanh gates have no λ gradient, also not per channel", "%g", sum);
+    for (int i = 0; i < g.net.lambda_count; i++)
+        sum += fabs(g.net.dlambda[i]);
+    check(!(sum > 0) && !isnan(sum), "tanh gates have no λ gradient, also not per channel", "%g",
+          sum);
     lgelu_net_relu(&g.net);
     int good = 1;
-    for (int i = 0; i < g.net.hardnesses; i++) good &= isinf(g.net.lambda[i]) && g.net.lambda[i] > 0;
+    for (int i = 0; i < g.net.lambda_count; i++)
+        good &= isinf(g.net.lambda[i]) && g.net.lambda[i] > 0;
     lgelu_net_forward(&g.net, 6);
-    check(good && g.nodes[2].gate == LGELU_GATE_RELU, "relu: every gate, every λ = inf", "one is left");
+    check(good && g.nodes[2].gate == LGELU_GATE_RELU, "relu: every gate, every λ = inf",
+          "one is left");
 
     /* a ReLU net by substitution is a ReLU net by construction */
     static const size_t sizes[] = { 13, 4 };
     float logits[5 * 4];
     for (int k = 0; k < 2; k++) {
         begin(&h);
-        int y = lgelu_mlp(&h.net, lgelu_input(&h.net, "x", 1, 1, 8), sizes, 2, k ? LGELU_GATE_RELU : LGELU_GATE_LAMBDA, 2);
-        make_at(&h, 5, LGELU_INFER, 0);
+        int y = lgelu_mlp(&h.net, lgelu_input(&h.net, "x", 1, 1, 8), sizes, 2,
+                          k ? LGELU_GATE_RELU : LGELU_GATE_LAMBDA, 2);
+        make_at(&h, 5, LGELU_MODE_INFER, 0);
         bind_all(&h, 5);
-        if (!k) lgelu_net_relu(&h.net);
+        if (!k)
+            lgelu_net_relu(&h.net);
         lgelu_net_forward(&h.net, 5);
-        if (!k) memcpy(logits, lgelu_net_value(&h.net, y), sizeof logits);
-        else check(same(logits, lgelu_net_value(&h.net, y), sizeof logits), "a net made ReLU equals a ReLU net", "logits differ");
+        if (!k) {
+            memcpy(logits, lgelu_net_value(&h.net, y), sizeof logits);
+        } else {
+            check(same(logits, lgelu_net_value(&h.net, y), sizeof logits),
+                  "a net made ReLU equals a ReLU net", "logits differ");
+        }
         end(&h);
     }
 
     /* a plan that takes over at the switch point drives λ as if it had been there from the start */
     lgelu_training learn = lgelu_training_defaults(0.01f, 20), harden = learn;
     harden.hardening.target = 100;
-    harden.hardening.begin = 10; harden.hardening.end = 20;
+    harden.hardening.begin = 10;
+    harden.hardening.end = 20;
     graph twin[2];
     for (int k = 0; k < 2; k++) {
         build_usual(&twin[k]);
-        make_at(&twin[k], 6, LGELU_TRAIN, 0);
+        make_at(&twin[k], 6, LGELU_MODE_TRAIN, 0);
         bind_all(&twin[k], 6);
         train(&twin[k], 6, 10, k ? &learn : &harden);
         if (k) {
-            check(!same(twin[0].net.lambda, twin[1].net.lambda, sizeof(float)), "before lgelu_net_harden λ is the learned one", "%g", (double)twin[1].net.lambda[0]);
-            check(!lgelu_net_harden(&twin[1].net, &harden), "lgelu_net_harden", "%s", twin[1].net.message);
+            check(!same(twin[0].net.lambda, twin[1].net.lambda, sizeof(float)),
+                  "before lgelu_net_harden λ is the learned one", "%g",
+                  (double)twin[1].net.lambda[0]);
+            check(!lgelu_net_harden(&twin[1].net, &harden), "lgelu_net_harden", "%s",
+                  twin[1].net.message);
         }
     }
-    for (int k = 0; k < 2; k++) train(&twin[k], 6, 10, &harden);
-    check(same(twin[0].net.w, twin[1].net.w, twin[0].net.parameters * sizeof(float)) && twin[1].net.step == 20
-          && same(twin[0].net.lambda, twin[1].net.lambda, (size_t)twin[0].net.hardnesses * sizeof(float)) && twin[1].net.lambda[0] >= 100,
-          "a plan that takes over hardens with the same bits", "λ = %g and %g", (double)twin[0].net.lambda[0], (double)twin[1].net.lambda[0]);
-    for (int k = 0; k < 2; k++) end(&twin[k]);
+    for (int k = 0; k < 2; k++)
+        train(&twin[k], 6, 10, &harden);
+    check(same(twin[0].net.w, twin[1].net.w, twin[0].net.parameter_count * sizeof(float))
+              && twin[1].net.step == 20
+              && same(twin[0].net.lambda, twin[1].net.lambda,
+                      (size_t)twin[0].net.lambda_count * sizeof(float))
+              && twin[1].net.lambda[0] >= 100,
+          "a plan that takes over hardens with the same bits", "λ = %g and %g",
+          (double)twin[0].net.lambda[0], (double)twin[1].net.lambda[0]);
+    for (int k = 0; k < 2; k++)
+        end(&twin[k]);
     lgelu_net empty;
     lgelu_net_begin(&empty, NULL, 0);
-    check(lgelu_net_harden(&empty, &harden) == LGELU_E_ARGUMENT, "lgelu_net_harden of a net not made", "%s", empty.message);
+    check(lgelu_net_harden(&empty, &harden) == LGELU_E_ARGUMENT,
+          "lgelu_net_harden of a net not made", "%s", empty.message);
 
     /* a copy goes on as the original does */
     build_usual(&h);
-    make_at(&h, 6, LGELU_TRAIN, 0);
+    make_at(&h, 6, LGELU_MODE_TRAIN, 0);
     end(&g);
     build_usual(&g);
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     train(&g, 6, 7, &plan);
     check(!lgelu_net_copy(&h.net, &g.net), "copy", "%s", h.net.message);
@@ -894,32 +1217,46 @@ static void decay_and_gates(void)
     lgelu_net_bind(&h.net, LABELS, g.data[LABELS]);
     train(&g, 6, 7, &plan);
     train(&h, 6, 7, &plan);
-    check(same(g.net.w, h.net.w, g.net.parameters * sizeof(float)) && same(g.net.lambda, h.net.lambda, (size_t)g.net.hardnesses * sizeof(float))
-          && same(g.net.v, h.net.v, g.net.parameters * sizeof(float)) && g.net.step == 14 && h.net.step == 14, "a copy trains on with the same bits", "they part");
+    check(same(g.net.w, h.net.w, g.net.parameter_count * sizeof(float))
+              && same(g.net.lambda, h.net.lambda, (size_t)g.net.lambda_count * sizeof(float))
+              && same(g.net.v, h.net.v, g.net.parameter_count * sizeof(float)) && g.net.step == 14
+              && h.net.step == 14,
+          "a copy trains on with the same bits", "they part");
     end(&h);
     build_usual(&h);
-    make_at(&h, 6, LGELU_INFER, 0);
+    make_at(&h, 6, LGELU_MODE_INFER, 0);
     lgelu_net_copy(&h.net, &g.net);
     lgelu_net_bind(&h.net, 0, g.data[0]);
     lgelu_net_forward(&h.net, 6);
     lgelu_net_forward(&g.net, 6);
-    check(!h.net.status && same(lgelu_net_value(&h.net, HEAD), lgelu_net_value(&g.net, HEAD), 6 * 2 * 6 * sizeof(float)),
+    check(!h.net.status
+              && same(lgelu_net_value(&h.net, HEAD), lgelu_net_value(&g.net, HEAD),
+                      6 * 2 * 6 * sizeof(float)),
           "copy into an inference net: the same logits", "%s", h.net.message);
     end(&g);
     end(&h);
 }
 
 /* the hooks and the second rule of lgelu_net_step */
-typedef struct { const lgelu_net *net; int calls, good, status; } sum_hook;
+typedef struct {
+    const lgelu_net *net;
+    int calls, good, status;
+} sum_hook;
+
 static int add_up(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
 {
     sum_hook *hook = (sum_hook *)user;
     hook->calls++;
-    hook->good &= n == hook->net->parameters && hardnesses == (size_t)hook->net->hardnesses && g == hook->net->g;
-    for (size_t i = 0; i < n; i++) g[i] *= 2;           /* a second machine with the same half of the batch */
-    for (size_t i = 0; i < hardnesses; i++) dlambda[i] *= 2;
+    hook->good &= n == hook->net->parameter_count && hardnesses == (size_t)hook->net->lambda_count
+                  && g == hook->net->g;
+    /* a second machine with the same half of the batch */
+    for (size_t i = 0; i < n; i++)
+        g[i] *= 2;
+    for (size_t i = 0; i < hardnesses; i++)
+        dlambda[i] *= 2;
     return hook->status;
 }
+
 static void step_options(void)
 {
     graph g, h;
@@ -930,7 +1267,7 @@ static void step_options(void)
     sum_hook hook = { &h.net, 0, 1, 0 };
 
     build_usual(&g);
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     plan.history = history;
     plan.history_every = 2;
@@ -941,28 +1278,35 @@ static void step_options(void)
     check(rows, "the history of λ: a row every so many steps", "a row differs");
     plan.history = NULL;
 
-    /* gradient descent: s moves by lr·c·slope·dL/dλ, weights by lr·gradient (no decay, no momentum) */
+    /* gradient descent: s moves by lr·c·slope·dL/dλ, weights by lr·gradient (no decay, no momentum)
+     */
     plan.sgd = 1;
-    plan.c = 3;
+    plan.lambda_lr_scale = 3;
     plan.adamw.beta1 = 0;
     plan.adamw.weight_decay = 0;
     plan.rate = LGELU_RATE_CONSTANT;
-    memset(g.net.m, 0, g.net.parameters * sizeof *g.net.m);
+    memset(g.net.m, 0, g.net.parameter_count * sizeof *g.net.m);
     memset(g.net.s_m, 0, 26 * sizeof *g.net.s_m);
     memcpy(s, g.net.s, sizeof s);
     w = g.net.w[5];
     train(&g, 6, 1, &plan);
-    for (int i = 0; i < 25; i++)
-        worst = fmax(worst, fabs((double)g.net.s[i] - ((double)s[i] - 0.01 * 3 * (double)lgelu_lambda_slope(&g.net.hardness, s[i]) * g.net.dlambda[i])) / (fabs((double)s[i]) + 0.1));
+    for (int i = 0; i < 25; i++) {
+        worst = fmax(worst, fabs((double)g.net.s[i]
+                                 - ((double)s[i]
+                                    - 0.01 * 3 * (double)lgelu_lambda_slope(&g.net.lambda_map, s[i])
+                                          * g.net.dlambda[i]))
+                                / (fabs((double)s[i]) + 0.1));
+    }
     check(worst < 1e-6, "SGD: s moves by lr·c·slope·dL/dλ", "relative error %.3g", worst);
-    check(fabsf(g.net.w[5] - (w - 0.01f * g.net.g[5])) < 1e-7f, "SGD: weights move by lr·gradient", "%g from %g", (double)g.net.w[5], (double)w);
+    check(fabsf(g.net.w[5] - (w - 0.01f * g.net.g[5])) < 1e-7f, "SGD: weights move by lr·gradient",
+          "%g from %g", (double)g.net.w[5], (double)w);
     end(&g);
 
     plan = lgelu_training_defaults(0.01f, 0);
     before = NULL;
     for (int two = 0; two < 2; two++) {
         build_usual(&h);
-        make_at(&h, 6, LGELU_TRAIN, 0);
+        make_at(&h, 6, LGELU_MODE_TRAIN, 0);
         bind_all(&h, 6);
         plan.sum = two ? add_up : NULL;
         plan.user = &hook;
@@ -970,18 +1314,22 @@ static void step_options(void)
         lgelu_net_backward(&h.net, two ? 0.5f : 1);
         lgelu_net_step(&h.net, &plan);
         if (!two) {
-            before = (float *)malloc(h.net.parameters * sizeof *before);
-            if (!before) abort();
-            memcpy(before, h.net.w, h.net.parameters * sizeof *before);
+            before = (float *)malloc(h.net.parameter_count * sizeof *before);
+            if (!before)
+                abort();
+            memcpy(before, h.net.w, h.net.parameter_count * sizeof *before);
             end(&h);
         }
     }
-    check(!h.net.status && hook.calls == 1 && hook.good && same(before, h.net.w, h.net.parameters * sizeof *before), "two machines of half the share: the same step", "%d calls", hook.calls);
+    check(!h.net.status && hook.calls == 1 && hook.good
+              && same(before, h.net.w, h.net.parameter_count * sizeof *before),
+          "two machines of half the share: the same step", "%d calls", hook.calls);
     hook.status = 1;
-    memcpy(before, h.net.w, h.net.parameters * sizeof *before);
+    memcpy(before, h.net.w, h.net.parameter_count * sizeof *before);
     train(&h, 6, 1, &plan);
     fails("a failed sum over machines", &h, 1, LGELU_E_SUM, "step 2");
-    check(same(before, h.net.w, h.net.parameters * sizeof *before), "a failed sum moves no weight", "one moved");
+    check(same(before, h.net.w, h.net.parameter_count * sizeof *before),
+          "a failed sum moves no weight", "one moved");
     free(before);
     end(&h);
 }
@@ -997,7 +1345,8 @@ static void rates(void)
         static const float half[] = { 1, 1, 2 };
         char text[64];
         p.rate = (lgelu_rate_shape)shape;
-        for (long i = 1; i <= 10; i++) rising &= fabsf(lgelu_training_rate(&p, i) - 0.2f * (float)i) < 1e-6f;
+        for (long i = 1; i <= 10; i++)
+            rising &= fabsf(lgelu_training_rate(&p, i) - 0.2f * (float)i) < 1e-6f;
         last = 2.0001f;
         for (long i = 10; i <= 130; i++) {
             float r = lgelu_training_rate(&p, i);
@@ -1007,23 +1356,35 @@ static void rates(void)
         snprintf(text, sizeof text, "rate, %s: warm-up, never rising after it", name[shape]);
         check(rising && falling, text, "rising %d, falling %d", rising, falling);
         snprintf(text, sizeof text, "rate, %s: full at first, half way, end", name[shape]);
-        check(fabsf(lgelu_training_rate(&p, 11) - 2) < 1e-6f && fabsf(lgelu_training_rate(&p, 61) - half[shape]) < 1e-6f
-              && (shape == LGELU_RATE_CONSTANT ? lgelu_training_rate(&p, 110) >= 2 : lgelu_training_rate(&p, 110) < 0.021f && lgelu_training_rate(&p, 110) > 0
-                  && !(lgelu_training_rate(&p, 111) > 0)), text, "%g, %g, %g", (double)lgelu_training_rate(&p, 11), (double)lgelu_training_rate(&p, 61), (double)lgelu_training_rate(&p, 110));
+        check(fabsf(lgelu_training_rate(&p, 11) - 2) < 1e-6f
+                  && fabsf(lgelu_training_rate(&p, 61) - half[shape]) < 1e-6f
+                  && (shape == LGELU_RATE_CONSTANT ? lgelu_training_rate(&p, 110) >= 2
+                                                   : lgelu_training_rate(&p, 110) < 0.021f
+                                                         && lgelu_training_rate(&p, 110) > 0
+                                                         && !(lgelu_training_rate(&p, 111) > 0)),
+              text, "%g, %g, %g", (double)lgelu_training_rate(&p, 11),
+              (double)lgelu_training_rate(&p, 61), (double)lgelu_training_rate(&p, 110));
     }
     p.warmup = 0;
     p.rate = LGELU_RATE_COSINE;
-    check(lgelu_training_rate(&p, 1) >= 2, "rate: no warm-up", "%g", (double)lgelu_training_rate(&p, 1));
+    check(lgelu_training_rate(&p, 1) >= 2, "rate: no warm-up", "%g",
+          (double)lgelu_training_rate(&p, 1));
     p = lgelu_training_to_relu(2, 100);
-    check(lgelu_training_rate(&p, 1) >= 2 && lgelu_training_rate(&p, 76) >= 2 && lgelu_training_rate(&p, 77) < 2
-          && fabsf(lgelu_training_rate(&p, 88) - 1.0627905f) < 1e-6f && lgelu_training_rate(&p, 100) < 0.01f,
-          "rate: held, then along the cosine", "%g, %g, %g", (double)lgelu_training_rate(&p, 76), (double)lgelu_training_rate(&p, 88),
-          (double)lgelu_training_rate(&p, 100));
-    check(p.hardening.begin == 25 && p.hardening.end == 75 && p.hold == 75 && fabsf(p.hardening.target - 159.57691f) < 1e-4f,
-          "the way to ReLU: driven while the rate is held", "%ld to %ld, held to %ld", p.hardening.begin, p.hardening.end, p.hold);
+    check(lgelu_training_rate(&p, 1) >= 2 && lgelu_training_rate(&p, 76) >= 2
+              && lgelu_training_rate(&p, 77) < 2
+              && fabsf(lgelu_training_rate(&p, 88) - 1.0627905f) < 1e-6f
+              && lgelu_training_rate(&p, 100) < 0.01f,
+          "rate: held, then along the cosine", "%g, %g, %g", (double)lgelu_training_rate(&p, 76),
+          (double)lgelu_training_rate(&p, 88), (double)lgelu_training_rate(&p, 100));
+    check(p.hardening.begin == 25 && p.hardening.end == 75 && p.hold == 75
+              && fabsf(p.hardening.target - 159.57691f) < 1e-4f,
+          "the way to ReLU: driven while the rate is held", "%ld to %ld, held to %ld",
+          p.hardening.begin, p.hardening.end, p.hold);
     p = lgelu_training_paper(2, 100);
-    check(p.hardening.begin == 75 && p.hardening.end == 100 && !p.hold && lgelu_training_rate(&p, 51) < 1.1f,
-          "the paper's way: driven at the end", "%ld to %ld, held to %ld", p.hardening.begin, p.hardening.end, p.hold);
+    check(p.hardening.begin == 75 && p.hardening.end == 100 && !p.hold
+              && lgelu_training_rate(&p, 51) < 1.1f,
+          "the paper's way: driven at the end", "%ld to %ld, held to %ld", p.hardening.begin,
+          p.hardening.end, p.hold);
 }
 
 static void hardening_a_net(void)
@@ -1031,95 +1392,124 @@ static void hardening_a_net(void)
     static const char *shape[] = { "geometric", "linear", "linear in s", "cosine" };
     graph g;
     char text[100];
-    for (int k = LGELU_GEOMETRIC; k <= LGELU_COSINE; k++) for (long every = 1; every <= 5; every += 4) {
-        lgelu_training plan = lgelu_training_defaults(0.01f, 40);
-        int learned = 0, driven = 1, stays = 1, rises = 1;
-        float last[26], s[26], at_end = 0, before_end = 0;
-        plan.hardening.target = 159.57691f;
-        plan.hardening.begin = 20; plan.hardening.end = 40;
-        plan.hardening.shape = (lgelu_shape)k;
-        plan.harden_every = every;
-        plan.c = 5;
-        build_usual(&g);
-        make_at(&g, 6, LGELU_TRAIN, 0);
-        bind_all(&g, 6);
-        for (long step = 1; step <= 42; step++) {
-            float ran_at;
-            memcpy(last, g.net.lambda, 25 * sizeof *last);
-            memcpy(s, g.net.s, 25 * sizeof *s);
-            lgelu_net_forward(&g.net, 6);
-            ran_at = g.net.lambda[0];
-            if (step == 40) at_end = ran_at;
-            if (step == 39) before_end = ran_at;
-            lgelu_net_backward(&g.net, 1);
-            lgelu_net_step(&g.net, &plan);
-            if (step < 20) learned += !same(s, g.net.s, sizeof *s);
-            if (step > 20) stays &= same(s, g.net.s, 25 * sizeof *s);
-            for (int i = 0; i < 25 && step >= 20; i++) {
-                long next = step + 1, due = every > 1 ? 20 + (next - 20 + every - 1) / every * every : next;
-                rises &= g.net.lambda[i] >= last[i] || step == 20;
-                driven &= fabsf(g.net.lambda[i] - lgelu_harden(lgelu_lambda(&g.net.hardness, g.net.s[i]), &plan.hardening, due < 40 ? due : 40)) <= 1e-5f * g.net.lambda[i];
+    for (int k = LGELU_SHAPE_GEOMETRIC; k <= LGELU_SHAPE_COSINE; k++) {
+        for (long every = 1; every <= 5; every += 4) {
+            lgelu_training plan = lgelu_training_defaults(0.01f, 40);
+            int learned = 0, driven = 1, stays = 1, rises = 1;
+            float last[26], s[26], at_end = 0, before_end = 0;
+            plan.hardening.target = 159.57691f;
+            plan.hardening.begin = 20;
+            plan.hardening.end = 40;
+            plan.hardening.shape = (lgelu_shape)k;
+            plan.harden_every = every;
+            plan.lambda_lr_scale = 5;
+            build_usual(&g);
+            make_at(&g, 6, LGELU_MODE_TRAIN, 0);
+            bind_all(&g, 6);
+            for (long step = 1; step <= 42; step++) {
+                float ran_at;
+                memcpy(last, g.net.lambda, 25 * sizeof *last);
+                memcpy(s, g.net.s, 25 * sizeof *s);
+                lgelu_net_forward(&g.net, 6);
+                ran_at = g.net.lambda[0];
+                if (step == 40)
+                    at_end = ran_at;
+                if (step == 39)
+                    before_end = ran_at;
+                lgelu_net_backward(&g.net, 1);
+                lgelu_net_step(&g.net, &plan);
+                if (step < 20)
+                    learned += !same(s, g.net.s, sizeof *s);
+                if (step > 20)
+                    stays &= same(s, g.net.s, 25 * sizeof *s);
+                for (int i = 0; i < 25 && step >= 20; i++) {
+                    long next = step + 1,
+                         due = every > 1 ? 20 + (next - 20 + every - 1) / every * every : next;
+                    rises &= g.net.lambda[i] >= last[i] || step == 20;
+                    driven &= fabsf(g.net.lambda[i]
+                                    - lgelu_harden(lgelu_lambda(&g.net.lambda_map, g.net.s[i]),
+                                                   &plan.hardening, due < 40 ? due : 40))
+                              <= 1e-5f * g.net.lambda[i];
+                }
             }
+            snprintf(text, sizeof text,
+                     "hardening a net, %s, every %ld: learned, then driven as lgelu_harden says",
+                     shape[k], every);
+            check(!g.net.status && learned == 19 && driven && rises, text,
+                  "learned %d of 19 steps, driven %d, rising %d %s", learned, driven, rises,
+                  g.net.message);
+            snprintf(text, sizeof text,
+                     "hardening a net, %s, every %ld: s rests from the switch on", shape[k], every);
+            check(stays, text, "it moved");
+            snprintf(text, sizeof text,
+                     "hardening a net, %s, every %ld: the last step runs at the target", shape[k],
+                     every);
+            check(!(at_end > 159.57691f) && !(at_end < 159.57691f)
+                      && (every > 1 || before_end < 159.57691f) && !(g.net.lambda[0] > 159.57691f)
+                      && !(g.net.lambda[24] < 159.57691f),
+                  text, "λ = %.9g at the last step, %.9g before it", (double)at_end,
+                  (double)before_end);
+            check(g.net.lambda[25] <= 1 && g.net.lambda[25] >= 1, "a GELU gate is not hardened",
+                  "λ = %g", (double)g.net.lambda[25]);
+            end(&g);
         }
-        snprintf(text, sizeof text, "hardening a net, %s, every %ld: learned, then driven as lgelu_harden says", shape[k], every);
-        check(!g.net.status && learned == 19 && driven && rises, text, "learned %d of 19 steps, driven %d, rising %d %s", learned, driven, rises, g.net.message);
-        snprintf(text, sizeof text, "hardening a net, %s, every %ld: s rests from the switch on", shape[k], every);
-        check(stays, text, "it moved");
-        snprintf(text, sizeof text, "hardening a net, %s, every %ld: the last step runs at the target", shape[k], every);
-        check(!(at_end > 159.57691f) && !(at_end < 159.57691f) && (every > 1 || before_end < 159.57691f) && !(g.net.lambda[0] > 159.57691f) && !(g.net.lambda[24] < 159.57691f),
-              text, "λ = %.9g at the last step, %.9g before it", (double)at_end, (double)before_end);
-        check(g.net.lambda[25] <= 1 && g.net.lambda[25] >= 1, "a GELU gate is not hardened", "λ = %g", (double)g.net.lambda[25]);
-        end(&g);
     }
     lgelu_training plan = lgelu_training_defaults(0.01f, 10);
     plan.hardening.target = 100;
     plan.hardening.end = 10;
     build_usual(&g);
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     train(&g, 6, 10, &plan);
-    check(g.net.lambda[0] >= 100 && g.net.lambda[0] <= 100, "hardening from the first step on", "λ = %g", (double)g.net.lambda[0]);
+    check(g.net.lambda[0] >= 100 && g.net.lambda[0] <= 100, "hardening from the first step on",
+          "λ = %g", (double)g.net.lambda[0]);
     end(&g);
 
     /* what no map can reach must not become a NaN λ in silence */
-    plan.hardening.shape = LGELU_LINEAR_S;
+    plan.hardening.shape = LGELU_SHAPE_LINEAR_S;
     build_usual(&g);
-    g.net.hardness.map = LGELU_SIGMOID;
-    g.net.hardness.lambda_max = 50;
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    g.net.lambda_map.map = LGELU_SIGMOID;
+    g.net.lambda_map.lambda_max = 50;
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     train(&g, 6, 1, &plan);
     fails("a target beyond a bounded map", &g, 1, LGELU_E_LAMBDA, "'g1'");
     end(&g);
-    plan.hardening.shape = LGELU_LINEAR;
+    plan.hardening.shape = LGELU_SHAPE_LINEAR;
     plan.hardening.target = 0.25f;
     build_usual(&g);
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     train(&g, 6, 10, &plan);
     fails("a target under 1", &g, 1, LGELU_E_LAMBDA, "'g1'");
     end(&g);
 }
 
-/* an upper bound of the matrix's spectral norm: √(largest row sum · largest column sum), or Frobenius' norm if smaller */
+/* an upper bound of the matrix's spectral norm: √(largest row sum · largest column sum), or
+   Frobenius' norm if smaller */
 static double norm_bound(const float *w, size_t outputs, size_t inputs)
 {
     double rows = 0, columns = 0, all = 0;
     for (size_t i = 0; i < outputs; i++) {
         double sum = 0;
-        for (size_t j = 0; j < inputs; j++) { sum += fabs((double)w[i * inputs + j]); all += (double)w[i * inputs + j] * (double)w[i * inputs + j]; }
+        for (size_t j = 0; j < inputs; j++) {
+            sum += fabs((double)w[i * inputs + j]);
+            all += (double)w[i * inputs + j] * (double)w[i * inputs + j];
+        }
         rows = fmax(rows, sum);
     }
     for (size_t j = 0; j < inputs; j++) {
         double sum = 0;
-        for (size_t i = 0; i < outputs; i++) sum += fabs((double)w[i * inputs + j]);
+        for (size_t i = 0; i < outputs; i++)
+            sum += fabs((double)w[i * inputs + j]);
         columns = fmax(columns, sum);
     }
     return fmin(sqrt(rows * columns), sqrt(all));
 }
 
-/* Replacing f by ReLU moves a gate's output by at most lgelu_gap(λ) in each number, and what came in moved goes through with
-   slope 1 (ReLU's): e ← norm(W)·e through a linear layer, e ← e + gap·√width through a gate. */
+/* Replacing f by ReLU moves a gate's output by at most lgelu_gap(λ) in each number, and what came
+   in moved goes through with slope 1 (ReLU's): e ← norm(W)·e through a linear layer, e ← e +
+   gap·√width through a gate. */
 static void certificate(void)
 {
     static const size_t sizes[] = { 24, 16, 5 };
@@ -1132,7 +1522,7 @@ static void certificate(void)
     x = lgelu_input(&g.net, "x", 1, 1, 10);
     y = lgelu_mlp(&g.net, x, sizes, 3, LGELU_GATE_LAMBDA, 1.693147f);
     classify(&g, y);
-    make_at(&g, 64, LGELU_TRAIN, 0);
+    make_at(&g, 64, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 64);
     lgelu_net_forward(&g.net, 64);
     double first_loss = g.net.loss;
@@ -1140,13 +1530,20 @@ static void certificate(void)
     plan.hardening.begin = 150;
     plan.hardening.end = 200;
     for (int hard = 0; hard < 2; hard++) {
-        if (hard) train(&g, 64, 200, &plan);
+        if (hard)
+            train(&g, 64, 200, &plan);
         lgelu_net_forward(&g.net, 64);
         memcpy(logits, lgelu_net_value(&g.net, y), sizeof logits);
         for (int l = 0; hard && l < g.net.count; l++) {
             const lgelu_node *node = g.nodes + l;
-            if (node->op == LGELU_OP_LINEAR) bound *= norm_bound(lgelu_net_weights(&g.net, l), node->biases, node->weights / node->biases);
-            if (node->op == LGELU_OP_GATE) bound += (double)lgelu_gap(g.net.lambda[node->hardness]) * sqrt((double)node->shape[2]);
+            if (node->op == LGELU_OP_LINEAR) {
+                bound *= norm_bound(lgelu_net_weights(&g.net, l), node->bias_count,
+                                    node->weight_count / node->bias_count);
+            }
+            if (node->op == LGELU_OP_GATE) {
+                bound += (double)lgelu_gap(g.net.lambda[node->first_lambda])
+                         * sqrt((double)node->shape[2]);
+            }
         }
         float lambda[2] = { g.net.lambda[0], g.net.lambda[1] };
         lgelu_net_relu(&g.net);
@@ -1154,34 +1551,49 @@ static void certificate(void)
         for (size_t i = 0; i < 64; i++) {
             double sum = 0;
             for (size_t k = 0; k < 5; k++) {
-                double d = (double)lgelu_net_value(&g.net, y)[i * 5 + k] - (double)logits[i * 5 + k];
+                double d =
+                    (double)lgelu_net_value(&g.net, y)[i * 5 + k] - (double)logits[i * 5 + k];
                 sum += d * d;
             }
-            if (hard) worst = fmax(worst, sqrt(sum)); else cold = fmax(cold, sqrt(sum));
+            if (hard)
+                worst = fmax(worst, sqrt(sum));
+            else
+                cold = fmax(cold, sqrt(sum));
         }
         lgelu_net_set_gates(&g.net, LGELU_GATE_LAMBDA);
         lgelu_net_set_lambda(&g.net, 0, lambda[0]);
         lgelu_net_set_lambda(&g.net, 1, lambda[1]);
     }
-    printf("# swap to ReLU: logits move by %.3g before training, %.3g hardened, bound %.3g; loss %.3g to %.3g\n", cold, worst, bound, first_loss, g.net.loss);
-    check(g.net.loss < 0.5 * first_loss, "the hardened net has learned something", "loss %g, at first %g", g.net.loss, first_loss);
-    check(worst > 0 && worst <= bound, "the hardened net's swap stays under its certificate", "%.6g, bound %.6g", worst, bound);
-    check(cold > bound, "control: an unhardened net's swap does not", "%.6g, bound %.6g", cold, bound);
+    printf(
+        "# swap to ReLU: logits move by %.3g before training, %.3g hardened, bound %.3g; loss %.3g to %.3g\n",
+        cold, worst, bound, first_loss, g.net.loss);
+    check(g.net.loss < 0.5 * first_loss, "the hardened net has learned something",
+          "loss %g, at first %g", g.net.loss, first_loss);
+    check(worst > 0 && worst <= bound, "the hardened net's swap stays under its certificate",
+          "%.6g, bound %.6g", worst, bound);
+    check(cold > bound, "control: an unhardened net's swap does not", "%.6g, bound %.6g", cold,
+          bound);
     end(&g);
 }
 
-/* tasks backwards, and in two interleaved halves: a stand-in for threads that finish in any order */
+/* tasks backwards, and in two interleaved halves: a stand-in for threads that finish in any order
+ */
 static void last_first(void *user, lgelu_task *task, void *job, size_t count)
 {
     ++*(int *)user;
-    for (size_t i = count; i > 0; i--) task(job, i - 1);
+    for (size_t i = count; i > 0; i--)
+        task(job, i - 1);
 }
+
 static void interleaved(void *user, lgelu_task *task, void *job, size_t count)
 {
     ++*(int *)user;
-    for (size_t i = 1; i < count; i += 2) task(job, i);
-    for (size_t i = 0; i < count; i += 2) task(job, i);
+    for (size_t i = 1; i < count; i += 2)
+        task(job, i);
+    for (size_t i = 0; i < count; i += 2)
+        task(job, i);
 }
+
 static void threads_hook(void)
 {
     static const size_t sizes[] = { 90, 3 };
@@ -1191,19 +1603,27 @@ static void threads_hook(void)
         graph g;
         lgelu_training plan = lgelu_training_defaults(0.01f, 5);
         begin(&g);
-        classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 8), sizes, 2, LGELU_GATE_LAMBDA, 2));
+        classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 8), sizes, 2,
+                               LGELU_GATE_LAMBDA, 2));
         g.net.threads.run = k == 1 ? last_first : k == 2 ? interleaved : NULL;
         g.net.threads.user = &used;
-        make_at(&g, 600, LGELU_TRAIN, 0);
+        make_at(&g, 600, LGELU_MODE_TRAIN, 0);
         bind_all(&g, 600);
         train(&g, 600, 5, &plan);
         if (!k) {
-            expected = (float *)malloc(g.net.parameters * sizeof *expected);
-            if (!expected) abort();
-            memcpy(expected, g.net.w, g.net.parameters * sizeof *expected);
+            expected = (float *)malloc(g.net.parameter_count * sizeof *expected);
+            if (!expected)
+                abort();
+            memcpy(expected, g.net.w, g.net.parameter_count * sizeof *expected);
             lambda = g.net.lambda[0];
-        } else check(!g.net.status && used && same(expected, g.net.w, g.net.parameters * sizeof *expected) && same(&lambda, g.net.lambda, sizeof lambda),
-                     k == 1 ? "a user's threads, backwards: the same bits" : "a user's threads, interleaved: the same bits", "used %d times, %s", used, g.net.message);
+        } else {
+            check(!g.net.status && used
+                      && same(expected, g.net.w, g.net.parameter_count * sizeof *expected)
+                      && same(&lambda, g.net.lambda, sizeof lambda),
+                  k == 1 ? "a user's threads, backwards: the same bits"
+                         : "a user's threads, interleaved: the same bits",
+                  "used %d times, %s", used, g.net.message);
+        }
         end(&g);
     }
     free(expected);
@@ -1216,52 +1636,85 @@ static void between_forward_and_backward(void)
     int32_t labels[12] = { 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5 }, other[12] = { 0 };
     float x[6 * 22];
     int same_gradient;
-    for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = noise(50, i);
-#define FORWARD(g) build_usual(&g); make_at(&g, 6, LGELU_TRAIN, 0); lgelu_net_bind(&g.net, 0, x); lgelu_net_bind(&g.net, LABELS, labels); lgelu_net_forward(&g.net, 6)
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = noise(50, i);
+#define FORWARD(g)                          \
+    build_usual(&g);                        \
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);    \
+    lgelu_net_bind(&g.net, 0, x);           \
+    lgelu_net_bind(&g.net, LABELS, labels); \
+    lgelu_net_forward(&g.net, 6)
     FORWARD(h);
     lgelu_net_backward(&h.net, 1);
     FORWARD(g);
-    for (int i = 0; i < 12; i++) labels[i] = i % 2 ? 100000000 : -5;
+    for (int i = 0; i < 12; i++)
+        labels[i] = i % 2 ? 100000000 : -5;
     lgelu_net_backward(&g.net, 1);
-    same_gradient = !g.net.status && same(g.net.g, h.net.g, g.net.parameters * sizeof *g.net.g);
-    check(same_gradient, "labels changed in place after the forward: the backward has those that were checked", "other gradients %s", g.net.message);
-    for (int i = 0; i < 12; i++) labels[i] = i % 6;
+    same_gradient =
+        !g.net.status && same(g.net.g, h.net.g, g.net.parameter_count * sizeof *g.net.g);
+    check(same_gradient,
+          "labels changed in place after the forward: the backward has those that were checked",
+          "other gradients %s", g.net.message);
+    for (int i = 0; i < 12; i++)
+        labels[i] = i % 6;
     end(&g);
-    const struct { const char *what; int node; const void *data; } late[] = {
-        { "other labels", LABELS, other }, { "no labels", LABELS, NULL }, { "another input", 0, x + 1 }, { "no input", 0, NULL } };
+    const struct {
+        const char *what;
+        int node;
+        const void *data;
+    } late[] = { { "other labels", LABELS, other },
+                 { "no labels", LABELS, NULL },
+                 { "another input", 0, x + 1 },
+                 { "no input", 0, NULL } };
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
         char text[100];
         FORWARD(g);
         lgelu_net_bind(&g.net, late[i].node, late[i].data);
         snprintf(text, sizeof text, "%s bound after the forward: no backward", late[i].what);
-        fails(text, &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+        fails(text, &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
+              "backward needs a forward");
         end(&g);
     }
-    build_usual(&g);                                    /* bound after a forward without them */
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    /* bound after a forward without them */
+    build_usual(&g);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     lgelu_net_bind(&g.net, 0, x);
     lgelu_net_forward(&g.net, 6);
     other[3] = 100000000;
     lgelu_net_bind(&g.net, LABELS, other);
-    fails("wild labels bound after a forward without any: no backward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+    fails("wild labels bound after a forward without any: no backward", &g,
+          lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
     end(&g);
     FORWARD(g);
     lgelu_net_bind(&g.net, LABELS, labels);
-    check(!lgelu_net_backward(&g.net, 1) && same(g.net.g, h.net.g, g.net.parameters * sizeof *g.net.g), "the same data bound again change nothing", "%s", g.net.message);
+    check(!lgelu_net_backward(&g.net, 1)
+              && same(g.net.g, h.net.g, g.net.parameter_count * sizeof *g.net.g),
+          "the same data bound again change nothing", "%s", g.net.message);
     end(&g);
-    for (int k = 0; k < 3; k++) {                       /* other weights, gates or λ's: the forward's values are not theirs */
+    /* other weights, gates or λ's: the forward's values are not theirs */
+    for (int k = 0; k < 3; k++) {
         FORWARD(g);
-        if (k == 0) lgelu_net_copy(&g.net, &h.net); else if (k == 1) lgelu_net_relu(&g.net); else lgelu_net_set_lambda(&g.net, 0, 9);
-        fails(k == 0 ? "copied into after the forward: no backward" : k == 1 ? "swapped after the forward: no backward" : "λ set after the forward: no backward",
+        if (k == 0)
+            lgelu_net_copy(&g.net, &h.net);
+        else if (k == 1)
+            lgelu_net_relu(&g.net);
+        else
+            lgelu_net_set_lambda(&g.net, 0, 9);
+        fails(k == 0   ? "copied into after the forward: no backward"
+              : k == 1 ? "swapped after the forward: no backward"
+                       : "λ set after the forward: no backward",
               &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
         end(&g);
     }
-    FORWARD(g);                                         /* looked at in training, dropout or not, changes nothing of the next steps */
+    /* looked at in training, dropout or not, changes nothing of the next steps */
+    FORWARD(g);
     lgelu_net_backward(&g.net, 1);
     g.net.evaluate = 1;
     lgelu_net_forward(&g.net, 3);
     g.net.evaluate = 0;
-    check(g.net.pass == h.net.pass && same(g.net.g, h.net.g, g.net.parameters * sizeof *g.net.g), "a forward that evaluates is not counted", "%lu passes", (unsigned long)g.net.pass);
+    check(g.net.pass == h.net.pass
+              && same(g.net.g, h.net.g, g.net.parameter_count * sizeof *g.net.g),
+          "a forward that evaluates is not counted", "%lu passes", (unsigned long)g.net.pass);
     end(&g);
     end(&h);
 #undef FORWARD
@@ -1275,153 +1728,247 @@ static void names_and_shapes(void)
     int x;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         begin(&g);
-        fails("a name that no file can hold", &g, lgelu_input(&g.net, bad[i], 1, 1, 1) < 0, LGELU_E_ARGUMENT, "input 0: its name must be UTF-8");
+        fails("a name that no file can hold", &g, lgelu_input(&g.net, bad[i], 1, 1, 1) < 0,
+              LGELU_E_ARGUMENT, "input 0: its name must be UTF-8");
         begin(&g);
         strcpy(g.net.prefix, bad[i]);
-        fails("a prefix that no file can hold", &g, lgelu_input(&g.net, "x", 1, 1, 1) < 0, LGELU_E_ARGUMENT, "input 0: its name must be UTF-8");
+        fails("a prefix that no file can hold", &g, lgelu_input(&g.net, "x", 1, 1, 1) < 0,
+              LGELU_E_ARGUMENT, "input 0: its name must be UTF-8");
     }
     begin(&g);
     lgelu_input(&g.net, "012345678901234567890123456789λ", 1, 1, 1);
-    check(!strcmp(g.nodes[0].name, "012345678901234567890123456789"), "a long name is cut between two characters", "'%s'", g.nodes[0].name);
+    check(!strcmp(g.nodes[0].name, "012345678901234567890123456789"),
+          "a long name is cut between two characters", "'%s'", g.nodes[0].name);
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, 1, 3);
     x = lgelu_gate(&g.net, "same", lgelu_linear(&g.net, "same", x, 3), LGELU_GATE_RELU, 1);
-    fails("two layers of one name", &g, make_at(&g, 1, LGELU_INFER, 0) != LGELU_OK, LGELU_E_ARGUMENT, "two layers are called 'same'");
+    fails("two layers of one name", &g, make_at(&g, 1, LGELU_MODE_INFER, 0) != LGELU_OK,
+          LGELU_E_ARGUMENT, "two layers are called 'same'");
     end(&g);
     for (int k = 0; k < 2; k++) {
         begin(&g);
-        lgelu_gate(&g.net, k ? "format" : "step", lgelu_input(&g.net, "x", 1, 1, 3), LGELU_GATE_RELU, 1);
-        fails("a gate of a name that checkpoints need", &g, make_at(&g, 1, LGELU_INFER, 0) != LGELU_OK, LGELU_E_ARGUMENT, k ? "gate 'format'" : "gate 'step'");
+        lgelu_gate(&g.net, k ? "format" : "step", lgelu_input(&g.net, "x", 1, 1, 3),
+                   LGELU_GATE_RELU, 1);
+        fails("a gate of a name that checkpoints need", &g,
+              make_at(&g, 1, LGELU_MODE_INFER, 0) != LGELU_OK, LGELU_E_ARGUMENT,
+              k ? "gate 'format'" : "gate 'step'");
         end(&g);
     }
     /* shapes whose size wraps, here or where size_t has 32 bits */
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, 1, 1);
     x = lgelu_average_pool(&g.net, "odd", x, 65535, 1, 65534);
-    if (sizeof(size_t) == 4) fails("a pooled picture whose size wraps", &g, x < 0, LGELU_E_SHAPE, "'odd'");
+    if (sizeof(size_t) == 4)
+        fails("a pooled picture whose size wraps", &g, x < 0, LGELU_E_SHAPE, "'odd'");
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, (size_t)-1 / 64 / 3, 3);
     check(x == 0, "the largest value a layer can have", "%s", g.net.message);
-    fails("a value that grows beyond it", &g, lgelu_patches(&g.net, "odd", lgelu_average_pool(&g.net, "pool", x, 2, 1, 1), 1) < 0, LGELU_E_SHAPE, "'pool'");
+    fails("a value that grows beyond it", &g,
+          lgelu_patches(&g.net, "odd", lgelu_average_pool(&g.net, "pool", x, 2, 1, 1), 1) < 0,
+          LGELU_E_SHAPE, "'pool'");
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, (size_t)-1 / 64 / 12, 12);
     lgelu_attention(&g.net, "attn", x, 2, 1);
-    check(!lgelu_net_bytes(&g.net, 1, LGELU_TRAIN) && g.net.status == LGELU_E_MEMORY, "attention over more tokens than there is memory", "%s", g.net.message);
+    check(!lgelu_net_bytes(&g.net, 1, LGELU_MODE_TRAIN) && g.net.status == LGELU_E_MEMORY,
+          "attention over more tokens than there is memory", "%s", g.net.message);
     begin(&g);
-    fails("a shared matrix at INT_MAX", &g, lgelu_linear_tied(&g.net, "odd", lgelu_input(&g.net, "x", 1, 1, 3), 2147483647) < 0, LGELU_E_ARGUMENT, "'odd'");
+    fails("a shared matrix at INT_MAX", &g,
+          lgelu_linear_tied(&g.net, "odd", lgelu_input(&g.net, "x", 1, 1, 3), 2147483647) < 0,
+          LGELU_E_ARGUMENT, "'odd'");
 
-    static lgelu_node few[8];                           /* no builder of many layers runs on after an error */
+    /* no builder of many layers runs on after an error */
+    static lgelu_node few[8];
     begin(&g);
     lgelu_net_begin(&g.net, few, 8);
     x = lgelu_input(&g.net, "x", 8, 8, 3);
-    fails("a residual network of 2^31 blocks", &g, lgelu_resnet(&g.net, x, 8, 3, 2147483647, 10, LGELU_GATE_RELU, 1) < 0, LGELU_E_MEMORY, "no room for more than 8 nodes");
+    fails("a residual network of 2^31 blocks", &g,
+          lgelu_resnet(&g.net, x, 8, 3, 2147483647, 10, LGELU_GATE_RELU, 1) < 0, LGELU_E_MEMORY,
+          "no room for more than 8 nodes");
 
-    build_usual(&g);                                    /* a message is that of the last call */
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    /* a message is that of the last call */
+    build_usual(&g);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
-    check(lgelu_net_set_lambda(&g.net, 77, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "77") && strstr(g.net.message, "26"), "λ of a wrong place: a message", "'%s'", g.net.message);
-    check(lgelu_net_set_lambda(&g.net, 3, 0.5f) == LGELU_E_LAMBDA && strstr(g.net.message, "λ 3"), "λ under 1: a message", "'%s'", g.net.message);
-    check(lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "λ 25"), "λ of a gate that learns none: a message", "'%s'", g.net.message);
-    check(!lgelu_net_forward(&g.net, 6) && !*g.net.message, "a later success clears the message", "'%s'", g.net.message);
+    check(lgelu_net_set_lambda(&g.net, 77, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "77")
+              && strstr(g.net.message, "26"),
+          "λ of a wrong place: a message", "'%s'", g.net.message);
+    check(lgelu_net_set_lambda(&g.net, 3, 0.5f) == LGELU_E_LAMBDA && strstr(g.net.message, "λ 3"),
+          "λ under 1: a message", "'%s'", g.net.message);
+    check(lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "λ 25"),
+          "λ of a gate that learns none: a message", "'%s'", g.net.message);
+    check(!lgelu_net_forward(&g.net, 6) && !*g.net.message, "a later success clears the message",
+          "'%s'", g.net.message);
     end(&g);
 }
 
 /* ---- copies ---- */
-typedef enum { SAME, HEADS, MASK, MOMENTUM, EPS, WINDOW, STRIDE, WIDER, GATE_NAME, TIED, MISSING, INPUT, COPIES } copied;
+typedef enum {
+    SAME,
+    HEADS,
+    MASK,
+    MOMENTUM,
+    EPS,
+    WINDOW,
+    STRIDE,
+    WIDER,
+    GATE_NAME,
+    TIED,
+    MISSING,
+    INPUT,
+    COPIES
+} copied;
+
 static int build_copied(graph *g, copied what, float drop, int loss)
 {
     int x, y, w, tokens;
     begin(g);
     x = lgelu_input(&g->net, "image", 8, 8, 3);
     y = lgelu_conv(&g->net, "conv", x, 6, what == WINDOW ? 5 : 3, 1, what == WINDOW ? 2 : 1, 1, 0);
-    y = lgelu_batch_norm(&g->net, "bn", y, what == MOMENTUM ? 0.2f : 0.1f, what == EPS ? 1e-3f : 1e-5f);
-    y = lgelu_gate(&g->net, what == GATE_NAME ? "gate2" : "gate", what == INPUT ? lgelu_gate(&g->net, "between", y, LGELU_GATE_RELU, 1) : y, LGELU_GATE_LAMBDA, 2);
+    y = lgelu_batch_norm(&g->net, "bn", y, what == MOMENTUM ? 0.2f : 0.1f,
+                         what == EPS ? 1e-3f : 1e-5f);
+    y = lgelu_gate(&g->net, what == GATE_NAME ? "gate2" : "gate",
+                   what == INPUT ? lgelu_gate(&g->net, "between", y, LGELU_GATE_RELU, 1) : y,
+                   LGELU_GATE_LAMBDA, 2);
     y = lgelu_max_pool(&g->net, "pool", y, 2, 2, 0);
-    if (what == STRIDE) { g->net.count--; y = lgelu_average_pool(&g->net, "pool", y - 1, 2, 2, 0); }
-    if (what != MISSING) y = lgelu_linear(&g->net, "fc", y, 6);
+    if (what == STRIDE) {
+        g->net.count--;
+        y = lgelu_average_pool(&g->net, "pool", y - 1, 2, 2, 0);
+    }
+    if (what != MISSING)
+        y = lgelu_linear(&g->net, "fc", y, 6);
     tokens = lgelu_tokens(&g->net, "tokens", 16, 9);
     w = lgelu_embedding(&g->net, "wte", tokens, 6);
     y = lgelu_linear(&g->net, "qkv", lgelu_dropout(&g->net, "drop", w, drop), 18);
     y = lgelu_attention(&g->net, "attn", y, what == HEADS ? 3 : 2, what == MASK);
-    y = what == TIED ? lgelu_linear(&g->net, "head", y, 9) : lgelu_linear_tied(&g->net, "head", y, w);
-    if (what == WIDER) y = lgelu_linear(&g->net, "more", y, 7);
-    if (loss) classify(g, y);
+    y = what == TIED ? lgelu_linear(&g->net, "head", y, 9)
+                     : lgelu_linear_tied(&g->net, "head", y, w);
+    if (what == WIDER)
+        y = lgelu_linear(&g->net, "more", y, 7);
+    if (loss)
+        classify(g, y);
     return y;
 }
+
 static void copies(void)
 {
-    static const char *const told[COPIES] = { "", "'attn' is of another heads", "'attn' is of another heads", "'bn' is of another momentum", "'bn' is of another momentum",
-        "'conv' is of another parameters", "'pool' is of another kind", "'more' is not in", "'gate2' is not in", "'head' is of another parameters", "", "'between' is not in" };
+    static const char *const told[COPIES] = { "",
+                                              "'attn' is of another heads",
+                                              "'attn' is of another heads",
+                                              "'bn' is of another momentum",
+                                              "'bn' is of another momentum",
+                                              "'conv' is of another parameters",
+                                              "'pool' is of another kind",
+                                              "'more' is not in",
+                                              "'gate2' is not in",
+                                              "'head' is of another parameters",
+                                              "",
+                                              "'between' is not in" };
     graph g, h;
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     int y, z, refused = 0, there = 1;
     build_copied(&g, SAME, 0.25f, 1);
-    make_at(&g, 4, LGELU_TRAIN, 0);
+    make_at(&g, 4, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 4);
     train(&g, 4, 3, &plan);
     check(!g.net.status && g.net.step == 3, "a network to copy", "%s", g.net.message);
     for (int what = HEADS; what < COPIES; what++) {
-        if (what == MISSING) continue;
+        if (what == MISSING)
+            continue;
         build_copied(&h, (copied)what, 0.25f, 1);
-        make_at(&h, 4, LGELU_TRAIN, 0);
+        make_at(&h, 4, LGELU_MODE_TRAIN, 0);
         float w = h.net.w[0];
         refused += lgelu_net_copy(&h.net, &g.net) == LGELU_E_ARGUMENT;
         there &= strstr(h.net.message, told[what]) != NULL && same(&w, h.net.w, sizeof w);
-        if (!strstr(h.net.message, told[what])) printf("# difference %d: '%s'\n", what, h.net.message);
+        if (!strstr(h.net.message, told[what]))
+            printf("# difference %d: '%s'\n", what, h.net.message);
         end(&h);
     }
-    check(refused == COPIES - 2 && there, "a copy of what makes other numbers is refused, by name", "%d refused", refused);
-    build_copied(&h, SAME, 0.25f, 1);                   /* the reverse of MISSING: a layer that only the other has is left where it is */
-    make_at(&h, 4, LGELU_TRAIN, 0);
+    check(refused == COPIES - 2 && there, "a copy of what makes other numbers is refused, by name",
+          "%d refused", refused);
+    /* the reverse of MISSING: a layer that only the other has is left where it is */
+    build_copied(&h, SAME, 0.25f, 1);
+    make_at(&h, 4, LGELU_MODE_TRAIN, 0);
     bind_all(&h, 4);
     lgelu_net_forward(&h.net, 4);
-    check(!lgelu_net_copy(&h.net, &g.net) && h.net.seed == g.net.seed && h.net.step == 3 && same(h.net.m, g.net.m, g.net.parameters * sizeof(float))
-          && same(h.net.state, g.net.state, g.net.states * sizeof(float)), "an equal graph: weights, moments, statistics, step, seed", "%s", h.net.message);
-    check(lgelu_net_backward(&h.net, 1) == LGELU_E_ARGUMENT, "a copy ends the forward that was open", "a backward ran");
+    check(!lgelu_net_copy(&h.net, &g.net) && h.net.seed == g.net.seed && h.net.step == 3
+              && same(h.net.m, g.net.m, g.net.parameter_count * sizeof(float))
+              && same(h.net.state, g.net.state, g.net.state_count * sizeof(float)),
+          "an equal graph: weights, moments, statistics, step, seed", "%s", h.net.message);
+    check(lgelu_net_backward(&h.net, 1) == LGELU_E_ARGUMENT,
+          "a copy ends the forward that was open", "a backward ran");
     h.net.status = LGELU_OK;
     train(&g, 4, 2, &plan);
     train(&h, 4, 2, &plan);
-    check(same(h.net.w, g.net.w, g.net.parameters * sizeof(float)) && same(h.net.lambda, g.net.lambda, sizeof(float)), "and both train on with the same bits, dropout too", "they part");
+    check(same(h.net.w, g.net.w, g.net.parameter_count * sizeof(float))
+              && same(h.net.lambda, g.net.lambda, sizeof(float)),
+          "and both train on with the same bits, dropout too", "they part");
     end(&h);
 
-    for (int mode = LGELU_INFER; mode <= LGELU_TRAIN; mode++) {      /* without its loss and its dropout */
+    /* without its loss and its dropout */
+    for (int mode = LGELU_MODE_INFER; mode <= LGELU_MODE_TRAIN; mode++) {
         y = build_copied(&h, SAME, 0, 0);
         make_at(&h, 2, (lgelu_mode)mode, 0);
         bind_all(&h, 2);
         lgelu_net_set_gates(&g.net, LGELU_GATE_TANH);
-        check(!lgelu_net_copy(&h.net, &g.net) && h.nodes[3].gate == LGELU_GATE_TANH, "a graph without its loss and its dropout takes over what it has", "%s", h.net.message);
+        check(!lgelu_net_copy(&h.net, &g.net) && h.nodes[3].gate == LGELU_GATE_TANH,
+              "a graph without its loss and its dropout takes over what it has", "%s",
+              h.net.message);
         h.net.evaluate = g.net.evaluate = 1;
         lgelu_net_forward(&h.net, 2);
         lgelu_net_forward(&g.net, 4);
-        for (z = 0; strcmp(g.nodes[z].name, "head"); z++) {}
-        check(!h.net.status && !g.net.status && same(lgelu_net_value(&h.net, y), lgelu_net_value(&g.net, z), 2 * 16 * 9 * sizeof(float)), "and gives the same numbers", "%s", h.net.message);
-        if (mode == LGELU_TRAIN) { g.net.evaluate = 0; lgelu_net_copy(&g.net, &h.net); }
+        for (z = 0; strcmp(g.nodes[z].name, "head"); z++) {
+        }
+        check(!h.net.status && !g.net.status
+                  && same(lgelu_net_value(&h.net, y), lgelu_net_value(&g.net, z),
+                          2 * 16 * 9 * sizeof(float)),
+              "and gives the same numbers", "%s", h.net.message);
+        if (mode == LGELU_MODE_TRAIN) {
+            g.net.evaluate = 0;
+            lgelu_net_copy(&g.net, &h.net);
+        }
         end(&h);
         g.net.evaluate = 0;
     }
-    build_copied(&h, SAME, 0.25f, 1);                   /* from a network that has no optimiser: it starts anew */
-    make_at(&h, 4, LGELU_INFER, 0);
+    /* from a network that has no optimiser: it starts anew */
+    build_copied(&h, SAME, 0.25f, 1);
+    make_at(&h, 4, LGELU_MODE_INFER, 0);
     h.net.step = 77;
     double moments = 0;
-    check(!lgelu_net_copy(&g.net, &h.net) && g.net.step == 0, "a copy from inference into training counts its steps anew", "step %ld", g.net.step);
-    for (size_t i = 0; i < g.net.parameters; i++) moments += fabs((double)g.net.m[i]) + (double)g.net.v[i];
-    for (int i = 0; i < g.net.hardnesses; i++) moments += fabs((double)g.net.s_m[i]) + (double)g.net.s_v[i];
+    check(!lgelu_net_copy(&g.net, &h.net) && g.net.step == 0,
+          "a copy from inference into training counts its steps anew", "step %ld", g.net.step);
+    for (size_t i = 0; i < g.net.parameter_count; i++)
+        moments += fabs((double)g.net.m[i]) + (double)g.net.v[i];
+    for (int i = 0; i < g.net.lambda_count; i++)
+        moments += fabs((double)g.net.s_m[i]) + (double)g.net.s_v[i];
     check(!(moments > 0), "and has no moments of another run", "%g", moments);
     end(&h);
     end(&g);
 }
 
 /* ---- plans at the ends of long, plans of one's own ---- */
-typedef struct { int calls; float lambda0[2]; } own_plan;
-static float drive_one(void *user, int hardness, float lambda0, long step)      /* the second λ from step 4 on, the first is learned */
+typedef struct {
+    int calls;
+    float lambda0[2];
+} own_plan;
+
+static float drive_one(void *user, int hardness, float lambda0,
+                       long step) /* the second λ from step 4 on, the first is learned */
 {
     own_plan *own = (own_plan *)user;
     own->calls++;
-    if (hardness == 0 || step <= 3) return 0;
+    if (hardness == 0 || step <= 3)
+        return 0;
     own->lambda0[1] = lambda0;
     return lambda0 * (float)(1 << (step - 3));
 }
-static float drive_to_nan(void *user, int hardness, float lambda0, long step) { (void)user; (void)lambda0; return hardness || step < 3 ? 0 : NAN; }
+
+static float drive_to_nan(void *user, int hardness, float lambda0, long step)
+{
+    (void)user;
+    (void)lambda0;
+    return hardness || step < 3 ? 0 : NAN;
+}
+
 static void plans(void)
 {
     static const long ends[] = { LONG_MIN, LONG_MIN + 1, -1, 0, 1, 40, LONG_MAX - 1, LONG_MAX };
@@ -1429,21 +1976,29 @@ static void plans(void)
     graph g;
     lgelu_training plan;
     int good = 1;
-    for (size_t i = 0; i < 8; i++) for (size_t j = 0; j < 8; j++) for (size_t k = 0; k < 8; k++) {
-        plan = lgelu_training_defaults(0.01f, ends[i]);
-        plan.warmup = ends[j];
-        plan.hardening.begin = ends[i]; plan.hardening.end = ends[j]; plan.harden_every = ends[k];
-        plan.hardening.target = 30;
-        build_usual(&g);
-        make_at(&g, 2, LGELU_TRAIN, 0);
-        g.net.step = k % 2 ? 7 : LONG_MAX - 1;
-        good &= lgelu_net_harden(&g.net, &plan) == LGELU_OK && g.net.lambda[0] >= 1.49f && g.net.lambda[0] <= 30;
-        good &= !(lgelu_training_rate(&plan, ends[k]) != lgelu_training_rate(&plan, ends[k]));
-        end(&g);
+    for (size_t i = 0; i < 8; i++) {
+        for (size_t j = 0; j < 8; j++) {
+            for (size_t k = 0; k < 8; k++) {
+                plan = lgelu_training_defaults(0.01f, ends[i]);
+                plan.warmup = ends[j];
+                plan.hardening.begin = ends[i];
+                plan.hardening.end = ends[j];
+                plan.harden_every = ends[k];
+                plan.hardening.target = 30;
+                build_usual(&g);
+                make_at(&g, 2, LGELU_MODE_TRAIN, 0);
+                g.net.step = k % 2 ? 7 : LONG_MAX - 1;
+                good &= lgelu_net_harden(&g.net, &plan) == LGELU_OK && g.net.lambda[0] >= 1.49f
+                        && g.net.lambda[0] <= 30;
+                good &=
+                    !(lgelu_training_rate(&plan, ends[k]) != lgelu_training_rate(&plan, ends[k]));
+                end(&g);
+            }
+        }
     }
     check(good, "plans at the ends of long: no overflow, λ on its way, a rate", "not so");
     build_usual(&g);
-    make_at(&g, 6, LGELU_TRAIN, 0);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     g.net.step = LONG_MAX;
     plan = lgelu_training_defaults(0.01f, 10);
@@ -1454,53 +2009,69 @@ static void plans(void)
     own_plan own = { 0, { 0, 0 } };
     float was = 0, s1 = 0, s0 = 0;
     begin(&g);
-    classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 7), sizes, 3, LGELU_GATE_LAMBDA, 1.5f));
-    make_at(&g, 9, LGELU_TRAIN, 0);
+    classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 7), sizes, 3, LGELU_GATE_LAMBDA,
+                           1.5f));
+    make_at(&g, 9, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 9);
     plan.drive = drive_one;
     plan.user = &own;
     for (long step = 1; step <= 6; step++) {
         train(&g, 9, 1, &plan);
-        if (step == 3) { was = g.net.lambda0[1]; s1 = g.net.s[1]; s0 = g.net.s[0]; }
+        if (step == 3) {
+            was = g.net.lambda0[1];
+            s1 = g.net.s[1];
+            s0 = g.net.s[0];
+        }
     }
-    check(!g.net.status && own.calls && same(&s1, &g.net.s[1], sizeof s1) && g.net.s[0] != s0 && lgelu_lambda(&g.net.hardness, s1) == was
-          && g.net.lambda[1] == was * 16 && g.net.lambda0[1] == was && own.lambda0[1] == was,
-          "a plan of one's own drives one λ while the other is learned", "λ %g, λ0 %g %s", (double)g.net.lambda[1], (double)was, g.net.message);
+    check(!g.net.status && own.calls && same(&s1, &g.net.s[1], sizeof s1) && g.net.s[0] != s0
+              && lgelu_lambda(&g.net.lambda_map, s1) == was && g.net.lambda[1] == was * 16
+              && g.net.lambda0[1] == was && own.lambda0[1] == was,
+          "a plan of one's own drives one λ while the other is learned", "λ %g, λ0 %g %s",
+          (double)g.net.lambda[1], (double)was, g.net.message);
     plan.drive = drive_to_nan;
     train(&g, 9, 1, &plan);
     fails("a plan of one's own that gives NaN", &g, 1, LGELU_E_LAMBDA, "'gate1'");
     end(&g);
 
-    for (int all = 0; all < 2; all++) {                 /* decay on everything: what no gradient moves shrinks by lr·decay */
+    /* decay on everything: what no gradient moves shrinks by lr·decay */
+    for (int all = 0; all < 2; all++) {
         begin(&g);
         lgelu_layer_norm(&g.net, "norm", lgelu_input(&g.net, "x", 1, 1, 8));
         regress(&g, lgelu_gate(&g.net, "gate", 1, LGELU_GATE_LAMBDA, 2));
-        make_at(&g, 1, LGELU_TRAIN, 0);
+        make_at(&g, 1, LGELU_MODE_TRAIN, 0);
         plan = lgelu_training_defaults(0.01f, 10);
         plan.adamw.weight_decay = 0.5f;
         plan.decay_all = all;
         float zero[8] = { 0 };
         lgelu_net_bind(&g.net, 0, zero);
-        lgelu_net_forward(&g.net, 1);                   /* no target: no gradient */
+        /* no target: no gradient */
+        lgelu_net_forward(&g.net, 1);
         lgelu_net_backward(&g.net, 1);
         float s = g.net.s[0];
         lgelu_net_step(&g.net, &plan);
-        check(!g.net.status && fabsf(g.net.w[0] - (all ? 0.995f : 1)) < 1e-6f && same(&s, g.net.s, sizeof s), all ? "decay on all that is learned, but not on s" : "no decay on gains and biases",
+        check(!g.net.status && fabsf(g.net.w[0] - (all ? 0.995f : 1)) < 1e-6f
+                  && same(&s, g.net.s, sizeof s),
+              all ? "decay on all that is learned, but not on s" : "no decay on gains and biases",
               "%.9g, s %g from %g", (double)g.net.w[0], (double)g.net.s[0], (double)s);
         end(&g);
     }
 }
 
-/* ---- a loss from outside: the squared error's own gradient, brought by hand, moves the same weights ---- */
+/* ---- a loss from outside: the squared error's own gradient, brought by hand, moves the same
+   weights ---- */
 static int build_outer(graph *g, int outer, int *x)
 {
     int a, b;
     begin(g);
-    a = lgelu_gate(&g->net, "gate", lgelu_linear(&g->net, "fc", lgelu_input(&g->net, "x", 1, 2, 4), 6), LGELU_GATE_LAMBDA, 2);
+    a = lgelu_gate(&g->net, "gate",
+                   lgelu_linear(&g->net, "fc", lgelu_input(&g->net, "x", 1, 2, 4), 6),
+                   LGELU_GATE_LAMBDA, 2);
     *x = lgelu_linear(&g->net, "out", a, 3);
     b = lgelu_input(&g->net, "t", 1, 2, 3);
-    return outer ? lgelu_outer_loss(&g->net, "loss", *x, b) : lgelu_mean_squared_error(&g->net, "loss", *x, b);
+    return outer ? lgelu_custom_loss(&g->net, "loss", *x, b)
+                 : lgelu_mean_squared_error(&g->net, "loss", *x, b);
 }
+
 static void outer_loss(void)
 {
     enum { N = 5 * 2 * 3 };
@@ -1509,26 +2080,35 @@ static void outer_loss(void)
     float dx[N], target[N];
     build_outer(&g, 0, &x);
     build_outer(&h, 1, &x);
-    make_at(&g, 7, LGELU_TRAIN, 0);
-    make_at(&h, 7, LGELU_TRAIN, 0);
+    make_at(&g, 7, LGELU_MODE_TRAIN, 0);
+    make_at(&h, 7, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 5);
     bind_all(&h, 5);
-    for (int i = 0; i < N; i++) target[i] = noise(60, (uint64_t)i);
+    for (int i = 0; i < N; i++)
+        target[i] = noise(60, (uint64_t)i);
     lgelu_net_bind(&g.net, 4, target);
     lgelu_net_forward(&g.net, 5);
     lgelu_net_backward(&g.net, 0.5f);
     lgelu_net_forward(&h.net, 5);
-    lgelu_net_bind(&h.net, 4, dx);                      /* the gradient alone may be bound after the forward */
-    for (int i = 0; i < N; i++) dx[i] = (lgelu_net_value(&h.net, x)[i] - target[i]) * (float)(2.0 / N);
+    /* the gradient alone may be bound after the forward */
+    lgelu_net_bind(&h.net, 4, dx);
+    for (int i = 0; i < N; i++)
+        dx[i] = (lgelu_net_value(&h.net, x)[i] - target[i]) * (float)(2.0 / N);
     lgelu_net_backward(&h.net, 0.5f);
     double off = 0, most = 0;
-    for (size_t i = 0; i < g.net.parameters; i++) { off = fmax(off, fabs((double)g.net.g[i] - (double)h.net.g[i])); most = fmax(most, fabs((double)g.net.g[i])); }
-    check(!h.net.status && off <= 1e-6 * most && most > 0 && fabs(g.net.dlambda[0] - h.net.dlambda[0]) <= 1e-6 * fabs(g.net.dlambda[0]), "a gradient from outside goes the way of the loss's own",
-          "off by %g of %g %s", off, most, h.net.message);
+    for (size_t i = 0; i < g.net.parameter_count; i++) {
+        off = fmax(off, fabs((double)g.net.g[i] - (double)h.net.g[i]));
+        most = fmax(most, fabs((double)g.net.g[i]));
+    }
+    check(!h.net.status && off <= 1e-6 * most && most > 0
+              && fabs(g.net.dlambda[0] - h.net.dlambda[0]) <= 1e-6 * fabs(g.net.dlambda[0]),
+          "a gradient from outside goes the way of the loss's own", "off by %g of %g %s", off, most,
+          h.net.message);
     check(!(h.net.loss > 0), "the loss itself stays outside", "%g", h.net.loss);
     lgelu_net_forward(&h.net, 5);
     dx[7] = NAN;
-    fails("a gradient that is not finite", &h, lgelu_net_backward(&h.net, 1), LGELU_E_NONFINITE, "'loss': number 7");
+    fails("a gradient that is not finite", &h, lgelu_net_backward(&h.net, 1), LGELU_E_NONFINITE,
+          "'loss': number 7");
     h.net.status = LGELU_OK;
     lgelu_net_bind(&h.net, 4, NULL);
     lgelu_net_forward(&h.net, 5);
@@ -1539,10 +2119,14 @@ static void outer_loss(void)
     end(&h);
     begin(&g);
     x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 4), 6);
-    fails("a gradient of another shape", &g, lgelu_outer_loss(&g.net, "odd", x, lgelu_input(&g.net, "t", 1, 1, 5)) < 0, LGELU_E_SHAPE, "'odd'");
+    fails("a gradient of another shape", &g,
+          lgelu_custom_loss(&g.net, "odd", x, lgelu_input(&g.net, "t", 1, 1, 5)) < 0, LGELU_E_SHAPE,
+          "'odd'");
     begin(&g);
     x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 4), 4);
-    fails("a layer as the gradient", &g, lgelu_outer_loss(&g.net, "odd", x, lgelu_linear(&g.net, "f2", x, 4)) < 0, LGELU_E_ARGUMENT, "'odd'");
+    fails("a layer as the gradient", &g,
+          lgelu_custom_loss(&g.net, "odd", x, lgelu_linear(&g.net, "f2", x, 4)) < 0,
+          LGELU_E_ARGUMENT, "'odd'");
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_onnx_files: ONNX files without anybody else's tools: what can't be written, what comes back from a file, files cut off.
+   test_onnx_files: ONNX files without anybody else's tools: what can't be written, what comes back
+   from a file, files cut off.
 
        cc -O2 -I.. test_onnx_files.c tools/lgelu.c -lm -o test_onnx_files && ./test_onnx_files */
 #define LGELU_TRAINER
@@ -18,27 +19,31 @@ static const onnx_options plain_options = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NU
 
 static void *make_net(int k)
 {
-    const size_t bytes = lgelu_net_bytes(net + k, 2, LGELU_INFER);
+    const size_t bytes = lgelu_net_bytes(net + k, 2, LGELU_MODE_INFER);
     void *memory = malloc(bytes ? bytes : 1);
-    if (!bytes || lgelu_net_make(net + k, memory, bytes, 2, LGELU_INFER, 7)) {
+    if (!bytes || lgelu_net_make(net + k, memory, bytes, 2, LGELU_MODE_INFER, 7)) {
         printf("FAIL a network: %s\n", net[k].message);
         exit(1);
     }
     return memory;
 }
+
 static int refused(const onnx_options *o, lgelu_status status, const char *text, const char *name)
 {
     memory_file file = { NULL, 0, 0 };
     unsigned char work[NODES];
     const lgelu_status got = onnx_save(net, o, work, memory_append, &file, why);
     free(file.data);
-    return check(got == status && strstr(why, text) && !net[0].status, name, "status %d: %s", (int)got, why);
+    return check(got == status && strstr(why, text) && !net[0].status, name, "status %d: %s",
+                 (int)got, why);
 }
+
 static int room_for(void *user, const void *data, size_t n)
 {
     size_t *left = (size_t *)user;
     (void)data;
-    if (n > *left) return 1;
+    if (n > *left)
+        return 1;
     *left -= n;
     return 0;
 }
@@ -58,8 +63,9 @@ static void what_cannot_be_written(void)
     lgelu_net_begin(net, nodes[0], NODES);
     lgelu_linear(net, "x.weight", lgelu_linear(net, "x", lgelu_input(net, "in", 1, 1, 3), 2), 2);
     memory = make_net(0);
-    refused(&o, LGELU_E_ARGUMENT, "layer 'x.weight': another layer has this name, or it stands for a part of one",
-        "a layer with the name of a part");
+    refused(&o, LGELU_E_ARGUMENT,
+            "layer 'x.weight': another layer has this name, or it stands for a part of one",
+            "a layer with the name of a part");
     o.node = 0;
     refused(&o, LGELU_E_ARGUMENT, "no layer between input and output", "an input as the output");
     o.node = 9;
@@ -74,13 +80,15 @@ static void what_cannot_be_written(void)
     refused(&o, LGELU_E_ARGUMENT, "losses have no place", "a loss as the output");
     o.node = -1;
     o.output = "in";
-    refused(&o, LGELU_E_ARGUMENT, "the output can't have this name", "an output with the input's name");
+    refused(&o, LGELU_E_ARGUMENT, "the output can't have this name",
+            "an output with the input's name");
     o.output = "\xff";
     refused(&o, LGELU_E_ARGUMENT, "must be UTF-8", "an output whose name is not UTF-8");
     o.output = "";
     refused(&o, LGELU_E_ARGUMENT, "1 to 63 bytes", "an output without a name");
     o.output = NULL;
-    check(!onnx_save(net, &o, work, memory_append, &whole, why), "the logits before a loss are written", "%s", why);
+    check(!onnx_save(net, &o, work, memory_append, &whole, why),
+          "the logits before a loss are written", "%s", why);
     for (left = 0, a = 1; left < whole.size && a; left++) {
         size_t rest = left;
         a = onnx_save(net, &o, work, room_for, &rest, why) == LGELU_E_FILE;
@@ -90,31 +98,42 @@ static void what_cannot_be_written(void)
     free(memory);
 }
 
-static void outer_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *of, const lgelu_node *gate)
+static void outer_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *of,
+                          const lgelu_node *gate)
 {
-    (void)first; (void)of; (void)gate;
+    (void)first;
+    (void)of;
+    (void)gate;
     memmove(y, x, n * sizeof *y);
 }
-static void outer_backward(float *dx, double *dw, const float *dy, const float *x, size_t n, size_t first, const lgelu_net *of,
-                           const lgelu_node *gate)
+
+static void outer_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
+                           size_t first, const lgelu_net *of, const lgelu_node *gate)
 {
-    (void)dw; (void)x; (void)first; (void)of; (void)gate;
-    for (size_t i = 0; dx && i < n; i++) dx[i] = dy[i];
+    (void)dw;
+    (void)x;
+    (void)first;
+    (void)of;
+    (void)gate;
+    for (size_t i = 0; dx && i < n; i++)
+        dx[i] = dy[i];
 }
+
 static void a_gate_of_ones_own(void)
 {
-    static const lgelu_outer_gate outer = { outer_forward, outer_backward, 0, 0, NULL };
+    static const lgelu_custom_gate outer = { outer_forward, outer_backward, 0, 0, NULL };
     const int8_options options = { 8, 8, 1, 0 };
     int8_net q;
     int a;
     void *memory;
     lgelu_net_begin(net, nodes[0], NODES);
-    net->outer = &outer;
+    net->custom_gate = &outer;
     a = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4);
-    a = lgelu_linear(net, "b", lgelu_gate(net, "own", a, LGELU_GATE_OUTER, 1), 2);
+    a = lgelu_linear(net, "b", lgelu_gate(net, "own", a, LGELU_GATE_CUSTOM, 1), 2);
     memory = make_net(0);
     refused(&plain_options, LGELU_E_ARGUMENT, "'own'", "a gate of one's own is refused by name");
-    check(int8_make(&q, net, a, &options) == LGELU_E_ARGUMENT && strstr(q.message, "'own'"), "in whole numbers, too", "%s", q.message);
+    check(int8_make(&q, net, a, &options) == LGELU_E_ARGUMENT && strstr(q.message, "'own'"),
+          "in whole numbers, too", "%s", q.message);
     int8_free(&q);
     lgelu_net_relu(net);
     check(!int8_make(&q, net, a, &options), "not once it is ReLU", "%s", q.message);
@@ -122,7 +141,8 @@ static void a_gate_of_ones_own(void)
     free(memory);
 }
 
-/* writes net[0], reads net[1] from it; the file stays in *file, *m in the work space that is returned with a hem behind it */
+/* writes net[0], reads net[1] from it; the file stays in *file, *m in the work space that is
+   returned with a hem behind it */
 static unsigned char *back(memory_file *file, onnx_model **m, int learn, int *in_, int *out)
 {
     unsigned char work[NODES], *space;
@@ -135,15 +155,24 @@ static unsigned char *back(memory_file *file, onnx_model **m, int learn, int *in
     space = (unsigned char *)malloc(bytes + 64);
     memset(space + bytes, 0xA5, 64);
     *m = onnx_open(file->data, file->size, space, why);
-    if (!*m || onnx_nodes(*m) > NODES) { printf("FAIL a network is read: %s\n", why); exit(1); }
+    if (!*m || onnx_nodes(*m) > NODES) {
+        printf("FAIL a network is read: %s\n", why);
+        exit(1);
+    }
     lgelu_net_begin(net + 1, nodes[1], onnx_nodes(*m));
     *out = onnx_build(*m, net + 1, learn, in_);
-    for (i = 0; i < 64; i++) if (space[bytes + i] != 0xA5) *out = -1;
+    for (i = 0; i < 64; i++) {
+        if (space[bytes + i] != 0xA5)
+            *out = -1;
+    }
     return space;
 }
+
 static void what_comes_back(void)
 {
-    static const lgelu_transformer shape = { .layers = 1, .heads = 2, .width = 8, .gate = LGELU_GATE_LAMBDA, .lambda = 1 };
+    static const lgelu_transformer shape = {
+        .layers = 1, .heads = 2, .width = 8, .gate = LGELU_GATE_LAMBDA, .lambda = 1
+    };
     void *memory[2], *space;
     memory_file file = { NULL, 0, 0 }, folded = { NULL, 0, 0 }, again = { NULL, 0, 0 };
     unsigned char work[NODES];
@@ -154,61 +183,81 @@ static void what_comes_back(void)
     lgelu_net_begin(net, nodes[0], NODES);
     lgelu_resnet(net, lgelu_input(net, "picture", 8, 8, 3), 4, 2, 1, 5, LGELU_GATE_LAMBDA, 2);
     memory[0] = make_net(0);
-    for (i = 0; i < net[0].hardnesses; i++) lgelu_net_set_lambda(net, i, (float)(1 + i * i));
-    for (k = 0; k < net[0].states; k++) net[0].state[k] += (float)(k % 7) / 8;
+    for (i = 0; i < net[0].lambda_count; i++)
+        lgelu_net_set_lambda(net, i, (float)(1 + i * i));
+    for (k = 0; k < net[0].state_count; k++)
+        net[0].state[k] += (float)(k % 7) / 8;
     space = back(&file, &m, 0, &in_, &out);
-    check(out == net[1].count - 1 && net[1].count == net[0].count
-        && in_ == 0, "a residual network comes back", "%s", net[1].message);
+    check(out == net[1].count - 1 && net[1].count == net[0].count && in_ == 0,
+          "a residual network comes back", "%s", net[1].message);
     memory[1] = make_net(1);
     check(!onnx_fill(m, net + 1), "with its weights", "no");
     for (i = 0; i < net[0].count && good; i++) {
         const lgelu_node *a = nodes[0] + i, *b = nodes[1] + i;
-        good = !strcmp(a->name, b->name) && a->op == b->op && !memcmp(a->shape, b->shape, sizeof a->shape)
-            && a->stride == b->stride && a->padding == b->padding
-            && a->biases == b->biases && !(a->eps < b->eps || a->eps > b->eps);
-        for (k = 0; k < a->weights && good; k++) good = !memcmp(net[0].w + a->weight + k, net[1].w + b->weight + k, 4);
-        for (k = 0; k < a->biases && good; k++) good = !memcmp(net[0].w + a->bias + k, net[1].w + b->bias + k, 4);
-        for (k = 0; k < a->states && good; k++) good = !memcmp(net[0].state + a->state + k, net[1].state + b->state + k, 4);
+        good = !strcmp(a->name, b->name) && a->op == b->op
+               && !memcmp(a->shape, b->shape, sizeof a->shape) && a->stride == b->stride
+               && a->padding == b->padding && a->bias_count == b->bias_count
+               && !(a->eps < b->eps || a->eps > b->eps);
+        for (k = 0; k < a->weight_count && good; k++)
+            good = !memcmp(net[0].w + a->weight_at + k, net[1].w + b->weight_at + k, 4);
+        for (k = 0; k < a->bias_count && good; k++)
+            good = !memcmp(net[0].w + a->bias_at + k, net[1].w + b->bias_at + k, 4);
+        for (k = 0; k < a->state_count && good; k++)
+            good = !memcmp(net[0].state + a->state_at + k, net[1].state + b->state_at + k, 4);
     }
-    check(good, "names, shapes, weights and statistics are the same", "layer %d, %s, here %s", i - 1, nodes[0][i - 1].name,
-        nodes[1][i - 1].name);
-    for (good = 1, i = 0; i < net[0].hardnesses; i++)
+    check(good, "names, shapes, weights and statistics are the same", "layer %d, %s, here %s",
+          i - 1, nodes[0][i - 1].name, nodes[1][i - 1].name);
+    for (good = 1, i = 0; i < net[0].lambda_count; i++) {
         good &= (net[0].lambda[i] - net[1].lambda[i]) / net[0].lambda[i] < 2e-7f
-            && (net[1].lambda[i] - net[0].lambda[i]) / net[0].lambda[i] < 2e-7f;
+                && (net[1].lambda[i] - net[0].lambda[i]) / net[0].lambda[i] < 2e-7f;
+    }
     check(good && nodes[1][3].gate == LGELU_GATE_GELU && nodes[1][6].gate == LGELU_GATE_LAMBDA,
-        "and λ's to rounding, GELU where λ is 1", "gates %d and %d", (int)nodes[1][3].gate, (int)nodes[1][6].gate);
+          "and λ's to rounding, GELU where λ is 1", "gates %d and %d", (int)nodes[1][3].gate,
+          (int)nodes[1][6].gate);
     o.fold = 1;
     check(!onnx_save(net, &o, work, memory_append, &folded, why) && !lgelu_net_fold(net)
-        && !onnx_save(net, &o, work, memory_append, &again, why)
-          && folded.size == again.size && !memcmp(folded.data, again.data, again.size),
-              "folding while writing gives the file of the folded network", "%zu bytes, %zu", folded.size, again.size);
+              && !onnx_save(net, &o, work, memory_append, &again, why) && folded.size == again.size
+              && !memcmp(folded.data, again.data, again.size),
+          "folding while writing gives the file of the folded network", "%zu bytes, %zu",
+          folded.size, again.size);
     free(space);
     lgelu_net_begin(net + 1, nodes[1], NODES);
     free(memory[1]);
     free(memory[0]);
-    for (good = 1, k = 0; k < file.size && good; k++) {                      /* every beginning of the file */
+    /* every beginning of the file */
+    for (good = 1, k = 0; k < file.size && good; k++) {
         const size_t bytes = onnx_open_bytes(file.data, k, why);
-        unsigned char *front = (unsigned char *)malloc(k ? k : 1), *room_ = bytes ? (unsigned char *)malloc(bytes) : NULL;
-        if (k) memcpy(front, file.data, k);
+        unsigned char *front = (unsigned char *)malloc(k ? k : 1),
+                      *room_ = bytes ? (unsigned char *)malloc(bytes) : NULL;
+        if (k)
+            memcpy(front, file.data, k);
         good = (!bytes || !onnx_open(front, k, room_, why)) && *why && !strchr(why, '\n');
         free(front);
         free(room_);
     }
     check(good, "a file that is cut off is refused wherever the cut is", "%zu bytes: '%s'", k, why);
-    free(file.data); free(folded.data); free(again.data);
+    free(file.data);
+    free(folded.data);
+    free(again.data);
     memset(&file, 0, sizeof file);
     lgelu_net_begin(net, nodes[0], NODES);
     lgelu_gpt(net, lgelu_tokens(net, "tokens", 6, 20), &shape);
     memory[0] = make_net(0);
     space = back(&file, &m, 1, &in_, &out);
-    check(out == net[1].count - 1 && net[1].count == net[0].count, "a GPT comes back", "%s", net[1].message);
-    check(out > 0 && nodes[1][out].shares == nodes[0][net[0].count - 1].shares
-        && !strcmp(nodes[1][out].name, "lm_head"), "its last matrix that of the embedding", "shares %d", nodes[1][out].shares);
-    for (good = 0, i = 0; i < net[1].count; i++)
-        if (nodes[1][i].op == LGELU_OP_ATTENTION) good = nodes[1][i].option[0] == 2 && nodes[1][i].option[1] == 1;
+    check(out == net[1].count - 1 && net[1].count == net[0].count, "a GPT comes back", "%s",
+          net[1].message);
+    check(out > 0 && nodes[1][out].tied == nodes[0][net[0].count - 1].tied
+              && !strcmp(nodes[1][out].name, "lm_head"),
+          "its last matrix that of the embedding", "shares %d", nodes[1][out].tied);
+    for (good = 0, i = 0; i < net[1].count; i++) {
+        if (nodes[1][i].op == LGELU_OP_ATTENTION)
+            good = nodes[1][i].option[0] == 2 && nodes[1][i].option[1] == 1;
+    }
     check(good, "its attention causal, of two heads", "no");
-    for (good = 0, i = 0; i < net[1].count; i++)
-        if (nodes[1][i].op == LGELU_OP_GATE) good = nodes[1][i].gate == LGELU_GATE_LAMBDA;
+    for (good = 0, i = 0; i < net[1].count; i++) {
+        if (nodes[1][i].op == LGELU_OP_GATE)
+            good = nodes[1][i].gate == LGELU_GATE_LAMBDA;
+    }
     check(good, "and its GELU a gate to be learned, when asked for", "no");
     free(space);
     free(memory[0]);
@@ -228,30 +277,41 @@ static void whole_numbers(void)
     size_t left, k;
     int8_net q;
     int i, told = 1;
-    for (k = 0; k < 6; k++) x[k] = lgelu_normal(1, 2, k);
+    for (k = 0; k < 6; k++)
+        x[k] = lgelu_normal(1, 2, k);
     lgelu_net_begin(net, nodes[0], NODES);
-    lgelu_linear(net, "b", lgelu_gate(net, "g", lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4), LGELU_GATE_RELU, 1), 2);
-    for (i = 0; i < net[0].count; i++) lgelu_net_keep(net, i);
+    lgelu_linear(net, "b",
+                 lgelu_gate(net, "g", lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4),
+                            LGELU_GATE_RELU, 1),
+                 2);
+    for (i = 0; i < net[0].count; i++)
+        lgelu_net_keep_value(net, i);
     memory = make_net(0);
     check(!int8_make(&q, net, 3, &eight) && !int8_see(&q, net, x, 2)
-        && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong && strstr(why, "must be finished before"),
-        "whole numbers that are not finished", "%s", why);
-    check(!int8_finish(&q, net) && onnx_save_int8(net + 1, &q, &o, work, memory_append, &whole, why) == wrong,
-        "whole numbers of another network", "%s", why);
+              && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
+              && strstr(why, "must be finished before"),
+          "whole numbers that are not finished", "%s", why);
+    check(!int8_finish(&q, net)
+              && onnx_save_int8(net + 1, &q, &o, work, memory_append, &whole, why) == wrong,
+          "whole numbers of another network", "%s", why);
     o.node = 1;
-    check(onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong && strstr(why, "with this output"),
-        "whole numbers of another output", "%s", why);
+    check(onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
+              && strstr(why, "with this output"),
+          "whole numbers of another output", "%s", why);
     o.node = 3;
-    check(!onnx_save_int8(net, &q, &o, work, memory_append, &whole, why), "whole numbers are written", "%s", why);
+    check(!onnx_save_int8(net, &q, &o, work, memory_append, &whole, why),
+          "whole numbers are written", "%s", why);
     for (left = 0; left < whole.size && told; left++) {
         size_t rest = left;
         told = onnx_save_int8(net, &q, &o, work, room_for, &rest, why) == LGELU_E_FILE;
     }
-    check(told && left, "whole numbers on a disk that is full, at each byte, are told", "not with %zu bytes: %s", left, why);
+    check(told && left, "whole numbers on a disk that is full, at each byte, are told",
+          "not with %zu bytes: %s", left, why);
     int8_free(&q);
     check(!int8_make(&q, net, 3, &four) && !int8_see(&q, net, x, 2) && !int8_finish(&q, net)
-        && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong && strstr(why, "8 bits, no fewer"),
-        "values of 4 bits", "%s", why);
+              && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
+              && strstr(why, "8 bits, no fewer"),
+          "values of 4 bits", "%s", why);
     int8_free(&q);
     free(whole.data);
     free(memory);

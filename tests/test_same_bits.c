@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_same_bits: the bits of everything that computes, as one hash (FNV-1a, 64 bits) for each part, on every instruction set
-   that this processor has. All must agree with each other and with hashes.txt, whatever the compiler, its flags, the language
-   and the number of threads; `make portability` runs it on other processors, too.
+   test_same_bits: the bits of everything that computes, as one hash (FNV-1a, 64 bits) for each
+   part, on every instruction set that this processor has. All must agree with each other and with
+   hashes.txt, whatever the compiler, its flags, the language and the number of threads; `make
+   portability` runs it on other processors, too.
 
        cc -std=c99 -O2 -I.. test_same_bits.c -lm -o test_same_bits && ./test_same_bits [hashes.txt]
-       ./test_same_bits --record > hashes.txt        after a change that is meant to change bits (make record)
+       ./test_same_bits --record > hashes.txt        after a change that is meant to change bits
+   (make record)
 
    Inputs are made from whole numbers, so that no flag can change them. C99 and C++11. */
 #define LGELU_TRAINER
-#ifndef LINKED                           /* to an object of the implementation */
+#ifndef LINKED /* to an object of the implementation */
 #define LGELU_IMPLEMENTATION
 #endif
 #include "lgelu.h"
@@ -18,25 +20,51 @@
 #include "tools/isa.h"
 #include <math.h>
 
-enum { MOST_PARTS = 32, N = 4099 };                     /* no multiple of any vector width */
-static struct { char name[32]; uint64_t hash[4]; } part[MOST_PARTS];
-static int parts, lane;                                 /* lane: which instruction set is being hashed */
+enum { MOST_PARTS = 32, N = 4099 }; /* no multiple of any vector width */
+static struct {
+    char name[32];
+    uint64_t hash[4];
+} part[MOST_PARTS];
+
+static int parts, lane; /* lane: which instruction set is being hashed */
 
 static int number_of(const char *name)
 {
     int i;
-    for (i = 0; i < parts; i++) if (!strcmp(part[i].name, name)) return i;
-    if (parts == MOST_PARTS) { fprintf(stderr, "too many parts\n"); exit(2); }
+    for (i = 0; i < parts; i++) {
+        if (!strcmp(part[i].name, name))
+            return i;
+    }
+    if (parts == MOST_PARTS) {
+        fprintf(stderr, "too many parts\n");
+        exit(2);
+    }
     strncpy(part[parts].name, name, sizeof part[parts].name - 1);
-    for (i = 0; i < 4; i++) part[parts].hash[i] = HASH_START;
+    for (i = 0; i < 4; i++)
+        part[parts].hash[i] = HASH_START;
     return parts++;
 }
+
 static uint64_t *hash_of(const char *name) { return &part[number_of(name)].hash[lane]; }
-static void add_floats(const char *name, const float *x, size_t n)   { uint64_t *h = hash_of(name); *h = hash_floats(*h, x, n); }
-static void add_doubles(const char *name, const double *x, size_t n) { uint64_t *h = hash_of(name); *h = hash_doubles(*h, x, n); }
+
+static void add_floats(const char *name, const float *x, size_t n)
+{
+    uint64_t *h = hash_of(name);
+    *h = hash_floats(*h, x, n);
+}
+
+static void add_doubles(const char *name, const double *x, size_t n)
+{
+    uint64_t *h = hash_of(name);
+    *h = hash_doubles(*h, x, n);
+}
 
 /* three kinds of input: spread evenly over [-16, 16), every exponent, and special values */
-static float even(uint64_t stream, uint64_t i) { return (float)((int)(lgelu_random(21, stream, i) >> 12) - 524288) / 32768; }
+static float even(uint64_t stream, uint64_t i)
+{
+    return (float)((int)(lgelu_random(21, stream, i) >> 12) - 524288) / 32768;
+}
+
 static float any_float(uint64_t stream, uint64_t i)
 {
     uint32_t u = lgelu_random(22, stream, i);
@@ -44,39 +72,56 @@ static float any_float(uint64_t stream, uint64_t i)
     memcpy(&x, &u, 4);
     return x;
 }
+
 static void fill(float *x, size_t n, uint64_t stream)
 {
-    static const uint32_t special[] = { 0, 0x80000000u, 1, 0x80000001u, 0x007FFFFFu, 0x00800000u, 0x80800000u, 0x3F800000u, 0xBF800000u, 0xBF40754Eu, 0xBF40754Fu,
-                                        0x7F7FFFFFu, 0xFF7FFFFFu, 0x7F800000u, 0xFF800000u, 0x7FC00000u, 0xC1600000u, 0xC1500000u, 0x1B000000u, 0x9B000000u };
+    static const uint32_t special[] = { 0,           0x80000000u, 1,           0x80000001u,
+                                        0x007FFFFFu, 0x00800000u, 0x80800000u, 0x3F800000u,
+                                        0xBF800000u, 0xBF40754Eu, 0xBF40754Fu, 0x7F7FFFFFu,
+                                        0xFF7FFFFFu, 0x7F800000u, 0xFF800000u, 0x7FC00000u,
+                                        0xC1600000u, 0xC1500000u, 0x1B000000u, 0x9B000000u };
     size_t i;
     for (i = 0; i < n; i++) {
-        if (i < sizeof special / sizeof *special) memcpy(x + i, special + i, 4);
-        else x[i] = i % 3 ? even(stream, i) : any_float(stream, i);
+        if (i < sizeof special / sizeof *special)
+            memcpy(x + i, special + i, 4);
+        else
+            x[i] = i % 3 ? even(stream, i) : any_float(stream, i);
     }
 }
 
 static void gates(void)
 {
-    static const float lambda[] = { 1, 1.693147f, 2, 3, 10, 159.57691f, 1e4f, 0, 0.25f, HUGE_VALF, -1 };
+    static const float lambda[] = { 1,    1.693147f, 2,     3,         10, 159.57691f,
+                                    1e4f, 0,         0.25f, HUGE_VALF, -1 };
     static float x[N], y[N], dy[N], l[16];
     double sum[16];
     size_t i, k;
     fill(x, N, 1);
-    for (i = 0; i < N; i++) dy[i] = even(2, i);
+    for (i = 0; i < N; i++)
+        dy[i] = even(2, i);
     for (k = 0; k < sizeof lambda / sizeof *lambda; k++) {
         lgelu_forward(y, x, lambda[k], N);
         add_floats("gate forward", y, N);
         sum[0] = lgelu_backward(y, dy, x, lambda[k], N);
         add_floats("gate dx", y, N);
         sum[1] = lgelu_backward(NULL, dy, x, lambda[k], N / 2);
-        for (i = 0; i < N; i++) x[i] = even(3, i);                        /* numbers only, for a sum that says something */
+        /* numbers only, for a sum that says something */
+        for (i = 0; i < N; i++)
+            x[i] = even(3, i);
         sum[2] = lgelu_backward(y, dy, x, lambda[k], N);
-        for (i = 0; i < 40; i++) sum[3] = lgelu_backward(y, dy + i, x + i, lambda[k], i), add_doubles("gate dlambda", sum + 3, 1);
+        for (i = 0; i < 40; i++) {
+            sum[3] = lgelu_backward(y, dy + i, x + i, lambda[k], i),
+            add_doubles("gate dlambda", sum + 3, 1);
+        }
         add_doubles("gate dlambda", sum, 3);
         fill(x, N, 1);
     }
-    for (k = 0; k < 16; k++) { l[k] = (float)(8 + 5 * k * k) / 8; sum[k] = (double)k; }
-    for (i = 0; i < N; i++) x[i] = even(3, i);
+    for (k = 0; k < 16; k++) {
+        l[k] = (float)(8 + 5 * k * k) / 8;
+        sum[k] = (double)k;
+    }
+    for (i = 0; i < N; i++)
+        x[i] = even(3, i);
     lgelu_forward_channels(y, x, l, 17, 16, 1);
     add_floats("gate channels", y, 17 * 16);
     lgelu_forward_channels(y, x, l, 3, 5, 271);
@@ -96,19 +141,24 @@ static void gates(void)
 /* the exact gate in double, and λ so small or large that the kernels go by it */
 static void yardstick(void)
 {
-    static const float extreme[] = { 0, 1e-45f, 1e-38f, 1e-20f, 1e-12f, 3e11f, 1e12f, 1e20f, 3.4e38f };
+    static const float extreme[] = {
+        0, 1e-45f, 1e-38f, 1e-20f, 1e-12f, 3e11f, 1e12f, 1e20f, 3.4e38f
+    };
     static float x[N], y[N], dy[N];
     double out[3], sum;
     size_t i, k;
     for (i = 0; i < N; i++) {
-        const double z = (double)even(8, i) * (i % 3 ? 1.0 / 2 : 5.0 / 2) + (double)even(9, i) * 1e-6, lambda = 1 + (double)(i % 40) / 8;
+        const double z = (double)even(8, i) * (i % 3 ? 1.0 / 2 : 5.0 / 2)
+                         + (double)even(9, i) * 1e-6,
+                     lambda = 1 + (double)(i % 40) / 8;
         out[0] = lgelu_exact(z / lambda, lambda);
         out[1] = lgelu_exact_dx(z / lambda, lambda);
         out[2] = lgelu_exact_dlambda(z / lambda, lambda);
         add_doubles("yardstick", out, 3);
     }
     for (k = 0; k < sizeof extreme / sizeof *extreme; k++) {
-        const double unit = extreme[k] > 1 ? 1 / (double)extreme[k] : 1e19;                       /* where something happens */
+        /* where something happens */
+        const double unit = extreme[k] > 1 ? 1 / (double)extreme[k] : 1e19;
         for (i = 0; i < N; i++) {
             x[i] = i % 4 ? (float)((double)even(10, i) * unit) : any_float(11, i);
             dy[i] = even(12, i);
@@ -118,8 +168,12 @@ static void yardstick(void)
         sum = lgelu_backward(y, dy, x, extreme[k], N);
         add_floats("gate, extreme lambda", y, N);
         add_doubles("gate, extreme lambda", &sum, 1);
-        for (i = 0; i < N; i++) if (i % 4 == 0) x[i] = (float)((double)even(10, i) * unit / 64);
-        sum = lgelu_backward(y, dy, x, extreme[k], N);                                                 /* no NaN in this sum */
+        for (i = 0; i < N; i++) {
+            if (i % 4 == 0)
+                x[i] = (float)((double)even(10, i) * unit / 64);
+        }
+        /* no NaN in this sum */
+        sum = lgelu_backward(y, dy, x, extreme[k], N);
         add_doubles("gate, extreme lambda", &sum, 1);
     }
 }
@@ -130,15 +184,20 @@ static void optimiser(void)
     lgelu_adamw o = lgelu_adamw_defaults(0.01f);
     long step;
     size_t i;
-    for (i = 0; i < N; i++) { w[i] = even(5, i); m[i] = v[i] = 0; }
+    for (i = 0; i < N; i++) {
+        w[i] = even(5, i);
+        m[i] = v[i] = 0;
+    }
     for (step = 1; step <= 8; step++) {
-        for (i = 0; i < N; i++) g[i] = even(6 + (uint64_t)step, i) / (float)(1 << (i % 25));
+        for (i = 0; i < N; i++)
+            g[i] = even(6 + (uint64_t)step, i) / (float)(1 << (i % 25));
         lgelu_adamw_step(w, m, v, g, &o, step, N);
     }
     add_floats("adamw", w, N);
     add_floats("adamw", m, N);
     add_floats("adamw", v, N);
-    for (step = 1; step <= 4; step++) lgelu_sgd_step(w, m, g, 0.1f, 0.9f, 0.01f, N);
+    for (step = 1; step <= 4; step++)
+        lgelu_sgd_step(w, m, g, 0.1f, 0.9f, 0.01f, N);
     add_floats("sgd", w, N);
     add_floats("sgd", m, N);
 }
@@ -147,8 +206,10 @@ static void hardness(void)
 {
     int map, shape, i;
     for (map = LGELU_SOFTPLUS; map <= LGELU_DIRECT; map++) {
-        lgelu_hardness h;
-        h.map = (lgelu_map)map; h.t = 0.125f; h.lambda_max = 200;
+        lgelu_lambda_map h;
+        h.map = (lgelu_map)map;
+        h.temperature = 0.125f;
+        h.lambda_max = 200;
         for (i = -400; i < 400; i++) {
             float out[3], s = (float)i / 64;
             out[0] = lgelu_lambda(&h, s);
@@ -156,12 +217,18 @@ static void hardness(void)
             out[2] = lgelu_lambda_inverse(&h, 1 + (float)(i + 400) / 8);
             add_floats("hardness", out, 3);
         }
-        for (shape = LGELU_GEOMETRIC; shape <= LGELU_COSINE; shape++) for (i = 0; i <= 97; i++) {
-            lgelu_hardening p;
-            float lambda;
-            p.target = 159.57691f; p.begin = 0; p.end = 97; p.shape = (lgelu_shape)shape; p.h = h;
-            lambda = lgelu_harden(1.693147f, &p, i);
-            add_floats("hardening plan", &lambda, 1);
+        for (shape = LGELU_SHAPE_GEOMETRIC; shape <= LGELU_SHAPE_COSINE; shape++) {
+            for (i = 0; i <= 97; i++) {
+                lgelu_hardening p;
+                float lambda;
+                p.target = 159.57691f;
+                p.begin = 0;
+                p.end = 97;
+                p.shape = (lgelu_shape)shape;
+                p.h = h;
+                lambda = lgelu_harden(1.693147f, &p, i);
+                add_floats("hardening plan", &lambda, 1);
+            }
         }
     }
 }
@@ -177,27 +244,39 @@ static void random_numbers(void)
         add_floats("random", &u, 1);
     }
     lgelu_shuffle(order, 1000, 5, 6);
-    for (i = 0; i < 1000; i++) *h = hash_word(*h, order[i], 4);
+    for (i = 0; i < 1000; i++)
+        *h = hash_word(*h, order[i], 4);
 }
 
 /* ---- networks ---- */
-typedef struct { lgelu_net net; lgelu_node nodes[24]; void *memory; } model;
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[24];
+    void *memory;
+} model;
 
 static void made(model *m, size_t batch)
 {
-    size_t bytes = lgelu_net_bytes(&m->net, batch, LGELU_TRAIN);
+    size_t bytes = lgelu_net_bytes(&m->net, batch, LGELU_MODE_TRAIN);
     m->memory = bytes ? malloc(bytes) : NULL;
-    if (!m->memory || lgelu_net_make(&m->net, m->memory, bytes, batch, LGELU_TRAIN, 17)) { fprintf(stderr, "%s\n", m->net.message); exit(2); }
+    if (!m->memory || lgelu_net_make(&m->net, m->memory, bytes, batch, LGELU_MODE_TRAIN, 17)) {
+        fprintf(stderr, "%s\n", m->net.message);
+        exit(2);
+    }
 }
 
 /* products of many shapes, one number to several tiles, all three of forward and backward */
 static void products(void)
 {
-    static const size_t shape[][3] = { { 1, 1, 1 }, { 1, 300, 2 }, { 3, 5, 7 }, { 17, 33, 19 }, { 64, 257, 31 }, { 5, 2, 130 }, { 130, 100, 70 } };
+    static const size_t shape[][3] = { { 1, 1, 1 },     { 1, 300, 2 },   { 3, 5, 7 },
+                                       { 17, 33, 19 },  { 64, 257, 31 }, { 5, 2, 130 },
+                                       { 130, 100, 70 } };
     static float x[130 * 300], t[130 * 130];
     size_t i, k;
-    for (i = 0; i < sizeof x / sizeof *x; i++) x[i] = even(30, i) / 16;
-    for (i = 0; i < sizeof t / sizeof *t; i++) t[i] = even(31, i) / 16;
+    for (i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = even(30, i) / 16;
+    for (i = 0; i < sizeof t / sizeof *t; i++)
+        t[i] = even(31, i) / 16;
     for (k = 0; k < sizeof shape / sizeof *shape; k++) {
         model m;
         int a, b, y, target;
@@ -214,15 +293,18 @@ static void products(void)
         add_floats("products", lgelu_net_value(&m.net, y), shape[k][0] * shape[k][2]);
         lgelu_net_backward(&m.net, 1);
         lgelu_net_forward(&m.net, shape[k][0]);
-        lgelu_net_backward(&m.net, 0.5f);                                 /* adds up */
-        add_floats("products", m.net.g, m.net.parameters);
+        /* adds up */
+        lgelu_net_backward(&m.net, 0.5f);
+        add_floats("products", m.net.g, m.net.parameter_count);
         add_doubles("products", &m.net.loss, 1);
         free(m.memory);
     }
 }
 
-/* a whole run: learned, hardened, turned into ReLU; the batch is wide enough to be cut into pieces for threads */
-static void run(const char *weights, const char *lambdas, const char *logits, int residual, lgelu_gate_kind kind)
+/* a whole run: learned, hardened, turned into ReLU; the batch is wide enough to be cut into pieces
+   for threads */
+static void run(const char *weights, const char *lambdas, const char *logits, int residual,
+                lgelu_gate_kind kind)
 {
     enum { BATCH = 192, IN = 18, WIDTH = 176, CLASSES = 10, STEPS = 40 };
     static float x[BATCH * IN];
@@ -234,16 +316,19 @@ static void run(const char *weights, const char *lambdas, const char *logits, in
     plan.hardening.target = lgelu_lambda_for_tolerance(0.005f);
     plan.hardening.begin = STEPS / 2;
     plan.hardening.end = STEPS;
-    plan.c = 3;
+    plan.lambda_lr_scale = 3;
     plan.warmup = 4;
     plan.clip = 0.5f;
     lgelu_net_begin(&m.net, m.nodes, 24);
     a = lgelu_input(&m.net, "x", 1, 1, IN);
-    if (residual) {                                                       /* λ per channel, squared activations, a projection */
+    /* λ per channel, squared activations, a projection */
+    if (residual) {
         z = lgelu_linear(&m.net, "projection", a, 24);
         y = lgelu_gate_channels(&m.net, "channels", lgelu_linear(&m.net, "fc1", a, 24), 2);
         y = lgelu_linear(&m.net, "fc2", y, 24);
-        y = lgelu_linear(&m.net, "head", lgelu_gate(&m.net, "gate", lgelu_add(&m.net, "sum", y, z), kind, 1.693147f), CLASSES);
+        y = lgelu_linear(
+            &m.net, "head",
+            lgelu_gate(&m.net, "gate", lgelu_add(&m.net, "sum", y, z), kind, 1.693147f), CLASSES);
     } else {
         static const size_t sizes[2] = { WIDTH, CLASSES };
         y = lgelu_mlp(&m.net, a, sizes, 2, kind, 1.05f);
@@ -257,16 +342,22 @@ static void run(const char *weights, const char *lambdas, const char *logits, in
         for (k = 0; k < BATCH; k++) {
             size_t j;
             label[k] = (int32_t)(lgelu_random(41, (uint64_t)i % 4, k) % CLASSES);
-            for (j = 0; j < IN; j++) x[k * IN + j] = even(42 + (uint64_t)i % 4, k * IN + j) / 16 + (j == (size_t)label[k] ? 2.0f : 0.0f);
+            for (j = 0; j < IN; j++) {
+                x[k * IN + j] = even(42 + (uint64_t)i % 4, k * IN + j) / 16
+                                + (j == (size_t)label[k] ? 2.0f : 0.0f);
+            }
         }
         lgelu_net_forward(&m.net, i % 5 == 4 ? BATCH - 7 : BATCH);
         add_doubles(logits, &m.net.loss, 1);
         lgelu_net_backward(&m.net, 1);
-        if (lgelu_net_step(&m.net, &plan)) { fprintf(stderr, "%s\n", m.net.message); exit(2); }
-        add_floats(lambdas, m.net.lambda, (size_t)m.net.hardnesses);
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
+        add_floats(lambdas, m.net.lambda, (size_t)m.net.lambda_count);
     }
-    add_floats(weights, m.net.w, m.net.parameters);
-    add_floats(weights, m.net.v, m.net.parameters);
+    add_floats(weights, m.net.w, m.net.parameter_count);
+    add_floats(weights, m.net.v, m.net.parameter_count);
     for (i = 0; i < 2; i++) {
         lgelu_net_forward(&m.net, BATCH);
         add_floats(logits, lgelu_net_value(&m.net, y), BATCH * CLASSES);
@@ -285,7 +376,11 @@ static void transformer(void)
     model m;
     int x, y, logits, i;
     memset(&shape, 0, sizeof shape);
-    shape.layers = 1; shape.heads = 3; shape.width = 39; shape.lambda = 1.05f; shape.dropout = 0.1f;
+    shape.layers = 1;
+    shape.heads = 3;
+    shape.width = 39;
+    shape.lambda = 1.05f;
+    shape.dropout = 0.1f;
     plan.clip = 1;
     lgelu_net_begin(&m.net, m.nodes, 24);
     x = lgelu_tokens(&m.net, "x", TOKENS, WORDS);
@@ -293,17 +388,21 @@ static void transformer(void)
     y = lgelu_labels(&m.net, "y", TOKENS, WORDS);
     lgelu_cross_entropy(&m.net, "loss", logits, y);
     made(&m, BATCH);
-    for (i = 0; i <= BATCH * TOKENS; i++) token[i] = (int32_t)(lgelu_random(43, 0, (uint64_t)i) % WORDS);
+    for (i = 0; i <= BATCH * TOKENS; i++)
+        token[i] = (int32_t)(lgelu_random(43, 0, (uint64_t)i) % WORDS);
     lgelu_net_bind(&m.net, x, token);
     lgelu_net_bind(&m.net, y, token + 1);
     for (i = 0; i < STEPS; i++) {
         lgelu_net_forward(&m.net, BATCH);
         add_doubles("GPT run", &m.net.loss, 1);
         lgelu_net_backward(&m.net, 1);
-        if (lgelu_net_step(&m.net, &plan)) { fprintf(stderr, "%s\n", m.net.message); exit(2); }
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
     }
-    add_floats("GPT run", m.net.w, m.net.parameters);
-    add_floats("GPT run", m.net.lambda, (size_t)m.net.hardnesses);
+    add_floats("GPT run", m.net.w, m.net.parameter_count);
+    add_floats("GPT run", m.net.lambda, (size_t)m.net.lambda_count);
     free(m.memory);
 }
 
@@ -316,7 +415,8 @@ static void everything(void)
     random_numbers();
     products();
     run("mlp run, weights", "mlp run, lambda", "mlp run, loss and logits", 0, LGELU_GATE_LAMBDA);
-    run("residual run, weights", "residual run, lambda", "residual run, loss and logits", 1, LGELU_GATE_LAMBDA);
+    run("residual run, weights", "residual run, lambda", "residual run, loss and logits", 1,
+        LGELU_GATE_LAMBDA);
     run("tanh run, weights", "tanh run, lambda", "tanh run, loss and logits", 1, LGELU_GATE_TANH);
     transformer();
 }
@@ -328,38 +428,59 @@ static uint64_t recorded(FILE *f, const char *name)
     rewind(f);
     while (fgets(line, sizeof line, f)) {
         size_t n = strlen(name);
-        if (line[0] != '#' && strlen(line) > 17 && !strncmp(line + 17, name, n) && line[17 + n] == '\n') return (uint64_t)strtoull(line, NULL, 16);
+        if (line[0] != '#' && strlen(line) > 17 && !strncmp(line + 17, name, n)
+            && line[17 + n] == '\n')
+            return (uint64_t)strtoull(line, NULL, 16);
     }
     return 0;
 }
 
 int main(int count, char **arg)
 {
-    int isa, most = isa_from_environment(), used[4] = { 0, 0, 0, 0 }, i, only_print = count > 1 && !strcmp(arg[1], "--record");
+    int isa, most = isa_from_environment(), used[4] = { 0, 0, 0, 0 }, i,
+             only_print = count > 1 && !strcmp(arg[1], "--record");
     uint64_t together = HASH_START;
     FILE *f;
-    for (isa = LGELU_SCALAR; isa <= most; isa++) {
-        if (lgelu_isa_limit(isa) != isa) continue;
+    for (isa = LGELU_ISA_SCALAR; isa <= most; isa++) {
+        if (lgelu_isa_limit(isa) != isa)
+            continue;
         used[lane = isa] = 1;
         everything();
     }
     lgelu_isa_limit(most);
     if (only_print) {
-        printf("# What test_same_bits.c computes, as FNV-1a hashes; written by make record. A change here is a change of bits.\n");
-        for (i = 0; i < parts; i++) printf("%08lx%08lx %s\n", (unsigned long)(part[i].hash[most] >> 32), (unsigned long)(part[i].hash[most] & 0xFFFFFFFFu), part[i].name);
+        printf(
+            "# What test_same_bits.c computes, as FNV-1a hashes; written by make record. A change here is a change of bits.\n");
+        for (i = 0; i < parts; i++) {
+            printf("%08lx%08lx %s\n", (unsigned long)(part[i].hash[most] >> 32),
+                   (unsigned long)(part[i].hash[most] & 0xFFFFFFFFu), part[i].name);
+        }
         return 0;
     }
     f = fopen(count > 1 ? arg[1] : "hashes.txt", "r");
-    if (!f) { printf("FAIL same bits: no file %s\n", count > 1 ? arg[1] : "hashes.txt"); return 1; }
+    if (!f) {
+        printf("FAIL same bits: no file %s\n", count > 1 ? arg[1] : "hashes.txt");
+        return 1;
+    }
     for (i = 0; i < parts; i++) {
         uint64_t hash = part[i].hash[most], known = recorded(f, part[i].name);
         char differs[64] = "";
-        for (isa = 0; isa < 4; isa++) if (used[isa] && part[i].hash[isa] != hash) { strcat(differs, " "); strcat(differs, lgelu_isa_name(isa)); }
-        check(!*differs && known == hash, part[i].name, "%s%s%s", *differs ? "differs from the others on" : "", differs,
-              !known ? " nothing recorded" : known != hash ? " not the recorded bits" : "");
+        for (isa = 0; isa < 4; isa++) {
+            if (used[isa] && part[i].hash[isa] != hash) {
+                strcat(differs, " ");
+                strcat(differs, lgelu_isa_name(isa));
+            }
+        }
+        check(!*differs && known == hash, part[i].name, "%s%s%s",
+              *differs ? "differs from the others on" : "", differs,
+              !known          ? " nothing recorded"
+              : known != hash ? " not the recorded bits"
+                              : "");
     }
     fclose(f);
-    for (i = 0; i < parts; i++) together = hash_word(together, part[i].hash[most], 8);
-    printf("# together %08lx%08lx\n", (unsigned long)(together >> 32), (unsigned long)(together & 0xFFFFFFFFu));
+    for (i = 0; i < parts; i++)
+        together = hash_word(together, part[i].hash[most], 8);
+    printf("# together %08lx%08lx\n", (unsigned long)(together >> 32),
+           (unsigned long)(together & 0xFFFFFFFFu));
     return check_end();
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_transformer: the layers of a Transformer. Values and gradients of each and of whole networks against an interpreter in
-   double (reference_net.h) and its central differences, with a control that must be caught; attention in many shapes;
-   what is refused, by name; large logits in pieces; the same bits on every instruction set and any number of threads; generation with cached keys
-   and values against the whole forward, bit for bit; dropout; tied weights through a file.
+   test_transformer: the layers of a Transformer. Values and gradients of each and of whole networks
+   against an interpreter in double (reference_net.h) and its central differences, with a control
+   that must be caught; attention in many shapes; what is refused, by name; large logits in pieces;
+   the same bits on every instruction set and any number of threads; generation with cached keys and
+   values against the whole forward, bit for bit; dropout; tied weights through a file.
 
-       cc -std=c99 -O2 -I.. test_transformer.c tools/lgelu.c -lm -o test_transformer && ./test_transformer */
+       cc -std=c99 -O2 -I.. test_transformer.c tools/lgelu.c -lm -o test_transformer &&
+   ./test_transformer */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/bits.h"
@@ -18,9 +20,14 @@ static lgelu_transformer small(lgelu_gate_kind gate)
 {
     lgelu_transformer t;
     memset(&t, 0, sizeof t);
-    t.layers = 2; t.heads = 3; t.width = 24; t.gate = gate; t.lambda = 1.5f;
+    t.layers = 2;
+    t.heads = 3;
+    t.width = 24;
+    t.gate = gate;
+    t.lambda = 1.5f;
     return t;
 }
+
 static void build_gpt(graph *g, const lgelu_transformer *t, size_t context, size_t vocabulary)
 {
     int x;
@@ -28,10 +35,13 @@ static void build_gpt(graph *g, const lgelu_transformer *t, size_t context, size
     x = lgelu_tokens(&g->net, "x", context, vocabulary);
     classify(g, lgelu_gpt(&g->net, x, t));
 }
-/* GPT-2's first weights are so small that attention is flat and its gradients vanish: wider ones try it harder */
+
+/* GPT-2's first weights are so small that attention is flat and its gradients vanish: wider ones
+   try it harder */
 static void judge_wide(const char *name, graph *g, size_t batch, size_t samples)
 {
-    for (int l = 0; l < g->net.count; l++) g->nodes[l].deviation = 0.3f;
+    for (int l = 0; l < g->net.count; l++)
+        g->nodes[l].deviation = 0.3f;
     judge(name, g, batch, samples);
 }
 
@@ -55,10 +65,14 @@ static void layers(void)
     begin(&g);
     x = lgelu_tokens(&g.net, "x", 6, 9);
     y = lgelu_embedding(&g.net, "table", x, 10);
-    classify(&g, lgelu_linear_tied(&g.net, "head", lgelu_gate(&g.net, "gate", lgelu_linear(&g.net, "fc", y, 10), LGELU_GATE_LAMBDA, 2), y));
+    classify(&g, lgelu_linear_tied(&g.net, "head",
+                                   lgelu_gate(&g.net, "gate", lgelu_linear(&g.net, "fc", y, 10),
+                                              LGELU_GATE_LAMBDA, 2),
+                                   y));
     judge_wide("tied weights", &g, 4, 4);
 
-    begin(&g);                                          /* a shared matrix that is read twice more */
+    /* a shared matrix that is read twice more */
+    begin(&g);
     x = lgelu_tokens(&g.net, "x", 6, 9);
     y = lgelu_embedding(&g.net, "table", x, 10);
     classify(&g, lgelu_linear_tied(&g.net, "head", y, y));
@@ -101,26 +115,40 @@ static void layers(void)
     for (size_t first = 0; first < 3; first++) {
         begin(&g);
         x = lgelu_input(&g.net, "x", 1, 4, 3);
-        y = lgelu_take(&g.net, "take", lgelu_linear(&g.net, "fc", x, 5), first, first == 2 ? 1 : 2 + first);
+        y = lgelu_mean_tokens(&g.net, "take", lgelu_linear(&g.net, "fc", x, 5), first,
+                              first == 2 ? 1 : 2 + first);
         regress(&g, lgelu_linear(&g.net, "out", y, 3));
-        judge(first == 0 ? "mean of the first two" : first == 1 ? "mean of the last three" : "one token", &g, 3, 3);
+        judge(first == 0   ? "mean of the first two"
+              : first == 1 ? "mean of the last three"
+                           : "one token",
+              &g, 3, 3);
     }
 }
 
 static void attention(void)
 {
-    static const struct { size_t tokens, heads, width; } shapes[] = { { 1, 1, 1 }, { 1, 2, 8 }, { 2, 1, 3 }, { 7, 2, 5 }, { 16, 4, 4 }, { 33, 1, 16 },
-        { 63, 2, 7 }, { 64, 1, 8 }, { 65, 2, 8 }, { 100, 3, 6 }, { 128, 2, 12 }, { 130, 1, 33 }, { 193, 2, 4 } };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) for (int causal = 0; causal < 2; causal++) {
-        char name[64];
-        graph g;
-        int x, y;
-        begin(&g);
-        x = lgelu_input(&g.net, "x", 1, shapes[i].tokens, 6);
-        y = lgelu_attention(&g.net, "attention", lgelu_linear(&g.net, "qkv", x, 3 * shapes[i].heads * shapes[i].width), shapes[i].heads, causal);
-        regress(&g, lgelu_linear(&g.net, "out", y, 2));
-        snprintf(name, sizeof name, "%s attention, %d tokens, %d heads of %d", causal ? "causal" : "full", (int)shapes[i].tokens, (int)shapes[i].heads, (int)shapes[i].width);
-        judge(name, &g, 3, 2 + i % 2);
+    static const struct {
+        size_t tokens, heads, width;
+    } shapes[] = { { 1, 1, 1 },    { 1, 2, 8 },    { 2, 1, 3 },  { 7, 2, 5 },  { 16, 4, 4 },
+                   { 33, 1, 16 },  { 63, 2, 7 },   { 64, 1, 8 }, { 65, 2, 8 }, { 100, 3, 6 },
+                   { 128, 2, 12 }, { 130, 1, 33 }, { 193, 2, 4 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int causal = 0; causal < 2; causal++) {
+            char name[64];
+            graph g;
+            int x, y;
+            begin(&g);
+            x = lgelu_input(&g.net, "x", 1, shapes[i].tokens, 6);
+            y = lgelu_attention(
+                &g.net, "attention",
+                lgelu_linear(&g.net, "qkv", x, 3 * shapes[i].heads * shapes[i].width),
+                shapes[i].heads, causal);
+            regress(&g, lgelu_linear(&g.net, "out", y, 2));
+            snprintf(name, sizeof name, "%s attention, %d tokens, %d heads of %d",
+                     causal ? "causal" : "full", (int)shapes[i].tokens, (int)shapes[i].heads,
+                     (int)shapes[i].width);
+            judge(name, &g, 3, 2 + i % 2);
+        }
     }
 }
 
@@ -132,7 +160,9 @@ static void networks(void)
     build_gpt(&g, &t, 20, 17);
     judge_wide("GPT of two layers, λ-GELU", &g, 3, 3);
     t = small(LGELU_GATE_TANH);
-    t.dropout = 0.2f; t.untied = 1; t.hidden = 40;
+    t.dropout = 0.2f;
+    t.untied = 1;
+    t.hidden = 40;
     build_gpt(&g, &t, 70, 17);
     judge_wide("GPT of two layers, dropout, own output matrix", &g, 2, 2);
     t = small(LGELU_GATE_LAMBDA);
@@ -140,11 +170,14 @@ static void networks(void)
         begin(&g);
         x = lgelu_input(&g.net, "x", 6, 8, 3);
         classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 5));
-        judge_wide(mean ? "ViT of two layers, mean of the tokens" : "ViT of two layers, class token", &g, 4, 3);
+        judge_wide(mean ? "ViT of two layers, mean of the tokens"
+                        : "ViT of two layers, class token",
+                   &g, 4, 3);
     }
 }
 
-/* which quarter of a picture is bright: a ViT of one block learns it by heart, and λ moves on the way */
+/* which quarter of a picture is bright: a ViT of one block learns it by heart, and λ moves on the
+   way */
 static void vit_learns(void)
 {
     for (int mean = 0; mean < 2; mean++) {
@@ -158,23 +191,33 @@ static void vit_learns(void)
         t.layers = 1;
         for (size_t i = 0; i < 64; i++) {
             quarter[i] = (int32_t)(i % 4);
-            for (size_t k = 0; k < 64; k++) picture[i * 64 + k] = noise(i, k) / 2 + (float)((k / 8 / 4 * 2 + k % 8 / 4) == i % 4);
+            for (size_t k = 0; k < 64; k++) {
+                picture[i * 64 + k] =
+                    noise(i, k) / 2 + (float)((k / 8 / 4 * 2 + k % 8 / 4) == i % 4);
+            }
         }
         begin(&g);
         x = lgelu_input(&g.net, "x", 8, 8, 1);
         classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 4));
-        make_at(&g, 64, LGELU_TRAIN, 0);
+        make_at(&g, 64, LGELU_MODE_TRAIN, 0);
         lgelu_net_bind(&g.net, x, picture);
-        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU_OP_LABELS) lgelu_net_bind(&g.net, l, quarter);
+        for (int l = 0; l < g.net.count; l++) {
+            if (g.nodes[l].op == LGELU_OP_LABELS)
+                lgelu_net_bind(&g.net, l, quarter);
+        }
         for (int i = 0; i < 120; i++) {
             lgelu_net_forward(&g.net, 64);
-            if (!i) first = g.net.loss;
+            if (!i)
+                first = g.net.loss;
             lgelu_net_backward(&g.net, 1);
             lgelu_net_step(&g.net, &plan);
         }
         lgelu_net_forward(&g.net, 64);
-        check(!g.net.status && first > 1.2 && g.net.loss < 0.1 && fabsf(g.net.lambda[0] - t.lambda) > 1e-3f, mean ? "a ViT learns, mean of the tokens" : "a ViT learns, class token",
-              "loss %.4f to %.4f, λ %.4f %s", first, g.net.loss, (double)g.net.lambda[0], g.net.message);
+        check(!g.net.status && first > 1.2 && g.net.loss < 0.1
+                  && fabsf(g.net.lambda[0] - t.lambda) > 1e-3f,
+              mean ? "a ViT learns, mean of the tokens" : "a ViT learns, class token",
+              "loss %.4f to %.4f, λ %.4f %s", first, g.net.loss, (double)g.net.lambda[0],
+              g.net.message);
         end(&g);
     }
 }
@@ -188,16 +231,20 @@ static void control(void)
     const char *where = "";
     double before, after;
     build_gpt(&g, &t, 12, 9);
-    for (int l = 0; l < g.net.count; l++) g.nodes[l].deviation = 0.3f;
-    make_at(&g, 2, LGELU_TRAIN, 0);
+    for (int l = 0; l < g.net.count; l++)
+        g.nodes[l].deviation = 0.3f;
+    make_at(&g, 2, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 2);
     lgelu_net_forward(&g.net, 2);
     reference_begin(&r, &g.net);
     lgelu_net_backward(&g.net, 1);
     before = gradient_error(&g, &r, 1, &where);
-    for (size_t i = 0; i < g.nodes[4].weights; i++) g.net.g[g.nodes[4].weight + i] *= 1.0001f;
+    for (size_t i = 0; i < g.nodes[4].weight_count; i++)
+        g.net.g[g.nodes[4].weight_at + i] *= 1.0001f;
     after = gradient_error(&g, &r, 1, &where);
-    check(before <= gradient_tolerance && after > gradient_tolerance && !strcmp(where, g.nodes[4].name), "control: a gradient off by 1e-4 is caught, by its layer",
+    check(before <= gradient_tolerance && after > gradient_tolerance
+              && !strcmp(where, g.nodes[4].name),
+          "control: a gradient off by 1e-4 is caught, by its layer",
           "before %.3g, after %.3g at '%s'", before, after, where);
     reference_end(&r);
     end(&g);
@@ -215,7 +262,8 @@ static void refusals(void)
         "dropout 'd': the rate must be at least 0 and less than 1",
         "embedding 'e': 'x' can't be its input 0",
         "linear 'l': 'tokens' can't be its input 0",
-        "embedding 'e': a matrix of 7 x 0" };
+        "embedding 'e': a matrix of 7 x 0"
+    };
     for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
         graph g;
         int x, tokens, table;
@@ -229,25 +277,34 @@ static void refusals(void)
         case 2: lgelu_linear_tied(&g.net, "l", x, x); break;
         case 3: lgelu_linear_tied(&g.net, "l", x, table); break;
         case 4: lgelu_patches(&g.net, "p", x, 2); break;
-        case 5: lgelu_take(&g.net, "t", x, 3, 3); break;
+        case 5: lgelu_mean_tokens(&g.net, "t", x, 3, 3); break;
         case 6: lgelu_dropout(&g.net, "d", x, 1); break;
         case 7: lgelu_embedding(&g.net, "e", x, 3); break;
         case 8: lgelu_linear(&g.net, "l", tokens, 3); break;
         default: lgelu_embedding(&g.net, "e", tokens, 0); break;
         }
-        check(g.net.status && !strcmp(g.net.message, expected[i]), expected[i], "got: %s", g.net.message);
+        check(g.net.status && !strcmp(g.net.message, expected[i]), expected[i], "got: %s",
+              g.net.message);
     }
-    for (int i = 0; i < 3; i++) {                       /* at run time */
-        static const char *const late[] = { "tokens 'x': token 13 is 9, expected 0 to 8", "labels 'y': label 3 is -1, expected 0 to 8", "embedding 'wte': input 'x' has no data" };
+    /* at run time */
+    for (int i = 0; i < 3; i++) {
+        static const char *const late[] = { "tokens 'x': token 13 is 9, expected 0 to 8",
+                                            "labels 'y': label 3 is -1, expected 0 to 8",
+                                            "embedding 'wte': input 'x' has no data" };
         graph g;
         lgelu_transformer t = small(LGELU_GATE_RELU);
         int32_t token[16] = { 0 }, label[16] = { 0 };
         build_gpt(&g, &t, 8, 9);
-        make_at(&g, 2, LGELU_TRAIN, 0);
-        if (i == 0) token[13] = 9;
-        if (i == 1) label[3] = -1;
+        make_at(&g, 2, LGELU_MODE_TRAIN, 0);
+        if (i == 0)
+            token[13] = 9;
+        if (i == 1)
+            label[3] = -1;
         lgelu_net_bind(&g.net, 0, i == 2 ? NULL : token);
-        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU_OP_LABELS) lgelu_net_bind(&g.net, l, label);
+        for (int l = 0; l < g.net.count; l++) {
+            if (g.nodes[l].op == LGELU_OP_LABELS)
+                lgelu_net_bind(&g.net, l, label);
+        }
         lgelu_net_forward(&g.net, 2);
         check(g.net.status && !strcmp(g.net.message, late[i]), late[i], "got: %s", g.net.message);
         end(&g);
@@ -263,8 +320,11 @@ static uint64_t trained(size_t order)
     t.dropout = 0.1f;
     plan.clip = 1;
     build_gpt(&g, &t, 72, 65);
-    if (order) { g.net.threads.run = backwards; g.net.threads.user = &order; }
-    make_at(&g, 4, LGELU_TRAIN, 0);
+    if (order) {
+        g.net.threads.run = backwards;
+        g.net.threads.user = &order;
+    }
+    make_at(&g, 4, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 4);
     for (int i = 0; i < 6; i++) {
         lgelu_net_forward(&g.net, 4);
@@ -272,62 +332,92 @@ static uint64_t trained(size_t order)
         lgelu_net_backward(&g.net, 1);
         lgelu_net_step(&g.net, &plan);
     }
-    h = hash_floats(h, g.net.w, g.net.parameters);
-    h = hash_floats(h, g.net.lambda, (size_t)g.net.hardnesses);
+    h = hash_floats(h, g.net.w, g.net.parameter_count);
+    h = hash_floats(h, g.net.lambda, (size_t)g.net.lambda_count);
     end(&g);
     return h;
 }
-/* logits of 19 MB are made in pieces where a loss alone reads them, whole where someone else does: the same loss and gradients */
+
+/* logits of 19 MB are made in pieces where a loss alone reads them, whole where someone else does:
+   the same loss and gradients */
 static void large_logits(void)
 {
-    static const char *const what[] = { "one backward", "two that add up", "under evaluate", "no labels" };
-    for (int untied = 0; untied < 2; untied++) for (int how = 0; how < 4; how++) {
-        char name[96];
-        double loss[2];
-        graph g[2];
-        for (int whole = 0; whole < 2; whole++) {
-            graph *p = g + whole;
-            lgelu_transformer t = small(LGELU_GATE_LAMBDA);
-            size_t order = 3;
-            int x, logits, y;
-            t.layers = 1; t.heads = 2; t.width = 8; t.untied = untied;
-            begin(p);
-            if (whole) { p->net.threads.run = backwards; p->net.threads.user = &order; }
-            x = lgelu_tokens(&p->net, "x", 150, 8000);
-            logits = lgelu_gpt(&p->net, x, &t);
-            y = lgelu_labels(&p->net, "y", 150, 8000);
-            lgelu_cross_entropy(&p->net, "loss", logits, y);
-            if (whole) lgelu_take(&p->net, "reader", logits, 0, 1);
-            for (int l = 0; l < p->net.count; l++) p->nodes[l].deviation = 0.3f;
-            make_at(p, 4, LGELU_TRAIN, 0);
-            bind_all(p, 4);
-            move_biases(p);
-            if (!whole) memset(p->net.g, 0xFF, p->net.parameters * sizeof(float));       /* NaNs: a first backward may not read them */
-            if (how == 2) p->net.evaluate = 1;
-            if (how == 3) lgelu_net_bind(&p->net, y, NULL);
-            for (int k = 0; k < (how == 1 ? 2 : 1); k++) {
-                lgelu_net_forward(&p->net, 4);
-                if (k) lgelu_net_forward(&p->net, 4);                                       /* one that no backward follows */
-                loss[whole] = p->net.loss;
-                lgelu_net_backward(&p->net, how == 1 ? 0.5f : 1);
+    static const char *const what[] = { "one backward", "two that add up", "under evaluate",
+                                        "no labels" };
+    for (int untied = 0; untied < 2; untied++) {
+        for (int how = 0; how < 4; how++) {
+            char name[96];
+            double loss[2];
+            graph g[2];
+            for (int whole = 0; whole < 2; whole++) {
+                graph *p = g + whole;
+                lgelu_transformer t = small(LGELU_GATE_LAMBDA);
+                size_t order = 3;
+                int x, logits, y;
+                t.layers = 1;
+                t.heads = 2;
+                t.width = 8;
+                t.untied = untied;
+                begin(p);
+                if (whole) {
+                    p->net.threads.run = backwards;
+                    p->net.threads.user = &order;
+                }
+                x = lgelu_tokens(&p->net, "x", 150, 8000);
+                logits = lgelu_gpt(&p->net, x, &t);
+                y = lgelu_labels(&p->net, "y", 150, 8000);
+                lgelu_cross_entropy(&p->net, "loss", logits, y);
+                if (whole)
+                    lgelu_mean_tokens(&p->net, "reader", logits, 0, 1);
+                for (int l = 0; l < p->net.count; l++)
+                    p->nodes[l].deviation = 0.3f;
+                make_at(p, 4, LGELU_MODE_TRAIN, 0);
+                bind_all(p, 4);
+                move_biases(p);
+                /* NaNs: a first backward may not read them */
+                if (!whole)
+                    memset(p->net.g, 0xFF, p->net.parameter_count * sizeof(float));
+                if (how == 2)
+                    p->net.evaluate = 1;
+                if (how == 3)
+                    lgelu_net_bind(&p->net, y, NULL);
+                for (int k = 0; k < (how == 1 ? 2 : 1); k++) {
+                    lgelu_net_forward(&p->net, 4);
+                    /* one that no backward follows */
+                    if (k)
+                        lgelu_net_forward(&p->net, 4);
+                    loss[whole] = p->net.loss;
+                    lgelu_net_backward(&p->net, how == 1 ? 0.5f : 1);
+                }
+                check(!p->net.status && guards_hold(p, 0) && left(p->nodes + logits) == !whole,
+                      "large logits: in pieces or whole as meant", "%s", p->net.message);
             }
-            check(!p->net.status && guards_hold(p, 0) && left(p->nodes + logits) == !whole, "large logits: in pieces or whole as meant", "%s", p->net.message);
+            snprintf(name, sizeof name,
+                     "large logits in pieces, %s matrix, %s: the bits of whole ones",
+                     untied ? "own" : "shared", what[how]);
+            check(!memcmp(loss, loss + 1, sizeof *loss)
+                      && !memcmp(g[0].net.g, g[1].net.g, g[0].net.parameter_count * sizeof(float))
+                      && !memcmp(g[0].net.dlambda, g[1].net.dlambda, sizeof(double))
+                      && (how == 3) == !(loss[0] > 0),
+                  name, "they differ");
+            end(g);
+            end(g + 1);
         }
-        snprintf(name, sizeof name, "large logits in pieces, %s matrix, %s: the bits of whole ones", untied ? "own" : "shared", what[how]);
-        check(!memcmp(loss, loss + 1, sizeof *loss) && !memcmp(g[0].net.g, g[1].net.g, g[0].net.parameters * sizeof(float))
-              && !memcmp(g[0].net.dlambda, g[1].net.dlambda, sizeof(double)) && (how == 3) == !(loss[0] > 0), name, "they differ");
-        end(g); end(g + 1);
     }
 }
+
 static void same_bits(void)
 {
     int most = lgelu_isa();
     uint64_t first = trained(0);
-    check(trained(1) == first && trained(3) == first && trained(7) == first, "a training run: the same bits in any order of the tasks", "they differ");
-    for (int isa = LGELU_SCALAR; isa < most; isa++) {
+    check(trained(1) == first && trained(3) == first && trained(7) == first,
+          "a training run: the same bits in any order of the tasks", "they differ");
+    for (int isa = LGELU_ISA_SCALAR; isa < most; isa++) {
         char name[96];
-        if (lgelu_isa_limit(isa) != isa) continue;
-        snprintf(name, sizeof name, "a training run: the same bits on %s and %s", lgelu_isa_name(isa), lgelu_isa_name(most));
+        if (lgelu_isa_limit(isa) != isa)
+            continue;
+        snprintf(name, sizeof name, "a training run: the same bits on %s and %s",
+                 lgelu_isa_name(isa), lgelu_isa_name(most));
         check(trained(0) == first, name, "they differ");
     }
     lgelu_isa_limit(most);
@@ -337,54 +427,85 @@ static void same_bits(void)
 static void generation(void)
 {
     enum { T = 150, VOCABULARY = 37 };
-    static const size_t pieces[][6] = { { 1, 1, 1, 1, 1, 1 }, { 150 }, { 64, 1, 1, 84 }, { 3, 100, 1, 1, 45 }, { 63, 2, 85 } };
+    static const size_t pieces[][6] = {
+        { 1, 1, 1, 1, 1, 1 }, { 150 }, { 64, 1, 1, 84 }, { 3, 100, 1, 1, 45 }, { 63, 2, 85 }
+    };
     lgelu_transformer t = small(LGELU_GATE_LAMBDA);
     static float whole[T * VOCABULARY], part[T * VOCABULARY];
     graph g;
     int logits = 0, same = 1;
-    t.dropout = 0.3f;                                   /* not at inference */
+    /* not at inference */
+    t.dropout = 0.3f;
     build_gpt(&g, &t, T, VOCABULARY);
-    for (int l = 0; l < g.net.count; l++) { g.nodes[l].deviation = 0.3f; if (!strcmp(g.nodes[l].name, "lm_head")) logits = l; }
-    make_at(&g, 1, LGELU_GENERATE, 0);
+    for (int l = 0; l < g.net.count; l++) {
+        g.nodes[l].deviation = 0.3f;
+        if (!strcmp(g.nodes[l].name, "lm_head"))
+            logits = l;
+    }
+    make_at(&g, 1, LGELU_MODE_GENERATE, 0);
     bind_all(&g, 1);
-    for (int l = 0; l < g.net.count; l++) if (g.nodes[l].op == LGELU_OP_LABELS) lgelu_net_bind(&g.net, l, NULL);
+    for (int l = 0; l < g.net.count; l++) {
+        if (g.nodes[l].op == LGELU_OP_LABELS)
+            lgelu_net_bind(&g.net, l, NULL);
+    }
     lgelu_net_forward(&g.net, 1);
     memcpy(whole, lgelu_net_value(&g.net, logits), sizeof whole);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         size_t at = 0;
-        memset(g.net.arena, 0xFF, g.net.arena_bytes);   /* NaNs: what is read must have been written */
+        /* NaNs: what is read must have been written */
+        memset(g.net.arena, 0xFF, g.net.arena_bytes);
         for (size_t k = 0; at < T; k++) {
             size_t n = k < 6 && pieces[i][k] ? pieces[i][k] : 1;
             lgelu_net_generate(&g.net, at, n);
-            memcpy(part + at * VOCABULARY, lgelu_net_value(&g.net, logits), n * VOCABULARY * sizeof *part);
+            memcpy(part + at * VOCABULARY, lgelu_net_value(&g.net, logits),
+                   n * VOCABULARY * sizeof *part);
             at += n;
         }
         same &= !g.net.status && !memcmp(whole, part, sizeof whole);
     }
-    check(same, "generation with cached keys and values: the bits of the whole forward", "they differ: %s", g.net.message);
+    check(same, "generation with cached keys and values: the bits of the whole forward",
+          "they differ: %s", g.net.message);
     lgelu_net_generate(&g.net, 149, 2);
-    check(g.net.status && strstr(g.net.message, "the context is 150") != NULL, "generation stops at the end of the context", "%s", g.net.message);
+    check(g.net.status && strstr(g.net.message, "the context is 150") != NULL,
+          "generation stops at the end of the context", "%s", g.net.message);
     end(&g);
-    for (int k = 0; k < 8; k++) {                        /* a layer that keeps the tokens' number, alone beside the embedding */
-        static const struct { const char *name; int alone; } layer[8] = { { "1x1 convolution", 1 }, { "batch norm", 1 }, { "causal attention", 1 },
-            { "convolution", 0 }, { "3x3 Winograd", 0 }, { "depthwise", 0 }, { "max pool", 0 }, { "average pool", 0 } };
+    /* a layer that keeps the tokens' number, alone beside the embedding */
+    for (int k = 0; k < 8; k++) {
+        static const struct {
+            const char *name;
+            int alone;
+        } layer[8] = { { "1x1 convolution", 1 }, { "batch norm", 1 },   { "causal attention", 1 },
+                       { "convolution", 0 },     { "3x3 Winograd", 0 }, { "depthwise", 0 },
+                       { "max pool", 0 },        { "average pool", 0 } };
         char name[64];
         begin(&g);
-        const int tokens = lgelu_tokens(&g.net, "tokens", 8, VOCABULARY), x = lgelu_embedding(&g.net, "table", tokens, k == 2 ? 48 : 16);
-        const int y = k == 0 ? lgelu_conv(&g.net, "y", x, 16, 1, 1, 0, 1, 1) : k == 1 ? lgelu_batch_norm(&g.net, "y", x, 0.1f, 1e-5f)
-            : k == 2 ? lgelu_attention(&g.net, "y", x, 2, 1) : k == 3 ? lgelu_conv(&g.net, "y", x, 12, 3, 1, 1, 1, 1)
-            : k == 4 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 1, 1) : k == 5 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 16, 0)
-            : k == 6 ? lgelu_max_pool(&g.net, "y", x, 3, 1, 1) : lgelu_average_pool(&g.net, "y", x, 3, 1, 1);
-        make_at(&g, 1, LGELU_GENERATE, 0);
+        const int tokens = lgelu_tokens(&g.net, "tokens", 8, VOCABULARY),
+                  x = lgelu_embedding(&g.net, "table", tokens, k == 2 ? 48 : 16);
+        const int y = k == 0   ? lgelu_conv(&g.net, "y", x, 16, 1, 1, 0, 1, 1)
+                      : k == 1 ? lgelu_batch_norm(&g.net, "y", x, 0.1f, 1e-5f)
+                      : k == 2 ? lgelu_attention(&g.net, "y", x, 2, 1)
+                      : k == 3 ? lgelu_conv(&g.net, "y", x, 12, 3, 1, 1, 1, 1)
+                      : k == 4 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 1, 1)
+                      : k == 5 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 16, 0)
+                      : k == 6 ? lgelu_max_pool(&g.net, "y", x, 3, 1, 1)
+                               : lgelu_average_pool(&g.net, "y", x, 3, 1, 1);
+        make_at(&g, 1, LGELU_MODE_GENERATE, 0);
         bind_all(&g, 1);
         lgelu_net_forward(&g.net, 1);
         memcpy(whole, lgelu_net_value(&g.net, y), 8 * g.nodes[y].shape[2] * sizeof *whole);
         same = 1;
-        for (size_t at = 0; at < 8 && !lgelu_net_generate(&g.net, at, 1); at++)
-            same &= !memcmp(whole + at * g.nodes[y].shape[2], lgelu_net_value(&g.net, y), g.nodes[y].shape[2] * sizeof *whole);
-        snprintf(name, sizeof name, "generation with %s: %s", layer[k].name, layer[k].alone ? "the bits of the whole forward" : "refused");
-        check(same && (layer[k].alone ? !g.net.status : g.net.status && strstr(g.net.message, "'y': not for generating token by token")), name,
-              "same %d, '%s'", same, g.net.message);
+        for (size_t at = 0; at < 8 && !lgelu_net_generate(&g.net, at, 1); at++) {
+            same &= !memcmp(whole + at * g.nodes[y].shape[2], lgelu_net_value(&g.net, y),
+                            g.nodes[y].shape[2] * sizeof *whole);
+        }
+        snprintf(name, sizeof name, "generation with %s: %s", layer[k].name,
+                 layer[k].alone ? "the bits of the whole forward" : "refused");
+        check(same
+                  && (layer[k].alone
+                          ? !g.net.status
+                          : g.net.status
+                                && strstr(g.net.message, "'y': not for generating token by token")),
+              name, "same %d, '%s'", same, g.net.message);
         end(&g);
     }
 }
@@ -399,21 +520,28 @@ static void dropout(void)
     x = lgelu_input(&g.net, "x", 1, 1, 1000);
     y = lgelu_layer_norm(&g.net, "norm", x);
     y = lgelu_dropout(&g.net, "drop", y, 0.2f);
-    make_at(&g, 64, LGELU_TRAIN, 0);
+    make_at(&g, 64, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 64);
     n = 64 * 1000;
     lgelu_net_forward(&g.net, 64);
     memcpy(first, lgelu_net_value(&g.net, y), sizeof first);
-    for (size_t i = 0; i < n; i++) kept += first[i] < 0 || first[i] > 0;
-    check(fabs((double)kept / (double)n - 0.8) < 0.008, "dropout keeps 1 - rate of the numbers", "%.4f", (double)kept / (double)n);
+    for (size_t i = 0; i < n; i++)
+        kept += first[i] < 0 || first[i] > 0;
+    check(fabs((double)kept / (double)n - 0.8) < 0.008, "dropout keeps 1 - rate of the numbers",
+          "%.4f", (double)kept / (double)n);
     lgelu_net_forward(&g.net, 64);
-    for (size_t i = 0; i < n; i++) same += (first[i] < 0 || first[i] > 0) == (lgelu_net_value(&g.net, y)[i] < 0 || lgelu_net_value(&g.net, y)[i] > 0);
-    check(fabs((double)same / (double)n - 0.68) < 0.01, "the next forward drops others", "%.4f alike, 0.68 expected", (double)same / (double)n);
+    for (size_t i = 0; i < n; i++) {
+        same += (first[i] < 0 || first[i] > 0)
+                == (lgelu_net_value(&g.net, y)[i] < 0 || lgelu_net_value(&g.net, y)[i] > 0);
+    }
+    check(fabs((double)same / (double)n - 0.68) < 0.01, "the next forward drops others",
+          "%.4f alike, 0.68 expected", (double)same / (double)n);
     g.net.evaluate = 1;
     lgelu_net_forward(&g.net, 64);
     for (size_t i = 0; i < n; i++) {
         float v = lgelu_net_value(&g.net, y)[i];
-        exact += !(first[i] < 0 || first[i] > 0) || fabsf(first[i] - v * 1.25f) <= 1e-6f * fabsf(first[i]);
+        exact += !(first[i] < 0 || first[i] > 0)
+                 || fabsf(first[i] - v * 1.25f) <= 1e-6f * fabsf(first[i]);
     }
     check(exact == n, "evaluated, nothing is dropped or scaled", "%d differ", (int)(n - exact));
     end(&g);
@@ -426,12 +554,17 @@ static void normal(void)
     uint64_t h = HASH_START;
     for (uint64_t i = 0; i < 100000; i++) {
         float x = lgelu_normal(3, 4, i);
-        sum += (double)x; square += (double)x * (double)x; beyond += fabs((double)x) > 1.959964;
+        sum += (double)x;
+        square += (double)x * (double)x;
+        beyond += fabs((double)x) > 1.959964;
         h = hash_floats(h, &x, 1);
     }
-    check(fabs(sum / 1e5) < 0.012 && fabs(square / 1e5 - 1) < 0.02 && fabs(beyond / 1e5 - 0.05) < 0.003, "lgelu_normal: mean, deviation, tails",
-          "%.4f %.4f %.4f", sum / 1e5, square / 1e5, beyond / 1e5);
-    check(h == UINT64_C(0xDA4824E9ADCD8C7D), "lgelu_normal: the bits of every machine", "0x%016llX", (unsigned long long)h);
+    check(fabs(sum / 1e5) < 0.012 && fabs(square / 1e5 - 1) < 0.02
+              && fabs(beyond / 1e5 - 0.05) < 0.003,
+          "lgelu_normal: mean, deviation, tails", "%.4f %.4f %.4f", sum / 1e5, square / 1e5,
+          beyond / 1e5);
+    check(h == UINT64_C(0xDA4824E9ADCD8C7D), "lgelu_normal: the bits of every machine", "0x%016llX",
+          (unsigned long long)h);
 }
 
 /* ---- a checkpoint with shared weights ---- */
@@ -444,18 +577,29 @@ static void file(void)
     int shares = 0;
     build_gpt(&g, &t, 10, 12);
     build_gpt(&h, &t, 10, 12);
-    make_at(&g, 2, LGELU_TRAIN, 0);
-    make_at(&h, 2, LGELU_TRAIN, 0);
+    make_at(&g, 2, LGELU_MODE_TRAIN, 0);
+    make_at(&h, 2, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 2);
-    for (int i = 0; i < 2; i++) { lgelu_net_forward(&g.net, 2); lgelu_net_backward(&g.net, 1); lgelu_net_step(&g.net, &plan); }
+    for (int i = 0; i < 2; i++) {
+        lgelu_net_forward(&g.net, 2);
+        lgelu_net_backward(&g.net, 1);
+        lgelu_net_step(&g.net, &plan);
+    }
     lgelu_net_save(&g.net, NULL, 0, memory_append, &b);
     lgelu_net_load(&h.net, b.data, b.size);
-    check(!g.net.status && !h.net.status && !memcmp(g.net.w, h.net.w, g.net.parameters * sizeof(float)) && !memcmp(g.net.m, h.net.m, g.net.parameters * sizeof(float)),
+    check(!g.net.status && !h.net.status
+              && !memcmp(g.net.w, h.net.w, g.net.parameter_count * sizeof(float))
+              && !memcmp(g.net.m, h.net.m, g.net.parameter_count * sizeof(float)),
           "a file gives back every weight and moment", "%s %s", g.net.message, h.net.message);
-    for (size_t i = 0; i + 30 < b.size && i < 20000; i++) shares |= !memcmp(b.data + i, "\"lm_head.weight\"", 16);
+    for (size_t i = 0; i + 30 < b.size && i < 20000; i++)
+        shares |= !memcmp(b.data + i, "\"lm_head.weight\"", 16);
     check(!shares, "a shared matrix stands in the file once", "lm_head.weight is there");
-    for (int l = 0; l < g.net.count; l++) if (!strcmp(g.nodes[l].name, "lm_head"))
-        check(lgelu_net_weights(&g.net, l) == lgelu_net_weights(&g.net, 1), "both layers name the same weights", "they don't");
+    for (int l = 0; l < g.net.count; l++) {
+        if (!strcmp(g.nodes[l].name, "lm_head")) {
+            check(lgelu_net_weights(&g.net, l) == lgelu_net_weights(&g.net, 1),
+                  "both layers name the same weights", "they don't");
+        }
+    }
     free(b.data);
     end(&g);
     end(&h);
@@ -470,15 +614,26 @@ static void embeddings(void)
         int good = 1;
         t.embedding = own ? 1 : 0;
         build_gpt(&g, &t, 64, 99);
-        make_at(&g, 1, LGELU_INFER, 0);
-        for (int l = 0; l < g.net.count; l++) if (g.nodes[l].weights) {
-            const float *w = lgelu_net_weights(&g.net, l);
-            double square = 0, expected = own && (g.nodes[l].op == LGELU_OP_EMBEDDING || g.nodes[l].op == LGELU_OP_POSITION) ? 1
-                                        : strstr(g.nodes[l].name, "c_proj") ? 0.02 / sqrt(2 * (double)t.layers) : 0.02;
-            for (size_t i = 0; i < g.nodes[l].weights; i++) square += (double)w[i] * (double)w[i] / (double)g.nodes[l].weights;
-            good &= fabs(sqrt(square) / expected - 1) < 0.1;
+        make_at(&g, 1, LGELU_MODE_INFER, 0);
+        for (int l = 0; l < g.net.count; l++) {
+            if (g.nodes[l].weight_count) {
+                const float *w = lgelu_net_weights(&g.net, l);
+                double square = 0, expected = own
+                                                      && (g.nodes[l].op == LGELU_OP_EMBEDDING
+                                                          || g.nodes[l].op == LGELU_OP_POSITION)
+                                                  ? 1
+                                              : strstr(g.nodes[l].name, "c_proj")
+                                                  ? 0.02 / sqrt(2 * (double)t.layers)
+                                                  : 0.02;
+                for (size_t i = 0; i < g.nodes[l].weight_count; i++)
+                    square += (double)w[i] * (double)w[i] / (double)g.nodes[l].weight_count;
+                good &= fabs(sqrt(square) / expected - 1) < 0.1;
+            }
         }
-        check(!g.net.status && good && !(g.net.deviation > 0.03f), own ? "embeddings start as N(0, 1), the rest does not" : "embeddings start like the rest", "%s", g.net.message);
+        check(!g.net.status && good && !(g.net.deviation > 0.03f),
+              own ? "embeddings start as N(0, 1), the rest does not"
+                  : "embeddings start like the rest",
+              "%s", g.net.message);
         end(&g);
     }
 }

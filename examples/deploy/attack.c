@@ -1,47 +1,65 @@
 /* SPDX-License-Identifier: MIT-0
-   attack.c: see attack.h. The loss is the mean of (y - t)², t = -2^20·dy: its gradient is dy to a part in 2^20, times 2^21 /
-   outputs. */
+   attack.c: see attack.h. The loss is the mean of (y - t)², t = -2^20·dy: its gradient is dy to a
+   part in 2^20, times 2^21 / outputs. */
 #include "attack.h"
 
 static const float away = 1048576;
 
-/* node i of `from` again, its inputs where[...]; -1: not known here, or the network's own refusal */
+/* node i of `from` again, its inputs where[...]; -1: not known here, or the network's own refusal
+ */
 static int again(lgelu_net *to, const lgelu_net *from, int i, const int *where)
 {
     const lgelu_node *node = from->nodes + i;
     const int x = node->inputs ? where[node->input[0]] : -1;
     switch (node->op) {
-    case LGELU_OP_LINEAR:       return lgelu_linear(to, node->name, x, node->shape[2]);
-    case LGELU_OP_CONV:         return lgelu_conv(to, node->name, x, node->shape[2], node->window[0], node->stride,
-                                                  node->padding, node->groups,
-                                                  node->biases != 0);
-    case LGELU_OP_GATE:         return node->hardnesses > 1 ? lgelu_gate_channels(to, node->name, x, 1)
-        : lgelu_gate(to, node->name, x, node->gate, 1);
-    case LGELU_OP_ADD:          return lgelu_add(to, node->name, x, where[node->input[1]]);
-    case LGELU_OP_BATCH_NORM:   return lgelu_batch_norm(to, node->name, x, node->momentum, node->eps);
-    case LGELU_OP_MAX_POOL:     return lgelu_max_pool(to, node->name, x, node->window[0], node->stride, node->padding);
-    case LGELU_OP_AVERAGE_POOL: return node->window[0] == node->window[1]
-        ? lgelu_average_pool(to, node->name, x, node->window[0], node->stride, node->padding)
-                                                                          : lgelu_global_pool(to, node->name, x);
-    case LGELU_OP_VIEW:         return deploy_size(node) == node->shape[2] ? lgelu_flatten(to, node->name, x) : x;
-    case LGELU_OP_DROPOUT:      return x;
+    case LGELU_OP_LINEAR: return lgelu_linear(to, node->name, x, node->shape[2]);
+    case LGELU_OP_CONV:
+        return lgelu_conv(to, node->name, x, node->shape[2], node->window[0], node->stride,
+                          node->padding, node->groups, node->bias_count != 0);
+    case LGELU_OP_GATE:
+        return node->lambda_count > 1 ? lgelu_gate_channels(to, node->name, x, 1)
+                                      : lgelu_gate(to, node->name, x, node->gate, 1);
+    case LGELU_OP_ADD: return lgelu_add(to, node->name, x, where[node->input[1]]);
+    case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(to, node->name, x, node->momentum, node->eps);
+    case LGELU_OP_MAX_POOL:
+        return lgelu_max_pool(to, node->name, x, node->window[0], node->stride, node->padding);
+    case LGELU_OP_AVERAGE_POOL:
+        return node->window[0] == node->window[1] ? lgelu_average_pool(
+                   to, node->name, x, node->window[0], node->stride, node->padding)
+                                                  : lgelu_global_pool(to, node->name, x);
+    case LGELU_OP_VIEW:
+        return deploy_size(node) == node->shape[2] ? lgelu_flatten(to, node->name, x) : x;
+    case LGELU_OP_DROPOUT: return x;
     default:
-        if (!to->status) to->status = deploy_refuse(to->message, LGELU_E_ARGUMENT, "attack: layer '%s': no %s here", node->name,
-                                                    lgelu_op_name((int)node->op));
+        if (!to->status) {
+            to->status =
+                deploy_refuse(to->message, LGELU_E_ARGUMENT, "attack: layer '%s': no %s here",
+                              node->name, lgelu_op_name((int)node->op));
+        }
         return -1;
     }
 }
-static void fill(attack *a, const lgelu_net *from, int i, int j)       /* node j with what node i has */
+
+static void fill(attack *a, const lgelu_net *from, int i, int j) /* node j with what node i has */
 {
     const lgelu_node *x = from->nodes + i, *y = a->net.nodes + j;
     int k;
-    if (x->op != y->op) return;
-    if (x->weights) memcpy(a->net.w + y->weight, from->w + x->weight, x->weights * sizeof(float));
-    if (x->biases) memcpy(a->net.w + y->bias, from->w + x->bias, x->biases * sizeof(float));
-    else if (y->biases) memset(a->net.w + y->bias, 0, y->biases * sizeof(float));
-    if (x->states) memcpy(a->net.state + y->state, from->state + x->state, x->states * sizeof(float));
-    for (k = 0; x->op == LGELU_OP_GATE && k < x->hardnesses; k++) a->net.lambda[y->hardness + k] = from->lambda[x->hardness + k];
+    if (x->op != y->op)
+        return;
+    if (x->weight_count)
+        memcpy(a->net.w + y->weight_at, from->w + x->weight_at, x->weight_count * sizeof(float));
+    if (x->bias_count)
+        memcpy(a->net.w + y->bias_at, from->w + x->bias_at, x->bias_count * sizeof(float));
+    else if (y->bias_count)
+        memset(a->net.w + y->bias_at, 0, y->bias_count * sizeof(float));
+    if (x->state_count) {
+        memcpy(a->net.state + y->state_at, from->state + x->state_at,
+               x->state_count * sizeof(float));
+    }
+    for (k = 0; x->op == LGELU_OP_GATE && k < x->lambda_count; k++)
+        a->net.lambda[y->first_lambda + k] = from->lambda[x->first_lambda + k];
 }
+
 lgelu_status attack_make(attack *a, const lgelu_net *net, int output)
 {
     unsigned char *needed = (unsigned char *)deploy_room((size_t)net->count, 1);
@@ -51,84 +69,125 @@ lgelu_status attack_make(attack *a, const lgelu_net *net, int output)
     a->nodes = (lgelu_node *)deploy_room((size_t)net->count + 3, sizeof *a->nodes);
     if (!needed || !where || !a->nodes || !net->w || output < 1 || output >= net->count
         || (input = deploy_needed(net, output, needed)) < 0) {
-        free(needed); free(where);
-        return deploy_refuse(a->net.message, LGELU_E_ARGUMENT, "attack: no memory, or no such output of a network that is made");
+        free(needed);
+        free(where);
+        return deploy_refuse(a->net.message, LGELU_E_ARGUMENT,
+                             "attack: no memory, or no such output of a network that is made");
     }
     lgelu_net_begin(&a->net, a->nodes, net->count + 3);
-    a->net.direct = net->direct;
-    a->input = lgelu_input(&a->net, net->nodes[input].name, net->nodes[input].shape[0], net->nodes[input].shape[1],
-                           net->nodes[input].shape[2]);
+    a->net.no_winograd = net->no_winograd;
+    a->input = lgelu_input(&a->net, net->nodes[input].name, net->nodes[input].shape[0],
+                           net->nodes[input].shape[1], net->nodes[input].shape[2]);
     where[input] = a->place = lgelu_position(&a->net, "place", a->input);
-    for (i = input + 1; i <= output; i++) if (needed[i]) where[i] = again(&a->net, net, i, where);
+    for (i = input + 1; i <= output; i++) {
+        if (needed[i])
+            where[i] = again(&a->net, net, i, where);
+    }
     a->output = where[output];
-    a->target = lgelu_input(&a->net, "target", net->nodes[output].shape[0], net->nodes[output].shape[1],
-                            net->nodes[output].shape[2]);
+    a->target = lgelu_input(&a->net, "target", net->nodes[output].shape[0],
+                            net->nodes[output].shape[1], net->nodes[output].shape[2]);
     lgelu_mean_squared_error(&a->net, "away", a->output, a->target);
-    bytes = lgelu_net_bytes(&a->net, 1, LGELU_TRAIN);
+    bytes = lgelu_net_bytes(&a->net, 1, LGELU_MODE_TRAIN);
     a->block = bytes ? malloc(bytes) : NULL;
     a->to = bytes ? (float *)deploy_room(deploy_size(net->nodes + output), sizeof *a->to) : NULL;
-    if (bytes && (!a->block || !a->to)) deploy_refuse(a->net.message, a->net.status = LGELU_E_MEMORY, "attack: no memory");
-    if (!a->net.status) lgelu_net_make(&a->net, a->block, bytes, 1, LGELU_TRAIN, 0);
+    if (bytes && (!a->block || !a->to))
+        deploy_refuse(a->net.message, a->net.status = LGELU_E_MEMORY, "attack: no memory");
+    if (!a->net.status)
+        lgelu_net_make(&a->net, a->block, bytes, 1, LGELU_MODE_TRAIN, 0);
     if (!a->net.status) {
-        memset(lgelu_net_weights(&a->net, a->place), 0, deploy_size(net->nodes + input) * sizeof(float));
-        for (i = input + 1; i <= output; i++) if (needed[i]) fill(a, net, i, where[i]);
+        memset(lgelu_net_weights(&a->net, a->place), 0,
+               deploy_size(net->nodes + input) * sizeof(float));
+        for (i = input + 1; i <= output; i++) {
+            if (needed[i])
+                fill(a, net, i, where[i]);
+        }
         a->net.evaluate = 1;
     }
-    free(needed); free(where);
+    free(needed);
+    free(where);
     return a->net.status;
 }
+
 lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, const float *dy)
 {
     const size_t n = deploy_size(a->nodes + a->output), in = deploy_size(a->nodes + a->input);
     const float *g;
     size_t k;
-    for (k = 0; k < n; k++) a->to[k] = -away * dy[k];
+    for (k = 0; k < n; k++)
+        a->to[k] = -away * dy[k];
     lgelu_net_bind(&a->net, a->input, x);
     lgelu_net_bind(&a->net, a->target, a->to);
-    memset(a->net.g + a->nodes[a->place].weight, 0, in * sizeof *dx);     /* or this one would be added to the last */
-    if (lgelu_net_forward(&a->net, 1)) return a->net.status;
-    if (y) memcpy(y, lgelu_net_value(&a->net, a->output), n * sizeof *y);
-    if (lgelu_net_backward(&a->net, 1)) return a->net.status;
-    g = a->net.g + a->nodes[a->place].weight;
-    for (k = 0; k < in; k++) dx[k] = g[k] * ((float)n / (2 * away));
+    /* or this one would be added to the last */
+    memset(a->net.g + a->nodes[a->place].weight_at, 0, in * sizeof *dx);
+    if (lgelu_net_forward(&a->net, 1))
+        return a->net.status;
+    if (y)
+        memcpy(y, lgelu_net_value(&a->net, a->output), n * sizeof *y);
+    if (lgelu_net_backward(&a->net, 1))
+        return a->net.status;
+    g = a->net.g + a->nodes[a->place].weight_at;
+    for (k = 0; k < in; k++)
+        dx[k] = g[k] * ((float)n / (2 * away));
     return LGELU_OK;
 }
+
 /* the float in [low, high] that is nearest to x */
 static float inside(double x, double low, double high)
 {
     float f = (float)(x < low ? low : x > high ? high : x);
-    while ((double)f > high) f = nextafterf(f, -HUGE_VALF);
-    while ((double)f < low) f = nextafterf(f, HUGE_VALF);
+    while ((double)f > high)
+        f = nextafterf(f, -HUGE_VALF);
+    while ((double)f < low)
+        f = nextafterf(f, HUGE_VALF);
     return f;
 }
-double attack_descend(attack *const *a, const double *sign, int count, const float *c, float *x, const double *low,
-                      const double *high, int steps)
+
+double attack_descend(attack *const *a, const double *sign, int count, const float *c, float *x,
+                      const double *low, const double *high, int steps)
 {
-    const size_t n = deploy_size(a[0]->nodes + a[0]->input), out = deploy_size(a[0]->nodes + a[0]->output);
-    float *at = (float *)deploy_room(2 * n + out, sizeof *at), *dx = at ? at + n : NULL, *y = at ? dx + n : NULL;
+    const size_t n = deploy_size(a[0]->nodes + a[0]->input),
+                 out = deploy_size(a[0]->nodes + a[0]->output);
+    float *at = (float *)deploy_room(2 * n + out, sizeof *at), *dx = at ? at + n : NULL,
+          *y = at ? dx + n : NULL;
     double *sum = (double *)deploy_room(n, sizeof *sum), best = HUGE_VAL, value;
     size_t k;
     int step, i;
-    if (at && sum) memcpy(at, x, n * sizeof *at);
+    if (at && sum)
+        memcpy(at, x, n * sizeof *at);
     for (step = 0; at && sum && step <= steps; step++) {
         const double size = 0.25 * pow(0.02, (double)step / (double)(steps ? steps : 1));
         memset(sum, 0, n * sizeof *sum);
         for (value = 0, i = 0; i < count; i++) {
-            if (attack_gradient(a[i], dx, y, at, c)) { best = HUGE_VAL; steps = -1; break; }
-            for (k = 0; k < n; k++) sum[k] += sign[i] * (double)dx[k];
-            for (k = 0; k < out; k++) value += sign[i] * (double)c[k] * (double)y[k];
+            if (attack_gradient(a[i], dx, y, at, c)) {
+                best = HUGE_VAL;
+                steps = -1;
+                break;
+            }
+            for (k = 0; k < n; k++)
+                sum[k] += sign[i] * (double)dx[k];
+            for (k = 0; k < out; k++)
+                value += sign[i] * (double)c[k] * (double)y[k];
         }
-        if (steps >= 0 && value < best) { best = value; memcpy(x, at, n * sizeof *x); }
+        if (steps >= 0 && value < best) {
+            best = value;
+            memcpy(x, at, n * sizeof *x);
+        }
         for (k = 0; k < n; k++) {
             const double go = sum[k] > 0 ? -size : sum[k] < 0 ? size : 0;
             at[k] = inside((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
         }
     }
-    free(at); free(sum);
+    free(at);
+    free(sum);
     return best;
 }
+
 void attack_free(attack *a)
 {
-    free(a->nodes); free(a->block); free(a->to);
-    a->nodes = NULL; a->block = NULL; a->to = NULL;
+    free(a->nodes);
+    free(a->block);
+    free(a->to);
+    a->nodes = NULL;
+    a->block = NULL;
+    a->to = NULL;
 }

@@ -1,42 +1,60 @@
 /* SPDX-License-Identifier: MIT-0
    bounds.c: see bounds.h.
 
-   Rounding. A chain of n fma in f32 is off by at most 1.01·n·2^-24·S + n·2^-149, S = |b| + Σ |w||x|, for n <= 2^17 (Higham 2002,
-   3.1). Our own sums in double over the same terms are off by 2^-53 a term, relative to S as well, also where a bound is carried
-   back through the layer: there |A||W||x| summed over all is |A|·S. So one array, error = 1.01·(n + 2)·2^-24·S + (n + outputs +
-   16)·2^-52·S + (n + 2)·2^-149, serves both ways. Sums of what is carried back keep the sum of their absolute values, of which a
-   part is taken off at the end. */
+   Rounding. A chain of n fma in f32 is off by at most 1.01·n·2^-24·S + n·2^-149, S = |b| + Σ
+   |w||x|, for n <= 2^17 (Higham 2002, 3.1). Our own sums in double over the same terms are off by
+   2^-53 a term, relative to S as well, also where a bound is carried back through the layer: there
+   |A||W||x| summed over all is |A|·S. So one array, error = 1.01·(n + 2)·2^-24·S + (n + outputs +
+   16)·2^-52·S + (n + 2)·2^-149, serves both ways. Sums of what is carried back keep the sum of
+   their absolute values, of which a part is taken off at the end. */
 #include "bounds.h"
 
-enum { ROWS = 16 };                          /* bounds carried back at a time */
-enum { MOST_SUMMED = 1 << 17 };              /* products, of which the error bound holds */
+enum { ROWS = 16 };             /* bounds carried back at a time */
+enum { MOST_SUMMED = 1 << 17 }; /* products, of which the error bound holds */
 /* 2^-24, 2^-52, 2^-149 */
-static const double half_ulp = 5.9604644775390625e-8, ulp = 2.220446049250313e-16, tiny = 1.401298464324817e-45;
+static const double half_ulp = 5.9604644775390625e-8, ulp = 2.220446049250313e-16,
+                    tiny = 1.401298464324817e-45;
 
 static const double largest_float = 3.4028234663852886e38;
 
 static double more(double a, double b) { return a > b ? a : b; }
 static double less(double a, double b) { return a < b ? a : b; }
-static double most_of(const bounds_node *x, size_t i) { return more(fabs(x->lo[i]), fabs(x->hi[i])); }
-static double error_of(double n, double outputs, double s) {
-    return (1.01 * (n + 2) * half_ulp + (n + outputs + 16) * ulp) * s + (n + 2) * tiny; }
 
-/* ---- the gate's lines. f' falls up to z = -√2, rises to √2 and falls again, z = λx: g = ±f has a local minimum of g(x) - s·x
-   only where g' rises ---- */
-typedef struct { double lambda, sign, l, u; } curve;
+static double most_of(const bounds_node *x, size_t i)
+{
+    return more(fabs(x->lo[i]), fabs(x->hi[i]));
+}
+
+static double error_of(double n, double outputs, double s)
+{
+    return (1.01 * (n + 2) * half_ulp + (n + outputs + 16) * ulp) * s + (n + 2) * tiny;
+}
+
+/* ---- the gate's lines. f' falls up to z = -√2, rises to √2 and falls again, z = λx: g = ±f has a
+   local minimum of g(x) - s·x only where g' rises ---- */
+typedef struct {
+    double lambda, sign, l, u;
+} curve;
 
 static double curve_at(const curve *c, double x) { return c->sign * lgelu_exact(x, c->lambda); }
+
 /* x in [a, b], where g' rises, with g' = s; between them, whichever end is nearer */
 static double root_in(const curve *c, double a, double b, double s, int steps)
 {
-    a = more(a, more(c->l, -40 / c->lambda)); b = less(b, less(c->u, 40 / c->lambda));
-    if (!(a < b)) return less(more(a, c->l), c->u);
+    a = more(a, more(c->l, -40 / c->lambda));
+    b = less(b, less(c->u, 40 / c->lambda));
+    if (!(a < b))
+        return less(more(a, c->l), c->u);
     for (; steps; steps--) {
         const double m = 0.5 * (a + b);
-        if (c->sign * lgelu_exact_dx(m, c->lambda) < s) a = m; else b = m;
+        if (c->sign * lgelu_exact_dx(m, c->lambda) < s)
+            a = m;
+        else
+            b = m;
     }
     return 0.5 * (a + b);
 }
+
 /* the least of g(x) - s·x over [l, u], and where it is */
 static double deepest(const curve *c, double s, int steps, double *where)
 {
@@ -45,22 +63,33 @@ static double deepest(const curve *c, double s, int steps, double *where)
     int i, n = 0;
     *where = c->l;
     x[n++] = c->u;
-    if (c->sign > 0) x[n++] = root_in(c, -z, z, s, steps);
-    else { x[n++] = root_in(c, -HUGE_VAL, -z, s, steps); x[n++] = root_in(c, z, HUGE_VAL, s, steps); }
+    if (c->sign > 0) {
+        x[n++] = root_in(c, -z, z, s, steps);
+    } else {
+        x[n++] = root_in(c, -HUGE_VAL, -z, s, steps);
+        x[n++] = root_in(c, z, HUGE_VAL, s, steps);
+    }
     for (i = 0; i < n; i++) {
         v = curve_at(c, x[i]) - s * x[i];
-        if (v < best) { best = v; *where = x[i]; }
+        if (v < best) {
+            best = v;
+            *where = x[i];
+        }
     }
     return best;
 }
-/* how far the kernel's f32, 2.25 ulp at any λ (LGELU_CLAIMS_BETWEEN), and our double may be off over [l, u] */
+
+/* how far the kernel's f32, 2.25 ulp at any λ (LGELU_CLAIMS_BETWEEN), and our double may be off
+   over [l, u] */
 static double gate_error(double l, double u)
 {
     const double m = more(fabs(l), fabs(u));
     return (1.01 * 2.25 * 1.1920928955078125e-7 + 1e-13) * m + 2 * tiny;
 }
-/* The line below g that is highest in the middle, which leaves the least area: its slope by bisection, since where the deepest
-   point lies tells on which side the best slope is. Any slope is sound: the offset is the deepest point's. */
+
+/* The line below g that is highest in the middle, which leaves the least area: its slope by
+   bisection, since where the deepest point lies tells on which side the best slope is. Any slope is
+   sound: the offset is the deepest point's. */
 static void line_below(curve c, double *slope, double *offset)
 {
     const double middle = 0.5 * (c.l + c.u);
@@ -69,11 +98,15 @@ static void line_below(curve c, double *slope, double *offset)
     for (i = 0; i < 20; i++) {
         const double s = 0.5 * (low + high);
         deepest(&c, s, 24, &where);
-        if (where < middle) low = s; else high = s;
+        if (where < middle)
+            low = s;
+        else
+            high = s;
     }
     *slope = 0.5 * (low + high);
     *offset = deepest(&c, *slope, 48, &where) - gate_error(c.l, c.u);
 }
+
 /* slopes and offsets: below, above */
 static void gate_lines(double lambda, double l, double u, double *line)
 {
@@ -81,54 +114,75 @@ static void gate_lines(double lambda, double l, double u, double *line)
     double s;
     /* ReLU, or so near to it that the difference is the kernel's */
     if (lambda > 1e30 || l * lambda > 40 || u * lambda < -40) {
-        const double off = lambda > largest_float ? 0 : gate_error(l, u) + (lambda > 1e30 ? 0.17 / lambda : 0);
+        const double off =
+            lambda > largest_float ? 0 : gate_error(l, u) + (lambda > 1e30 ? 0.17 / lambda : 0);
         line[0] = line[2] = l >= 0;
-        line[1] = -off; line[3] = off;
-        if (l >= 0 || u <= 0) return;
+        line[1] = -off;
+        line[3] = off;
+        if (l >= 0 || u <= 0)
+            return;
         line[0] = u > -l;
         s = line[2] = u / (u - l);
         line[3] = more(-s * l, u - s * u) + 4 * ulp * (u - l) + off;
         return;
     }
-    c.lambda = lambda; c.l = l; c.u = u; c.sign = 1;
+    c.lambda = lambda;
+    c.l = l;
+    c.u = u;
+    c.sign = 1;
     line_below(c, line, line + 1);
     c.sign = -1;
     line_below(c, line + 2, line + 3);
-    line[2] = -line[2]; line[3] = -line[3];
+    line[2] = -line[2];
+    line[3] = -line[3];
 }
+
 static void gate_interval(double lambda, double l, double u, double *lo, double *hi)
 {
-    const double valley = -0.7517915246935645 / lambda, off = lambda > largest_float ? 0 : gate_error(l, u);
+    const double valley = -0.7517915246935645 / lambda,
+                 off = lambda > largest_float ? 0 : gate_error(l, u);
     const double a = lambda > largest_float ? more(l, 0) : lgelu_exact(l, lambda),
-        b = lambda > largest_float ? more(u, 0) : lgelu_exact(u, lambda);
+                 b = lambda > largest_float ? more(u, 0) : lgelu_exact(u, lambda);
     *lo = less(a, b) - off;
     *hi = more(a, b) + off;
-    if (lambda <= largest_float && l <= valley * 0.999 && u >= valley * 1.001) *lo = -0.16997121 / lambda - off;
+    if (lambda <= largest_float && l <= valley * 0.999 && u >= valley * 1.001)
+        *lo = -0.16997121 / lambda - off;
 }
 
 /* ---- windows: the input's numbers that output pixel (r, c) sees ---- */
-typedef struct { const lgelu_node *node, *from; size_t in, out; } window;      /* channels of a group */
+typedef struct {
+    const lgelu_node *node, *from;
+    size_t in, out;
+} window; /* channels of a group */
+
 /* of the pixel's first channel; 0: outside */
 static int tap_at(const window *w, size_t r, size_t c, size_t i, size_t j, size_t *at)
 {
     /* wrap below 0 */
-    const size_t u = r * w->node->stride + i - w->node->padding, v = c * w->node->stride + j - w->node->padding;
+    const size_t u = r * w->node->stride + i - w->node->padding,
+                 v = c * w->node->stride + j - w->node->padding;
     *at = (u * w->from->shape[1] + v) * w->from->shape[2];
     return u < w->from->shape[0] && v < w->from->shape[1];
 }
 
-/* ---- sums: of the middles and half-widths of x; of a difference without the bias, and without rounding where both networks
-   add up the same numbers ---- */
-static void sum_up(bounds *b, int i, size_t at, double terms, double outputs, double middle, double half, double s, double bias)
+/* ---- sums: of the middles and half-widths of x; of a difference without the bias, and without
+   rounding where both networks add up the same numbers ---- */
+static void sum_up(bounds *b, int i, size_t at, double terms, double outputs, double middle,
+                   double half, double s, double bias)
 {
     bounds_node *y = b->node + i;
     double e;
-    if (b->soft) { bias = 0; e = s > 0 ? b->soft->node[i].error[at] + b->hard->node[i].error[at] : 0; }
-    else e = error_of(terms, outputs, s + fabs(bias));
+    if (b->soft) {
+        bias = 0;
+        e = s > 0 ? b->soft->node[i].error[at] + b->hard->node[i].error[at] : 0;
+    } else {
+        e = error_of(terms, outputs, s + fabs(bias));
+    }
     y->error[at] = e;
     y->lo[at] = middle + bias - half - e;
     y->hi[at] = middle + bias + half + e;
 }
+
 static double middle_of(const bounds_node *x, size_t i) { return 0.5 * (x->lo[i] + x->hi[i]); }
 static double half_of(const bounds_node *x, size_t i) { return 0.5 * (x->hi[i] - x->lo[i]); }
 
@@ -136,43 +190,57 @@ static void linear_interval(bounds *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
-    const size_t out = node->shape[2], in = b->net->nodes[node->input[0]].shape[2], pixels = b->node[i].n / out;
+    const size_t out = node->shape[2], in = b->net->nodes[node->input[0]].shape[2],
+                 pixels = b->node[i].n / out;
     size_t p, o, k;
-    for (p = 0; p < pixels; p++) for (o = 0; o < out; o++) {
-        const float *w = b->net->w + node->weight + o * in;
-        double middle = 0, half = 0, s = 0;
-        for (k = 0; k < in; k++) {
-            const double v = (double)w[k];
-            middle += v * middle_of(x, p * in + k);
-            half += fabs(v) * half_of(x, p * in + k);
-            s += fabs(v) * most_of(x, p * in + k);
+    for (p = 0; p < pixels; p++) {
+        for (o = 0; o < out; o++) {
+            const float *w = b->net->w + node->weight_at + o * in;
+            double middle = 0, half = 0, s = 0;
+            for (k = 0; k < in; k++) {
+                const double v = (double)w[k];
+                middle += v * middle_of(x, p * in + k);
+                half += fabs(v) * half_of(x, p * in + k);
+                s += fabs(v) * most_of(x, p * in + k);
+            }
+            sum_up(b, i, p * out + o, (double)in, (double)out, middle, half, s,
+                   node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
         }
-        sum_up(b, i, p * out + o, (double)in, (double)out, middle, half, s, node->biases ? (double)b->net->w[node->bias + o] : 0);
     }
 }
+
 static void conv_interval(bounds *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
-    const size_t row = node->weights / node->shape[2], side = node->window[0];
+    const size_t row = node->weight_count / node->shape[2], side = node->window[0];
     size_t r, c, o, t, k, at, to = 0;
     window w;
-    w.node = node; w.from = b->net->nodes + node->input[0]; w.in = w.from->shape[2] / node->groups;
-        w.out = node->shape[2] / node->groups;
-    for (r = 0; r < node->shape[0]; r++) for (c = 0; c < node->shape[1]; c++) for (o = 0; o < node->shape[2]; o++, to++) {
-        double middle = 0, half = 0, s = 0;
-        for (t = 0; t < side * side; t++) if (tap_at(&w, r, c, t / side, t % side, &at)) {
-            const float *v = b->net->w + node->weight + o * row + t * w.in;
-            for (at += o / w.out * w.in, k = 0; k < w.in; k++, at++) {
-                middle += (double)v[k] * middle_of(x, at);
-                half += fabs((double)v[k]) * half_of(x, at);
-                s += fabs((double)v[k]) * most_of(x, at);
+    w.node = node;
+    w.from = b->net->nodes + node->input[0];
+    w.in = w.from->shape[2] / node->groups;
+    w.out = node->shape[2] / node->groups;
+    for (r = 0; r < node->shape[0]; r++) {
+        for (c = 0; c < node->shape[1]; c++) {
+            for (o = 0; o < node->shape[2]; o++, to++) {
+                double middle = 0, half = 0, s = 0;
+                for (t = 0; t < side * side; t++) {
+                    if (tap_at(&w, r, c, t / side, t % side, &at)) {
+                        const float *v = b->net->w + node->weight_at + o * row + t * w.in;
+                        for (at += o / w.out * w.in, k = 0; k < w.in; k++, at++) {
+                            middle += (double)v[k] * middle_of(x, at);
+                            half += fabs((double)v[k]) * half_of(x, at);
+                            s += fabs((double)v[k]) * most_of(x, at);
+                        }
+                    }
+                }
+                sum_up(b, i, to, (double)row, (double)(w.out * side * side), middle, half, s,
+                       node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
             }
         }
-        sum_up(b, i, to, (double)row, (double)(w.out * side * side), middle, half, s,
-               node->biases ? (double)b->net->w[node->bias + o] : 0);
     }
 }
+
 static void norm_interval(bounds *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -185,27 +253,44 @@ static void norm_interval(bounds *b, int i)
                fabs((double)scale) * most_of(x, k), (double)shift);
     }
 }
+
 static void add_interval(bounds *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0], *y = b->node + node->input[1];
     size_t k;
-    for (k = 0; k < b->node[i].n; k++)
-        sum_up(b, i, k, 1, 2, middle_of(x, k) + middle_of(y, k), half_of(x, k) + half_of(y, k), most_of(x, k) + most_of(y, k), 0);
+    for (k = 0; k < b->node[i].n; k++) {
+        sum_up(b, i, k, 1, 2, middle_of(x, k) + middle_of(y, k), half_of(x, k) + half_of(y, k),
+               most_of(x, k) + most_of(y, k), 0);
+    }
 }
-static double pool_share(const lgelu_node *node) { return (double)(float)(1 / (double)(node->window[0] * node->window[1])); }
+
+static double pool_share(const lgelu_node *node)
+{
+    return (double)(float)(1 / (double)(node->window[0] * node->window[1]));
+}
+
 /* the tap that is largest for sure, or (size_t)-1; *high: the one with the largest lower bound */
 static size_t largest(const bounds *b, const window *w, size_t r, size_t c, size_t k, size_t *high)
 {
     const bounds_node *x = b->node + w->node->input[0];
     size_t i, j, at;
     *high = (size_t)-1;
-    for (i = 0; i < w->node->window[0]; i++) for (j = 0; j < w->node->window[1]; j++)
-        if (tap_at(w, r, c, i, j, &at) && (*high == (size_t)-1 || x->lo[at + k] > x->lo[*high])) *high = at + k;
-    for (i = 0; i < w->node->window[0]; i++) for (j = 0; j < w->node->window[1]; j++)
-        if (tap_at(w, r, c, i, j, &at) && at + k != *high && x->hi[at + k] > x->lo[*high]) return (size_t)-1;
+    for (i = 0; i < w->node->window[0]; i++) {
+        for (j = 0; j < w->node->window[1]; j++) {
+            if (tap_at(w, r, c, i, j, &at) && (*high == (size_t)-1 || x->lo[at + k] > x->lo[*high]))
+                *high = at + k;
+        }
+    }
+    for (i = 0; i < w->node->window[0]; i++) {
+        for (j = 0; j < w->node->window[1]; j++) {
+            if (tap_at(w, r, c, i, j, &at) && at + k != *high && x->hi[at + k] > x->lo[*high])
+                return (size_t)-1;
+        }
+    }
     return *high;
 }
+
 static void pool_interval(bounds *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -214,96 +299,168 @@ static void pool_interval(bounds *b, int i)
     const double share = pool_share(node), taps = (double)(node->window[0] * node->window[1]);
     size_t r, c, k, p, q, at, to = 0;
     window w;
-    w.node = node; w.from = b->net->nodes + node->input[0];
-    for (r = 0; r < node->shape[0]; r++) for (c = 0; c < node->shape[1]; c++) for (k = 0; k < node->shape[2]; k++, to++) {
-        double middle = 0, half = 0, s = 0, lo = b->soft ? HUGE_VAL : -HUGE_VAL, hi = -HUGE_VAL;
-        for (p = 0; p < node->window[0]; p++) for (q = 0; q < node->window[1]; q++) if (tap_at(&w, r, c, p, q, &at)) {
-            at += k;
-            middle += share * middle_of(x, at); half += share * half_of(x, at); s += share * most_of(x, at);
-            lo = b->soft ? less(lo, x->lo[at]) : more(lo, x->lo[at]); hi = more(hi, x->hi[at]);
-        }
-        if (mean) { sum_up(b, i, to, taps + 1, taps, middle, half, s, 0); continue; }
-        b->node[i].lo[to] = lo; b->node[i].hi[to] = hi; b->node[i].error[to] = 0;
-        if (b->soft) {                       /* a difference of maxima is one of the differences only where both know which */
-            size_t high, sure = largest(b->soft, &w, r, c, k, &high);
-            if (sure != (size_t)-1 && sure == largest(b->hard, &w, r, c, k, &high)) {
-                b->node[i].lo[to] = x->lo[sure]; b->node[i].hi[to] = x->hi[sure]; }
+    w.node = node;
+    w.from = b->net->nodes + node->input[0];
+    for (r = 0; r < node->shape[0]; r++) {
+        for (c = 0; c < node->shape[1]; c++) {
+            for (k = 0; k < node->shape[2]; k++, to++) {
+                double middle = 0, half = 0, s = 0, lo = b->soft ? HUGE_VAL : -HUGE_VAL,
+                       hi = -HUGE_VAL;
+                for (p = 0; p < node->window[0]; p++) {
+                    for (q = 0; q < node->window[1]; q++) {
+                        if (tap_at(&w, r, c, p, q, &at)) {
+                            at += k;
+                            middle += share * middle_of(x, at);
+                            half += share * half_of(x, at);
+                            s += share * most_of(x, at);
+                            lo = b->soft ? less(lo, x->lo[at]) : more(lo, x->lo[at]);
+                            hi = more(hi, x->hi[at]);
+                        }
+                    }
+                }
+                if (mean) {
+                    sum_up(b, i, to, taps + 1, taps, middle, half, s, 0);
+                    continue;
+                }
+                b->node[i].lo[to] = lo;
+                b->node[i].hi[to] = hi;
+                b->node[i].error[to] = 0;
+                /* a difference of maxima is one of the differences only where both know which */
+                if (b->soft) {
+                    size_t high, sure = largest(b->soft, &w, r, c, k, &high);
+                    if (sure != (size_t)-1 && sure == largest(b->hard, &w, r, c, k, &high)) {
+                        b->node[i].lo[to] = x->lo[sure];
+                        b->node[i].hi[to] = x->hi[sure];
+                    }
+                }
+            }
         }
     }
 }
 
-/* ---- a difference through a gate: [f(x) - ReLU(x)] + [ReLU(x) - ReLU(x')], x of the soft, x' of the hard network ---- */
+/* ---- a difference through a gate: [f(x) - ReLU(x)] + [ReLU(x) - ReLU(x')], x of the soft, x' of
+   the hard network ---- */
 static void difference_gate(bounds *b, int i, size_t k, double lambda)
 {
     const int from = b->net->nodes[i].input[0];
     const bounds_node *d = b->node + from, *s = b->soft->node + from, *h = b->hard->node + from;
-    const double l = s->lo[k], u = s->hi[k], dl = d->lo[k], du = d->hi[k], off = lambda > largest_float ? 0 : gate_error(l, u),
-        peak = 0.7517915246935645 / lambda;
+    const double l = s->lo[k], u = s->hi[k], dl = d->lo[k], du = d->hi[k],
+                 off = lambda > largest_float ? 0 : gate_error(l, u),
+                 peak = 0.7517915246935645 / lambda;
     double deep = 0, shallow = 0, low, high, *line = b->node[i].line + 4 * k;
     /* -|x|·(1 - Φ(λ|x|)): 0, down to the valley at `peak`, up again: the same on both sides */
     if (lambda <= largest_float) {
-        const double near = l <= 0 && u >= 0 ? 0 : less(fabs(l), fabs(u)), far = more(fabs(l), fabs(u));
+        const double near = l <= 0 && u >= 0 ? 0 : less(fabs(l), fabs(u)),
+                     far = more(fabs(l), fabs(u));
         const double at_near = lgelu_exact(-near, lambda), at_far = lgelu_exact(-far, lambda);
-        deep = near <= peak * 1.001 && far >= peak * 0.999 ? -0.16997121 / lambda : less(at_near, at_far);
+        deep = near <= peak * 1.001 && far >= peak * 0.999 ? -0.16997121 / lambda
+                                                           : less(at_near, at_far);
         shallow = more(at_near, at_far);
     }
-    deep -= off; shallow += off;
-    low = more(less(dl, 0), more(l, 0) - more(h->hi[k], 0)); high = less(more(du, 0), more(u, 0) - more(h->lo[k], 0));
-    if (l >= 0 && h->lo[k] >= 0) {           /* both pass */
-        line[0] = line[2] = 1; line[1] = deep; line[3] = shallow;
-        low = dl; high = du;
+    deep -= off;
+    shallow += off;
+    low = more(less(dl, 0), more(l, 0) - more(h->hi[k], 0));
+    high = less(more(du, 0), more(u, 0) - more(h->lo[k], 0));
+    /* both pass */
+    if (l >= 0 && h->lo[k] >= 0) {
+        line[0] = line[2] = 1;
+        line[1] = deep;
+        line[3] = shallow;
+        low = dl;
+        high = du;
     } else {
-        line[0] = line[2] = 0;               /* a constant, or, where that is better in the middle, a line */
-        line[1] = low + deep; line[3] = high + shallow;
+        /* a constant, or, where that is better in the middle, a line */
+        line[0] = line[2] = 0;
+        line[1] = low + deep;
+        line[3] = high + shallow;
         if (!(u <= 0 && h->hi[k] <= 0) && dl < 0 && du > 0) {
             const double down = -dl / (du - dl), up = du / (du - dl), slack = 8 * ulp * (du - dl);
-            if (0.5 * down * (dl - du) > low) { line[0] = down; line[1] = less(-down * du, dl - down * dl) - slack + deep; }
-            if (0.5 * up * (du - dl) < high) { line[2] = up; line[3] = more(-up * dl, du - up * du) + slack + shallow; }
+            if (0.5 * down * (dl - du) > low) {
+                line[0] = down;
+                line[1] = less(-down * du, dl - down * dl) - slack + deep;
+            }
+            if (0.5 * up * (du - dl) < high) {
+                line[2] = up;
+                line[3] = more(-up * dl, du - up * du) + slack + shallow;
+            }
         } else if (!(u <= 0 && h->hi[k] <= 0)) {
-            if (du <= 0 && 0.5 * (dl + du) > low) { line[0] = 1; line[1] = deep; }          /* d <= ReLU(x) - ReLU(x') <= 0 */
-            if (dl >= 0 && 0.5 * (dl + du) < high) { line[2] = 1; line[3] = shallow; }
+            /* d <= ReLU(x) - ReLU(x') <= 0 */
+            if (du <= 0 && 0.5 * (dl + du) > low) {
+                line[0] = 1;
+                line[1] = deep;
+            }
+            if (dl >= 0 && 0.5 * (dl + du) < high) {
+                line[2] = 1;
+                line[3] = shallow;
+            }
         }
     }
     b->node[i].lo[k] = low + deep - 4 * ulp * (fabs(low) + fabs(deep));
     b->node[i].hi[k] = high + shallow + 4 * ulp * (fabs(high) + fabs(shallow));
-    line[1] -= 4 * ulp * fabs(line[1]); line[3] += 4 * ulp * fabs(line[3]);
-    b->node[i].error[k] = more(-deep, shallow);                       /* what the gate itself adds */
+    line[1] -= 4 * ulp * fabs(line[1]);
+    line[3] += 4 * ulp * fabs(line[3]);
+    /* what the gate itself adds */
+    b->node[i].error[k] = more(-deep, shallow);
 }
+
 static void gate_forward(bounds *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
     size_t k;
     for (k = 0; k < b->node[i].n; k++) {
-        const double lambda = b->gates == BOUNDS_AS_RELU ? HUGE_VAL : deploy_lambda(b->net, node, k % node->shape[2]);
-        if (b->soft) { difference_gate(b, i, k, lambda); continue; }
+        const double lambda =
+            b->gates == BOUNDS_AS_RELU ? HUGE_VAL : deploy_lambda(b->net, node, k % node->shape[2]);
+        if (b->soft) {
+            difference_gate(b, i, k, lambda);
+            continue;
+        }
         gate_interval(lambda, x->lo[k], x->hi[k], b->node[i].lo + k, b->node[i].hi + k);
-        if (b->how == BOUNDS_LINEAR) gate_lines(lambda, x->lo[k], x->hi[k], b->node[i].line + 4 * k);
+        if (b->how == BOUNDS_LINEAR)
+            gate_lines(lambda, x->lo[k], x->hi[k], b->node[i].line + 4 * k);
     }
 }
 
-/* ---- carrying back: row r asks for the least of Σ a[r][k]·y[k]. What is known is taken off `constant`, what may be lost is in
-   `loss` ---- */
-typedef struct { double constant, absolute, loss, terms; } account;
-typedef struct { bounds *b; double **a; size_t rows; account row[ROWS]; } carry;
+/* ---- carrying back: row r asks for the least of Σ a[r][k]·y[k]. What is known is taken off
+   `constant`, what may be lost is in `loss` ---- */
+typedef struct {
+    double constant, absolute, loss, terms;
+} account;
 
-static void take(account *c, double term) { c->constant += term; c->absolute += fabs(term); c->terms += 1; }
+typedef struct {
+    bounds *b;
+    double **a;
+    size_t rows;
+    account row[ROWS];
+} carry;
+
+static void take(account *c, double term)
+{
+    c->constant += term;
+    c->absolute += fabs(term);
+    c->terms += 1;
+}
+
 /* a[node] of row r; made of zeros when first asked for */
 static double *coefficients(carry *c, int node, size_t r)
 {
     if (!c->a[node]) {
         c->a[node] = (double *)deploy_room(deploy_times(ROWS, c->b->node[node].n), sizeof(double));
-        if (!c->a[node]) return NULL;
+        if (!c->a[node])
+            return NULL;
     }
     return c->a[node] + r * c->b->node[node].n;
 }
+
 /* += where something stands already: one more rounding, of what may be as large as both */
 static void join(carry *c, int node, size_t r, size_t k, double term)
 {
     double *a = c->a[node] + r * c->b->node[node].n + k;
-    if (fabs(*a) > 0) c->row[r].loss += (fabs(*a) + fabs(term)) * ulp * most_of(c->b->node + node, k);
+    if (fabs(*a) > 0)
+        c->row[r].loss += (fabs(*a) + fabs(term)) * ulp * most_of(c->b->node + node, k);
     *a += term;
 }
+
 /* fresh: zeros, as many as the input has numbers */
 static void linear_back(carry *c, int i, size_t r, const double *a, double *fresh)
 {
@@ -311,34 +468,49 @@ static void linear_back(carry *c, int i, size_t r, const double *a, double *fres
     const lgelu_node *node = b->net->nodes + i;
     const size_t out = node->shape[2], in = b->net->nodes[node->input[0]].shape[2];
     size_t k, j;
-    for (j = 0; j < b->node[i].n; j++) if (fabs(a[j]) > 0) {
-        const float *w = b->net->w + node->weight + j % out * in;
-        double *to = fresh + j / out * in;
-        for (k = 0; k < in; k++) to[k] += a[j] * (double)w[k];
-        c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
-        if (node->biases && !b->soft) take(c->row + r, a[j] * (double)b->net->w[node->bias + j % out]);
+    for (j = 0; j < b->node[i].n; j++) {
+        if (fabs(a[j]) > 0) {
+            const float *w = b->net->w + node->weight_at + j % out * in;
+            double *to = fresh + j / out * in;
+            for (k = 0; k < in; k++)
+                to[k] += a[j] * (double)w[k];
+            c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
+            if (node->bias_count && !b->soft)
+                take(c->row + r, a[j] * (double)b->net->w[node->bias_at + j % out]);
+        }
     }
 }
+
 static void conv_back(carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
-    const size_t row = node->weights / node->shape[2], side = node->window[0], columns = node->shape[1];
+    const size_t row = node->weight_count / node->shape[2], side = node->window[0],
+                 columns = node->shape[1];
     size_t j, t, k, at;
     window w;
-    w.node = node; w.from = b->net->nodes + node->input[0]; w.in = w.from->shape[2] / node->groups;
-        w.out = node->shape[2] / node->groups;
-    for (j = 0; j < b->node[i].n; j++) if (fabs(a[j]) > 0) {
-        const size_t o = j % node->shape[2], pixel = j / node->shape[2];
-        for (t = 0; t < side * side; t++) if (tap_at(&w, pixel / columns, pixel % columns, t / side, t % side, &at)) {
-            const float *v = b->net->w + node->weight + o * row + t * w.in;
-            double *to = fresh + at + o / w.out * w.in;
-            for (k = 0; k < w.in; k++) to[k] += a[j] * (double)v[k];
+    w.node = node;
+    w.from = b->net->nodes + node->input[0];
+    w.in = w.from->shape[2] / node->groups;
+    w.out = node->shape[2] / node->groups;
+    for (j = 0; j < b->node[i].n; j++) {
+        if (fabs(a[j]) > 0) {
+            const size_t o = j % node->shape[2], pixel = j / node->shape[2];
+            for (t = 0; t < side * side; t++) {
+                if (tap_at(&w, pixel / columns, pixel % columns, t / side, t % side, &at)) {
+                    const float *v = b->net->w + node->weight_at + o * row + t * w.in;
+                    double *to = fresh + at + o / w.out * w.in;
+                    for (k = 0; k < w.in; k++)
+                        to[k] += a[j] * (double)v[k];
+                }
+            }
+            c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
+            if (node->bias_count && !b->soft)
+                take(c->row + r, a[j] * (double)b->net->w[node->bias_at + o]);
         }
-        c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
-        if (node->biases && !b->soft) take(c->row + r, a[j] * (double)b->net->w[node->bias + o]);
     }
 }
+
 static void pool_back(carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds *b = c->b;
@@ -346,105 +518,147 @@ static void pool_back(carry *c, int i, size_t r, const double *a, double *fresh)
     const double share = pool_share(node);
     size_t j, p, q, at, high;
     window w;
-    w.node = node; w.from = b->net->nodes + node->input[0];
-    for (j = 0; j < b->node[i].n; j++) if (fabs(a[j]) > 0) {
-        const size_t k = j % node->shape[2], pixel = j / node->shape[2], row = pixel / node->shape[1],
-            column = pixel % node->shape[1];
-        if (node->op == LGELU_OP_AVERAGE_POOL) {
-            for (p = 0; p < node->window[0]; p++) for (q = 0; q < node->window[1]; q++)
-                if (tap_at(&w, row, column, p, q, &at)) fresh[at + k] += a[j] * share;
-            c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
-            continue;
+    w.node = node;
+    w.from = b->net->nodes + node->input[0];
+    for (j = 0; j < b->node[i].n; j++) {
+        if (fabs(a[j]) > 0) {
+            const size_t k = j % node->shape[2], pixel = j / node->shape[2],
+                         row = pixel / node->shape[1], column = pixel % node->shape[1];
+            if (node->op == LGELU_OP_AVERAGE_POOL) {
+                for (p = 0; p < node->window[0]; p++) {
+                    for (q = 0; q < node->window[1]; q++) {
+                        if (tap_at(&w, row, column, p, q, &at))
+                            fresh[at + k] += a[j] * share;
+                    }
+                }
+                c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
+                continue;
+            }
+            /* a tap that both know, or the interval */
+            if (b->soft) {
+                size_t sure = largest(b->soft, &w, row, column, k, &high);
+                if (sure != largest(b->hard, &w, row, column, k, &high))
+                    sure = (size_t)-1;
+                if (sure != (size_t)-1)
+                    fresh[sure] += a[j];
+                else
+                    take(c->row + r, a[j] * (a[j] > 0 ? b->node[i].lo[j] : b->node[i].hi[j]));
+                continue;
+            }
+            /* it is at least each of them */
+            if (largest(b, &w, row, column, k, &high) != (size_t)-1 || a[j] > 0)
+                fresh[high] += a[j];
+            else
+                take(c->row + r, a[j] * b->node[i].hi[j]);
         }
-        if (b->soft) {                        /* a tap that both know, or the interval */
-            size_t sure = largest(b->soft, &w, row, column, k, &high);
-            if (sure != largest(b->hard, &w, row, column, k, &high)) sure = (size_t)-1;
-            if (sure != (size_t)-1) fresh[sure] += a[j];
-            else take(c->row + r, a[j] * (a[j] > 0 ? b->node[i].lo[j] : b->node[i].hi[j]));
-            continue;
-        }
-        /* it is at least each of them */
-        if (largest(b, &w, row, column, k, &high) != (size_t)-1 || a[j] > 0) fresh[high] += a[j];
-        else take(c->row + r, a[j] * b->node[i].hi[j]);
     }
 }
+
 static void gate_back(carry *c, int i, size_t r, const double *a)
 {
     bounds *b = c->b;
     const int from = b->net->nodes[i].input[0];
     const double *line = b->node[i].line;
     size_t k;
-    for (k = 0; k < b->node[i].n; k++, line += 4) if (fabs(a[k]) > 0) {
-        const double *side = a[k] > 0 ? line : line + 2, v = a[k] * side[0];
-        take(c->row + r, a[k] * side[1]);
-        c->row[r].loss += fabs(v) * ulp * most_of(b->node + from, k);
-        if (fabs(v) > 0) join(c, from, r, k, v);
+    for (k = 0; k < b->node[i].n; k++, line += 4) {
+        if (fabs(a[k]) > 0) {
+            const double *side = a[k] > 0 ? line : line + 2, v = a[k] * side[0];
+            take(c->row + r, a[k] * side[1]);
+            c->row[r].loss += fabs(v) * ulp * most_of(b->node + from, k);
+            if (fabs(v) > 0)
+                join(c, from, r, k, v);
+        }
     }
 }
-static void plain_back(carry *c, int i, size_t r, const double *a)      /* sums, normalisations, views */
+
+static void plain_back(carry *c, int i, size_t r, const double *a) /* sums, normalisations, views */
 {
     bounds *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
     const int norm = node->op == LGELU_OP_BATCH_NORM;
     size_t k;
     int x;
-    for (k = 0; k < b->node[i].n; k++) if (fabs(a[k]) > 0) {
-        float scale = 1, shift = 0;
-        if (norm) deploy_norm(b->net, node, k % node->shape[2], &scale, &shift);
-        if (node->op == LGELU_OP_ADD || norm) c->row[r].loss += fabs(a[k]) * b->node[i].error[k];
-        if (norm && !b->soft) take(c->row + r, a[k] * (double)shift);
-        for (x = 0; x < node->inputs; x++) join(c, node->input[x], r, k, a[k] * (double)scale);
+    for (k = 0; k < b->node[i].n; k++) {
+        if (fabs(a[k]) > 0) {
+            float scale = 1, shift = 0;
+            if (norm)
+                deploy_norm(b->net, node, k % node->shape[2], &scale, &shift);
+            if (node->op == LGELU_OP_ADD || norm)
+                c->row[r].loss += fabs(a[k]) * b->node[i].error[k];
+            if (norm && !b->soft)
+                take(c->row + r, a[k] * (double)shift);
+            for (x = 0; x < node->inputs; x++)
+                join(c, node->input[x], r, k, a[k] * (double)scale);
+        }
     }
 }
+
 /* a[from] is filled: down to the input; the least of each row. 0: no memory */
 static int carry_back(carry *c, int from, double *lower)
 {
     bounds *b = c->b;
     size_t r, k;
     int i, x;
-    for (i = from; i >= 0; i--) if (c->a[i] && b->net->nodes[i].inputs) {
-        const lgelu_node *node = b->net->nodes + i;
-        const int sums = node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV || node->op == LGELU_OP_MAX_POOL
-            || node->op == LGELU_OP_AVERAGE_POOL;
-        for (x = 0; x < node->inputs; x++) if (!coefficients(c, node->input[x], 0)) return 0;
-        for (r = 0; r < c->rows; r++) {
-            const double *a = coefficients(c, i, r);
-            if (sums) {
-                memset(b->work, 0, b->node[node->input[0]].n * sizeof *b->work);
-                if (node->op == LGELU_OP_LINEAR) linear_back(c, i, r, a, b->work);
-                else if (node->op == LGELU_OP_CONV) conv_back(c, i, r, a, b->work);
-                else pool_back(c, i, r, a, b->work);
-                for (k = 0; k < b->node[node->input[0]].n; k++) if (fabs(b->work[k]) > 0) join(c, node->input[0], r, k,
-                        b->work[k]);
-            } else if (node->op == LGELU_OP_GATE) gate_back(c, i, r, a);
-            else plain_back(c, i, r, a);
+    for (i = from; i >= 0; i--) {
+        if (c->a[i] && b->net->nodes[i].inputs) {
+            const lgelu_node *node = b->net->nodes + i;
+            const int sums = node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV
+                             || node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_AVERAGE_POOL;
+            for (x = 0; x < node->inputs; x++) {
+                if (!coefficients(c, node->input[x], 0))
+                    return 0;
+            }
+            for (r = 0; r < c->rows; r++) {
+                const double *a = coefficients(c, i, r);
+                if (sums) {
+                    memset(b->work, 0, b->node[node->input[0]].n * sizeof *b->work);
+                    if (node->op == LGELU_OP_LINEAR)
+                        linear_back(c, i, r, a, b->work);
+                    else if (node->op == LGELU_OP_CONV)
+                        conv_back(c, i, r, a, b->work);
+                    else
+                        pool_back(c, i, r, a, b->work);
+                    for (k = 0; k < b->node[node->input[0]].n; k++) {
+                        if (fabs(b->work[k]) > 0)
+                            join(c, node->input[0], r, k, b->work[k]);
+                    }
+                } else if (node->op == LGELU_OP_GATE) {
+                    gate_back(c, i, r, a);
+                } else {
+                    plain_back(c, i, r, a);
+                }
+            }
+            free(c->a[i]);
+            c->a[i] = NULL;
         }
-        free(c->a[i]);
-        c->a[i] = NULL;
     }
     for (r = 0; r < c->rows; r++) {
         const bounds_node *x0 = b->node + b->input;
         const double *a = c->a[b->input] ? coefficients(c, b->input, r) : NULL;
         account *p = c->row + r;
-        for (k = 0; a && k < x0->n; k++) take(p, a[k] > 0 ? a[k] * x0->lo[k] : a[k] * x0->hi[k]);
+        for (k = 0; a && k < x0->n; k++)
+            take(p, a[k] > 0 ? a[k] * x0->lo[k] : a[k] * x0->hi[k]);
         lower[r] = p->constant - p->loss * 1.000001 - (p->terms + 16) * ulp * p->absolute - tiny;
     }
     free(c->a[b->input]);
     c->a[b->input] = NULL;
     return 1;
 }
-/* whether number k of node i passes its gate (1), or is stopped (-1), whatever x: nothing is gained by knowing it better. 0:
-   open */
+
+/* whether number k of node i passes its gate (1), or is stopped (-1), whatever x: nothing is gained
+   by knowing it better. 0: open */
 static int sure_of(const bounds *b, int i, size_t k)
 {
     const lgelu_net *net = b->net;
     double near = 0;
     int j;
-    for (j = i + 1; j <= b->output && b->gates == BOUNDS_AS_IS; j++)
+    for (j = i + 1; j <= b->output && b->gates == BOUNDS_AS_IS; j++) {
         if (b->needed[j] && net->nodes[j].op == LGELU_OP_GATE && net->nodes[j].input[0] == i)
             near = more(near, 6 / deploy_lambda(net, net->nodes + j, k % net->nodes[j].shape[2]));
+    }
     return b->node[i].lo[k] >= near ? 1 : b->node[i].hi[k] <= -near ? -1 : 0;
 }
+
 /* the numbers of node i, both ways, in rows; none of the coefficients is left over */
 static lgelu_status tighten(bounds *b, int i)
 {
@@ -456,90 +670,143 @@ static lgelu_status tighten(bounds *b, int i)
     memset(&c, 0, sizeof c);
     c.b = b;
     c.a = (double **)deploy_room((size_t)b->net->count, sizeof *c.a);
-    if (!which || !c.a) status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory");
+    if (!which || !c.a)
+        status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory");
     for (k = 0; k < x->n && !status; k++) {
-        if (i != b->output && b->soft && sure_of(b->soft, i, k) && sure_of(b->soft, i, k) == sure_of(b->hard, i, k)) continue;
-        if (i != b->output && !b->soft && sure_of(b, i, k)) continue;
-        which[count++] = 2 * k; which[count++] = 2 * k + 1;
+        if (i != b->output && b->soft && sure_of(b->soft, i, k)
+            && sure_of(b->soft, i, k) == sure_of(b->hard, i, k))
+            continue;
+        if (i != b->output && !b->soft && sure_of(b, i, k))
+            continue;
+        which[count++] = 2 * k;
+        which[count++] = 2 * k + 1;
     }
     for (k = 0; k < count && !status; k += c.rows) {
         c.rows = count - k < ROWS ? count - k : ROWS;
         memset(c.row, 0, sizeof c.row);
-        if (!coefficients(&c, i, 0)) { status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory"); break; }
-        for (r = 0; r < c.rows; r++) coefficients(&c, i, r)[which[k + r] / 2] = which[k + r] % 2 ? -1 : 1;
-        if (!carry_back(&c, i, lower)) { status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory"); break; }
+        if (!coefficients(&c, i, 0)) {
+            status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory");
+            break;
+        }
+        for (r = 0; r < c.rows; r++)
+            coefficients(&c, i, r)[which[k + r] / 2] = which[k + r] % 2 ? -1 : 1;
+        if (!carry_back(&c, i, lower)) {
+            status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory");
+            break;
+        }
         for (r = 0; r < c.rows; r++) {
             const size_t at = which[k + r] / 2;
-            if (which[k + r] % 2) x->hi[at] = less(x->hi[at], -lower[r]); else x->lo[at] = more(x->lo[at], lower[r]);
+            if (which[k + r] % 2)
+                x->hi[at] = less(x->hi[at], -lower[r]);
+            else
+                x->lo[at] = more(x->lo[at], lower[r]);
         }
     }
-    for (k = 0; c.a && k < (size_t)b->net->count; k++) free(c.a[k]);
+    for (k = 0; c.a && k < (size_t)b->net->count; k++)
+        free(c.a[k]);
     free(c.a);
     free(which);
     return status;
 }
 
-/* ---- spectral norms, proven: of G = W Wᵀ or Wᵀ W, ‖G‖ <= ‖G^m‖_F^(1/m), m = 2^5; of a convolution the sum over its taps ---- */
-static double spectral(const float *w, size_t rows, size_t cols, size_t row, size_t col)   /* w[i·row + j·col]; -1: no memory */
+/* ---- spectral norms, proven: of G = W Wᵀ or Wᵀ W, ‖G‖ <= ‖G^m‖_F^(1/m), m = 2^5; of a convolution
+   the sum over its taps ---- */
+static double spectral(const float *w, size_t rows, size_t cols, size_t row,
+                       size_t col) /* w[i·row + j·col]; -1: no memory */
 {
-    const size_t n = rows < cols ? rows : cols, m = rows < cols ? cols : rows, across = rows < cols ? row : col,
-        along = rows < cols ? col : row;
+    const size_t n = rows < cols ? rows : cols, m = rows < cols ? cols : rows,
+                 across = rows < cols ? row : col, along = rows < cols ? col : row;
     double frobenius = 0, scale = 0, one = 0, inf = 0, *g, *h, *swap;
     size_t i, j, k, step;
-    for (i = 0; i < n; i++) { double s = 0; for (j = 0; j < m; j++) {
-        const double v = (double)w[i * across + j * along]; s += fabs(v); frobenius += v * v; } one = more(one, s); }
-    for (j = 0; j < m; j++) { double s = 0; for (i = 0; i < n; i++) s += fabs((double)w[i * across + j * along]);
-        inf = more(inf, s); }
+    for (i = 0; i < n; i++) {
+        double s = 0;
+        for (j = 0; j < m; j++) {
+            const double v = (double)w[i * across + j * along];
+            s += fabs(v);
+            frobenius += v * v;
+        }
+        one = more(one, s);
+    }
+    for (j = 0; j < m; j++) {
+        double s = 0;
+        for (i = 0; i < n; i++)
+            s += fabs((double)w[i * across + j * along]);
+        inf = more(inf, s);
+    }
     frobenius = less(sqrt(frobenius), sqrt(one * inf)) * (1 + 1e-9);
-    if (!(frobenius > 0) || n > 1024) return frobenius;
+    if (!(frobenius > 0) || n > 1024)
+        return frobenius;
     g = (double *)deploy_room(2 * n * n, sizeof *g);
-    if (!g) return -1;
+    if (!g)
+        return -1;
     h = g + n * n;
     swap = g;
-    for (i = 0; i < n; i++) for (j = 0; j <= i; j++) {
-        double s = 0;
-        for (k = 0; k < m; k++) s += (double)w[i * across + k * along] * (double)w[j * across + k * along];
-        g[i * n + j] = g[j * n + i] = s;
+    for (i = 0; i < n; i++) {
+        for (j = 0; j <= i; j++) {
+            double s = 0;
+            for (k = 0; k < m; k++)
+                s += (double)w[i * across + k * along] * (double)w[j * across + k * along];
+            g[i * n + j] = g[j * n + i] = s;
+        }
     }
-    for (step = 0; ; step++) {                /* scale: the logarithm of what G was divided by, to the power of 1/2^step */
+    /* scale: the logarithm of what G was divided by, to the power of 1/2^step */
+    for (step = 0;; step++) {
         double norm = 0;
-        for (k = 0; k < n * n; k++) norm += g[k] * g[k];
+        for (k = 0; k < n * n; k++)
+            norm += g[k] * g[k];
         norm = sqrt(norm);
         scale += log(norm) / (double)((size_t)1 << step);
-        if (step == 5) break;
-        for (k = 0; k < n * n; k++) g[k] /= norm;
+        if (step == 5)
+            break;
+        for (k = 0; k < n * n; k++)
+            g[k] /= norm;
         memset(h, 0, n * n * sizeof *h);
-        for (i = 0; i < n; i++) for (k = 0; k < n; k++) { const double v = g[i * n + k];
-            for (j = 0; j < n; j++) h[i * n + j] += v * g[k * n + j]; }
-        { double *t = g; g = h; h = t; }
+        for (i = 0; i < n; i++) {
+            for (k = 0; k < n; k++) {
+                const double v = g[i * n + k];
+                for (j = 0; j < n; j++)
+                    h[i * n + j] += v * g[k * n + j];
+            }
+        }
+        {
+            double *t = g;
+            g = h;
+            h = t;
+        }
     }
     free(swap);
     return less(frobenius, sqrt(exp(scale)) * (1 + 1e-6));
 }
+
 static double weight_norm(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2];
     double sum = 0, v;
     size_t t, g;
-    if (node->op == LGELU_OP_LINEAR) return spectral(net->w + node->weight, node->shape[2], in, in, 1);
+    if (node->op == LGELU_OP_LINEAR)
+        return spectral(net->w + node->weight_at, node->shape[2], in, in, 1);
     for (t = 0; t < node->window[0] * node->window[0]; t++) {
         double worst = 0;
-        const size_t out = node->shape[2] / node->groups, c = in / node->groups, row = node->weights / node->shape[2];
+        const size_t out = node->shape[2] / node->groups, c = in / node->groups,
+                     row = node->weight_count / node->shape[2];
         for (g = 0; g < node->groups; g++) {
-            v = spectral(net->w + node->weight + g * out * row + t * c, out, c, row, 1);
-            if (v < 0) return v;
+            v = spectral(net->w + node->weight_at + g * out * row + t * c, out, c, row, 1);
+            if (v < 0)
+                return v;
             worst = more(worst, v);
         }
         sum += worst;
     }
     return sum * (1 + 1e-12);
 }
-static double windows_of(const lgelu_node *node)                       /* at most so many windows see one pixel */
+
+static double windows_of(const lgelu_node *node) /* at most so many windows see one pixel */
 {
     const double a = ceil((double)node->window[0] / (double)node->stride),
-        b = ceil((double)node->window[1] / (double)node->stride);
+                 b = ceil((double)node->window[1] / (double)node->stride);
     return a * b;
 }
+
 /* the L2 norm of a node's difference, from those of its inputs, and from its box */
 static lgelu_status norm_forward(bounds *b, int i)
 {
@@ -549,39 +816,54 @@ static lgelu_status norm_forward(bounds *b, int i)
     double box = 0, added = 0, n = x, most = 0;
     float scale, shift;
     size_t k;
-    for (k = 0; k < y->n; k++) { box += most_of(y, k) * most_of(y, k);
-        if (node->inputs && y->error) added += y->error[k] * y->error[k]; }
-    box = sqrt(box) * (1 + 1e-9); added = sqrt(added) * (1 + 1e-9);
+    for (k = 0; k < y->n; k++) {
+        box += most_of(y, k) * most_of(y, k);
+        if (node->inputs && y->error)
+            added += y->error[k] * y->error[k];
+    }
+    box = sqrt(box) * (1 + 1e-9);
+    added = sqrt(added) * (1 + 1e-9);
     switch (node->op) {
-    case LGELU_OP_LINEAR: case LGELU_OP_CONV:
-        if (!(y->weight_norm > 0)) y->weight_norm = weight_norm(b->net, node);
-        if (y->weight_norm < 0)
-            return deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: layer '%s': no memory for its norm", node->name);
+    case LGELU_OP_LINEAR:
+    case LGELU_OP_CONV:
+        if (!(y->weight_norm > 0))
+            y->weight_norm = weight_norm(b->net, node);
+        if (y->weight_norm < 0) {
+            return deploy_refuse(b->message, LGELU_E_MEMORY,
+                                 "bounds: layer '%s': no memory for its norm", node->name);
+        }
         n = y->weight_norm * x + added;
         break;
     case LGELU_OP_BATCH_NORM:
-        for (k = 0; k < node->shape[2]; k++) { deploy_norm(b->net, node, k, &scale, &shift);
-            most = more(most, fabs((double)scale)); }
+        for (k = 0; k < node->shape[2]; k++) {
+            deploy_norm(b->net, node, k, &scale, &shift);
+            most = more(most, fabs((double)scale));
+        }
         n = most * x + added;
         break;
-    case LGELU_OP_ADD:          n = x + b->node[node->input[1]].norm + added; break;
-    case LGELU_OP_GATE:         n = x + added; break;
-    case LGELU_OP_AVERAGE_POOL: n = sqrt(windows_of(node) * pool_share(node)) * x * (1 + 1e-9) + added; break;
-    case LGELU_OP_MAX_POOL:     n = sqrt(windows_of(node)) * x * (1 + 1e-9); break;
+    case LGELU_OP_ADD: n = x + b->node[node->input[1]].norm + added; break;
+    case LGELU_OP_GATE: n = x + added; break;
+    case LGELU_OP_AVERAGE_POOL:
+        n = sqrt(windows_of(node) * pool_share(node)) * x * (1 + 1e-9) + added;
+        break;
+    case LGELU_OP_MAX_POOL: n = sqrt(windows_of(node)) * x * (1 + 1e-9); break;
     default: break;
     }
     y->norm = less(n * (1 + 1e-12), box);
     for (k = 0; k < y->n; k++) {
         double limit = y->norm;
-        if (node->op == LGELU_OP_LINEAR) {     /* one row alone */
+        /* one row alone */
+        if (node->op == LGELU_OP_LINEAR) {
             const size_t in = b->net->nodes[node->input[0]].shape[2];
-            const float *w = b->net->w + node->weight + k % node->shape[2] * in;
+            const float *w = b->net->w + node->weight_at + k % node->shape[2] * in;
             double s = 0;
             size_t j;
-            for (j = 0; j < in; j++) s += (double)w[j] * (double)w[j];
+            for (j = 0; j < in; j++)
+                s += (double)w[j] * (double)w[j];
             limit = less(limit, sqrt(s) * (1 + 1e-9) * x + y->error[k]);
         }
-        y->lo[k] = more(y->lo[k], -limit); y->hi[k] = less(y->hi[k], limit);
+        y->lo[k] = more(y->lo[k], -limit);
+        y->hi[k] = less(y->hi[k], limit);
     }
     return LGELU_OK;
 }
@@ -589,130 +871,205 @@ static lgelu_status norm_forward(bounds *b, int i)
 /* ---- the interface ---- */
 static int known(const lgelu_node *node)
 {
-    return node->op == LGELU_OP_INPUT || node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV || node->op == LGELU_OP_GATE
-        || node->op == LGELU_OP_ADD
-        || node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_AVERAGE_POOL || node->op
-            == LGELU_OP_VIEW || node->op == LGELU_OP_DROPOUT;
+    return node->op == LGELU_OP_INPUT || node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV
+           || node->op == LGELU_OP_GATE || node->op == LGELU_OP_ADD
+           || node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_MAX_POOL
+           || node->op == LGELU_OP_AVERAGE_POOL || node->op == LGELU_OP_VIEW
+           || node->op == LGELU_OP_DROPOUT;
 }
+
 static lgelu_status look(bounds *b, const lgelu_node *node)
 {
     const lgelu_net *net = b->net;
-    if (!known(node)) return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: layer '%s' (%s): there are none of this kind",
-                                           node->name, lgelu_op_name((int)node->op));
-    if (deploy_winograd(net, node))
+    if (!known(node)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: layer '%s' goes by Winograd's algorithm, make the network with net.direct", node->name);
+                             "bounds: layer '%s' (%s): there are none of this kind", node->name,
+                             lgelu_op_name((int)node->op));
+    }
+    if (deploy_winograd(net, node)) {
+        return deploy_refuse(
+            b->message, LGELU_E_ARGUMENT,
+            "bounds: layer '%s' goes by Winograd's algorithm, make the network with net.direct",
+            node->name);
+    }
     if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_OUTER))
-        return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: gate '%s' is %s, of which nothing is known", node->name,
-                             node->gate == LGELU_GATE_TANH ? "the tanh approximation" : "one of the caller's own");
+        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)) {
+        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                             "bounds: gate '%s' is %s, of which nothing is known", node->name,
+                             node->gate == LGELU_GATE_TANH ? "the tanh approximation"
+                                                           : "one of the caller's own");
+    }
     if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > MOST_SUMMED)
-        || (node->op == LGELU_OP_CONV && node->weights / node->shape[2] > MOST_SUMMED))
-        return deploy_refuse(b->message, LGELU_E_SHAPE, "bounds: layer '%s' sums up more than %z products", node->name,
+        || (node->op == LGELU_OP_CONV && node->weight_count / node->shape[2] > MOST_SUMMED)) {
+        return deploy_refuse(b->message, LGELU_E_SHAPE,
+                             "bounds: layer '%s' sums up more than %z products", node->name,
                              (size_t)MOST_SUMMED);
-    if (!deploy_parameters_finite(net, node))
-        return deploy_refuse(b->message, LGELU_E_NONFINITE, "bounds: layer '%s' has a weight that is no finite number",
+    }
+    if (!deploy_parameters_finite(net, node)) {
+        return deploy_refuse(b->message, LGELU_E_NONFINITE,
+                             "bounds: layer '%s' has a weight that is no finite number",
                              node->name);
+    }
     return LGELU_OK;
 }
+
 lgelu_status bounds_make(bounds *b, const lgelu_net *net, int output, bounds_gates gates)
 {
     lgelu_status status = LGELU_OK;
     size_t most = 0;
     int i;
     memset(b, 0, sizeof *b);
-    b->net = net; b->output = output; b->gates = gates;
-    if (!net->w || output < 1 || output >= net->count) return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-            "bounds: no such output of a network that is made");
+    b->net = net;
+    b->output = output;
+    b->gates = gates;
+    if (!net->w || output < 1 || output >= net->count) {
+        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                             "bounds: no such output of a network that is made");
+    }
     b->needed = (unsigned char *)deploy_room((size_t)net->count, 1);
     b->node = (bounds_node *)deploy_room((size_t)net->count, sizeof *b->node);
-    if (!b->needed || !b->node) status = LGELU_E_MEMORY;
-    else if ((b->input = deploy_needed(net, output, b->needed)) < 0)
-        return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: '%s' does not follow from one input",
+    if (!b->needed || !b->node) {
+        status = LGELU_E_MEMORY;
+    } else if ((b->input = deploy_needed(net, output, b->needed)) < 0) {
+        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                             "bounds: '%s' does not follow from one input",
                              net->nodes[output].name);
-    for (i = 0; i <= output && !status; i++) if (b->needed[i]) {
-        const lgelu_node *node = net->nodes + i;
-        bounds_node *x = b->node + i;
-        status = look(b, node);
-        if (status) return status;
-        x->n = deploy_size(node);
-        if (x->n > most) most = x->n;
-        x->lo = (double *)deploy_room(deploy_times(x->n, node->op == LGELU_OP_GATE ? 9 : 5), sizeof *x->lo);
-        if (!x->lo) { status = LGELU_E_MEMORY; break; }
-        x->hi = x->lo + x->n; x->error = x->hi + x->n; x->was = x->error + x->n;
-        if (node->op == LGELU_OP_GATE) x->line = x->was + 2 * x->n;
     }
-    if (!status) { b->work = (double *)deploy_room(most, sizeof *b->work); if (!b->work) status = LGELU_E_MEMORY; }
+    for (i = 0; i <= output && !status; i++) {
+        if (b->needed[i]) {
+            const lgelu_node *node = net->nodes + i;
+            bounds_node *x = b->node + i;
+            status = look(b, node);
+            if (status)
+                return status;
+            x->n = deploy_size(node);
+            if (x->n > most)
+                most = x->n;
+            x->lo = (double *)deploy_room(deploy_times(x->n, node->op == LGELU_OP_GATE ? 9 : 5),
+                                          sizeof *x->lo);
+            if (!x->lo) {
+                status = LGELU_E_MEMORY;
+                break;
+            }
+            x->hi = x->lo + x->n;
+            x->error = x->hi + x->n;
+            x->was = x->error + x->n;
+            if (node->op == LGELU_OP_GATE)
+                x->line = x->was + 2 * x->n;
+        }
+    }
+    if (!status) {
+        b->work = (double *)deploy_room(most, sizeof *b->work);
+        if (!b->work)
+            status = LGELU_E_MEMORY;
+    }
     return status ? deploy_refuse(b->message, status, "bounds: no memory") : LGELU_OK;
 }
+
 void bounds_free(bounds *b)
 {
     int i;
-    for (i = 0; b->node && i < b->net->count; i++) free(b->node[i].lo);
-    free(b->node); free(b->needed); free(b->work);
-    b->node = NULL; b->needed = NULL; b->work = NULL;
+    for (i = 0; b->node && i < b->net->count; i++)
+        free(b->node[i].lo);
+    free(b->node);
+    free(b->needed);
+    free(b->work);
+    b->node = NULL;
+    b->needed = NULL;
+    b->work = NULL;
 }
+
 static lgelu_status forward(bounds *b)
 {
     lgelu_status status = LGELU_OK;
     size_t k;
     int i;
-    for (i = 0; i <= b->output; i++) if (b->needed[i]) {
-        const lgelu_node *node = b->net->nodes + i;
-        bounds_node *y = b->node + i, *x = b->node + node->input[0];
-        const int asked = b->how == BOUNDS_LINEAR && (!b->most || y->n <= b->most);
-        int reads = i == b->output, j;
-        switch (node->op) {
-        case LGELU_OP_INPUT:      break;
-        case LGELU_OP_LINEAR:     linear_interval(b, i); break;
-        case LGELU_OP_CONV:       conv_interval(b, i); break;
-        case LGELU_OP_BATCH_NORM: norm_interval(b, i); break;
-        case LGELU_OP_ADD:        add_interval(b, i); break;
-        case LGELU_OP_MAX_POOL: case LGELU_OP_AVERAGE_POOL: pool_interval(b, i); break;
-        case LGELU_OP_GATE:       gate_forward(b, i); break;
-        default: memcpy(y->lo, x->lo, y->n * sizeof *y->lo); memcpy(y->hi, x->hi, y->n * sizeof *y->hi); break;
-        }
-        for (k = 0; k < y->n; k++) if (!(most_of(y, k) <= largest_float * 0.999))
-            return deploy_refuse(b->message, LGELU_E_NONFINITE, "bounds: layer '%s' may leave the range of floats", node->name);
-        if (b->soft) {
-            for (k = 0; k < y->n; k++) {      /* the difference of two boxes holds it too */
-                y->lo[k] = more(y->lo[k], b->soft->node[i].lo[k] - b->hard->node[i].hi[k] - tiny);
-                y->hi[k] = less(y->hi[k], b->soft->node[i].hi[k] - b->hard->node[i].lo[k] + tiny);
+    for (i = 0; i <= b->output; i++) {
+        if (b->needed[i]) {
+            const lgelu_node *node = b->net->nodes + i;
+            bounds_node *y = b->node + i, *x = b->node + node->input[0];
+            const int asked = b->how == BOUNDS_LINEAR && (!b->most || y->n <= b->most);
+            int reads = i == b->output, j;
+            switch (node->op) {
+            case LGELU_OP_INPUT: break;
+            case LGELU_OP_LINEAR: linear_interval(b, i); break;
+            case LGELU_OP_CONV: conv_interval(b, i); break;
+            case LGELU_OP_BATCH_NORM: norm_interval(b, i); break;
+            case LGELU_OP_ADD: add_interval(b, i); break;
+            case LGELU_OP_MAX_POOL:
+            case LGELU_OP_AVERAGE_POOL: pool_interval(b, i); break;
+            case LGELU_OP_GATE: gate_forward(b, i); break;
+            default:
+                memcpy(y->lo, x->lo, y->n * sizeof *y->lo);
+                memcpy(y->hi, x->hi, y->n * sizeof *y->hi);
+                break;
             }
-            status = norm_forward(b, i);
-            if (status) return status;
+            for (k = 0; k < y->n; k++) {
+                if (!(most_of(y, k) <= largest_float * 0.999)) {
+                    return deploy_refuse(b->message, LGELU_E_NONFINITE,
+                                         "bounds: layer '%s' may leave the range of floats",
+                                         node->name);
+                }
+            }
+            if (b->soft) {
+                /* the difference of two boxes holds it too */
+                for (k = 0; k < y->n; k++) {
+                    y->lo[k] =
+                        more(y->lo[k], b->soft->node[i].lo[k] - b->hard->node[i].hi[k] - tiny);
+                    y->hi[k] =
+                        less(y->hi[k], b->soft->node[i].hi[k] - b->hard->node[i].lo[k] + tiny);
+                }
+                status = norm_forward(b, i);
+                if (status)
+                    return status;
+            }
+            /* never looser than intervals, not even by rounding */
+            for (k = 0; b->how == BOUNDS_LINEAR && k < y->n; k++) {
+                y->lo[k] = more(y->lo[k], y->was[k]);
+                y->hi[k] = less(y->hi[k], y->was[y->n + k]);
+            }
+            if (b->how == BOUNDS_INTERVAL) {
+                memcpy(y->was, y->lo, y->n * sizeof *y->lo);
+                memcpy(y->was + y->n, y->hi, y->n * sizeof *y->hi);
+            }
+            for (j = i + 1; j <= b->output; j++) {
+                reads |= b->needed[j] && b->net->nodes[j].op == LGELU_OP_GATE
+                         && b->net->nodes[j].input[0] == i;
+            }
+            if (asked && reads && node->inputs && (status = tighten(b, i)) != LGELU_OK)
+                return status;
         }
-        for (k = 0; b->how == BOUNDS_LINEAR && k < y->n; k++) {          /* never looser than intervals, not even by rounding */
-            y->lo[k] = more(y->lo[k], y->was[k]); y->hi[k] = less(y->hi[k], y->was[y->n + k]);
-        }
-        if (b->how == BOUNDS_INTERVAL) { memcpy(y->was, y->lo, y->n * sizeof *y->lo);
-            memcpy(y->was + y->n, y->hi, y->n * sizeof *y->hi); }
-        for (j = i + 1; j <= b->output; j++) reads |= b->needed[j] && b->net->nodes[j].op == LGELU_OP_GATE
-            && b->net->nodes[j].input[0] == i;
-        if (asked && reads && node->inputs && (status = tighten(b, i)) != LGELU_OK) return status;
     }
     return status;
 }
+
 static lgelu_status run(bounds *b, bounds_how how)
 {
     lgelu_status status;
     b->how = BOUNDS_INTERVAL;
     status = forward(b);
-    if (status || how == BOUNDS_INTERVAL) return status;
+    if (status || how == BOUNDS_INTERVAL)
+        return status;
     b->how = how;
     return forward(b);
 }
+
 lgelu_status bounds_run(bounds *b, const double *low, const double *high, bounds_how how)
 {
     bounds_node *x = b->node + b->input;
     size_t k;
     for (k = 0; k < x->n; k++) {
-        if (!(low[k] <= high[k]) || !(fabs(low[k]) <= largest_float) || !(fabs(high[k]) <= largest_float))
-            return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: number %z of the input has no finite range", k);
-        x->lo[k] = low[k]; x->hi[k] = high[k];
+        if (!(low[k] <= high[k]) || !(fabs(low[k]) <= largest_float)
+            || !(fabs(high[k]) <= largest_float)) {
+            return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                                 "bounds: number %z of the input has no finite range", k);
+        }
+        x->lo[k] = low[k];
+        x->hi[k] = high[k];
     }
     return run(b, how);
 }
+
 double bounds_lower(bounds *b, const double *c)
 {
     const bounds_node *y = b->node + b->output;
@@ -721,29 +1078,44 @@ double bounds_lower(bounds *b, const double *c)
     size_t k;
     for (k = 0; k < y->n; k++) {
         const double v = c[k] * (c[k] > 0 ? y->lo[k] : y->hi[k]);
-        sum += v; absolute += fabs(v);
+        sum += v;
+        absolute += fabs(v);
     }
     sum -= ((double)y->n + 4) * ulp * absolute;
-    if (b->how != BOUNDS_LINEAR) return sum;
+    if (b->how != BOUNDS_LINEAR)
+        return sum;
     memset(&p, 0, sizeof p);
-    p.b = b; p.rows = 1;
+    p.b = b;
+    p.rows = 1;
     p.a = (double **)deploy_room((size_t)b->net->count, sizeof *p.a);
-    if (!p.a) return sum;
+    if (!p.a)
+        return sum;
     a = coefficients(&p, b->output, 0);
-    if (a) { memcpy(a, c, y->n * sizeof *a); if (!carry_back(&p, b->output, &lower)) lower = -HUGE_VAL; }
-    for (k = 0; k < (size_t)b->net->count; k++) free(p.a[k]);
+    if (a) {
+        memcpy(a, c, y->n * sizeof *a);
+        if (!carry_back(&p, b->output, &lower))
+            lower = -HUGE_VAL;
+    }
+    for (k = 0; k < (size_t)b->net->count; k++)
+        free(p.a[k]);
     free(p.a);
     return more(sum, lower);
 }
+
 size_t bounds_unstable(const bounds *b, size_t *gates)
 {
     size_t count = 0, k;
     int i;
-    if (gates) *gates = 0;
-    for (i = 0; i <= b->output; i++) if (b->needed[i] && b->net->nodes[i].op == LGELU_OP_GATE) {
-        const bounds_node *x = b->node + b->net->nodes[i].input[0];
-        for (k = 0; k < x->n; k++) count += x->lo[k] < 0 && x->hi[k] > 0;
-        if (gates) *gates += x->n;
+    if (gates)
+        *gates = 0;
+    for (i = 0; i <= b->output; i++) {
+        if (b->needed[i] && b->net->nodes[i].op == LGELU_OP_GATE) {
+            const bounds_node *x = b->node + b->net->nodes[i].input[0];
+            for (k = 0; k < x->n; k++)
+                count += x->lo[k] < 0 && x->hi[k] > 0;
+            if (gates)
+                *gates += x->n;
+        }
     }
     return count;
 }
@@ -754,37 +1126,55 @@ lgelu_status certificate_make(certificate *c, const lgelu_net *net, int output)
     bounds *part[3];
     int k;
     memset(c, 0, sizeof *c);
-    part[0] = &c->soft; part[1] = &c->hard; part[2] = &c->difference;
-    for (k = 0; k < 3; k++) if ((status = bounds_make(part[k], net, output,
-                                                      k == 1 ? BOUNDS_AS_RELU : BOUNDS_AS_IS)) != LGELU_OK) {
-        memcpy(c->message, part[k]->message, sizeof c->message);
-        return status;
+    part[0] = &c->soft;
+    part[1] = &c->hard;
+    part[2] = &c->difference;
+    for (k = 0; k < 3; k++) {
+        if ((status = bounds_make(part[k], net, output, k == 1 ? BOUNDS_AS_RELU : BOUNDS_AS_IS))
+            != LGELU_OK) {
+            memcpy(c->message, part[k]->message, sizeof c->message);
+            return status;
+        }
     }
     c->change = (double *)deploy_room(c->soft.node[output].n, sizeof *c->change);
-    c->difference.soft = &c->soft; c->difference.hard = &c->hard;
-    return c->change ? LGELU_OK : deploy_refuse(c->message, LGELU_E_MEMORY, "certificate: no memory");
+    c->difference.soft = &c->soft;
+    c->difference.hard = &c->hard;
+    return c->change ? LGELU_OK
+                     : deploy_refuse(c->message, LGELU_E_MEMORY, "certificate: no memory");
 }
+
 lgelu_status certificate_run(certificate *c, const double *low, const double *high, bounds_how how)
 {
-    bounds_node *x = c->difference.node + c->difference.input, *y = c->difference.node + c->difference.output;
+    bounds_node *x = c->difference.node + c->difference.input,
+                *y = c->difference.node + c->difference.output;
     bounds *part = &c->soft;
     lgelu_status status = bounds_run(part, low, high, how);
     size_t k;
     c->hard.most = c->difference.most = c->soft.most;
-    if (!status) { part = &c->hard; status = bounds_run(part, low, high, how); }
+    if (!status) {
+        part = &c->hard;
+        status = bounds_run(part, low, high, how);
+    }
     if (!status) {
         part = &c->difference;
         memset(x->lo, 0, x->n * sizeof *x->lo);
         memset(x->hi, 0, x->n * sizeof *x->hi);
         status = run(part, how);
     }
-    if (status) memcpy(c->message, part->message, sizeof c->message);
-    else for (k = 0; k < y->n; k++) c->change[k] = most_of(y, k);
+    if (status) {
+        memcpy(c->message, part->message, sizeof c->message);
+    } else {
+        for (k = 0; k < y->n; k++)
+            c->change[k] = most_of(y, k);
+    }
     return status;
 }
+
 void certificate_free(certificate *c)
 {
-    bounds_free(&c->soft); bounds_free(&c->hard); bounds_free(&c->difference);
+    bounds_free(&c->soft);
+    bounds_free(&c->hard);
+    bounds_free(&c->difference);
     free(c->change);
     c->change = NULL;
 }

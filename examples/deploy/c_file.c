@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
-   c_file.c: see c_file.h. Weights are written transposed, outputs last, so that a compiler can make vectors of the outputs. */
+   c_file.c: see c_file.h. Weights are written transposed, outputs last, so that a compiler can make
+   vectors of the outputs. */
 #include "c_file.h"
 
 /* of a value in work[]; host: the node it is laid upon */
-typedef struct { size_t at, size; int until, host; } c_place;
+typedef struct {
+    size_t at, size;
+    int until, host;
+} c_place;
 
 static const char *const c_functions[] = {
     "/* a*b + c rounded once. Without the instruction: the product is exact in double, the sum is rounded to odd, so that the\n"
@@ -94,70 +98,108 @@ static const char *const c_functions[] = {
     "    }\n"
     "}\n"
 };
+
 enum { FMA, SUM, LINEAR, CONV, RELU, NORM, ADD, POOL, FUNCTIONS };
 
 static int c_function(const lgelu_node *node)
 {
     switch (node->op) {
-    case LGELU_OP_LINEAR:       return LINEAR;
-    case LGELU_OP_CONV:         return CONV;
-    case LGELU_OP_GATE:         return RELU;
-    case LGELU_OP_BATCH_NORM:   return NORM;
-    case LGELU_OP_ADD:          return ADD;
-    case LGELU_OP_MAX_POOL: case LGELU_OP_AVERAGE_POOL: return POOL;
-    case LGELU_OP_INPUT: case LGELU_OP_VIEW: case LGELU_OP_DROPOUT: return FMA;       /* nothing is done */
-    default:                    return -1;
+    case LGELU_OP_LINEAR: return LINEAR;
+    case LGELU_OP_CONV: return CONV;
+    case LGELU_OP_GATE: return RELU;
+    case LGELU_OP_BATCH_NORM: return NORM;
+    case LGELU_OP_ADD: return ADD;
+    case LGELU_OP_MAX_POOL:
+    case LGELU_OP_AVERAGE_POOL: return POOL;
+    case LGELU_OP_INPUT:
+    case LGELU_OP_VIEW:
+    case LGELU_OP_DROPOUT: return FMA; /* nothing is done */
+    default: return -1;
     }
 }
+
 static lgelu_status c_check(lgelu_net *net, const lgelu_node *node)
 {
     size_t c;
-    if (c_function(node) < 0)
-        return deploy_refuse(net->message, LGELU_E_ARGUMENT, "C file: layer '%s': a %s can't stand in it", node->name,
-                             lgelu_op_name((int)node->op));
-    if (deploy_winograd(net, node))
+    if (c_function(node) < 0) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                             "C file: layer '%s' goes by Winograd's algorithm, make the network with net.direct", node->name);
-    if (node->op == LGELU_OP_GATE) for (c = 0; c < (size_t)node->hardnesses; c++)
-        if (!(deploy_lambda(net, node, c) > 1e38))
-            return deploy_refuse(net->message, LGELU_E_LAMBDA, "C file: gate '%s' is no ReLU, call lgelu_net_relu first",
-                                 node->name);
-    if (!deploy_parameters_finite(net, node))
-        return deploy_refuse(net->message, LGELU_E_NONFINITE, "C file: layer '%s' has a weight that is no finite number",
+                             "C file: layer '%s': a %s can't stand in it", node->name,
+                             lgelu_op_name((int)node->op));
+    }
+    if (deploy_winograd(net, node)) {
+        return deploy_refuse(
+            net->message, LGELU_E_ARGUMENT,
+            "C file: layer '%s' goes by Winograd's algorithm, make the network with net.direct",
+            node->name);
+    }
+    if (node->op == LGELU_OP_GATE) {
+        for (c = 0; c < (size_t)node->lambda_count; c++) {
+            if (!(deploy_lambda(net, node, c) > 1e38)) {
+                return deploy_refuse(net->message, LGELU_E_LAMBDA,
+                                     "C file: gate '%s' is no ReLU, call lgelu_net_relu first",
+                                     node->name);
+            }
+        }
+    }
+    if (!deploy_parameters_finite(net, node)) {
+        return deploy_refuse(net->message, LGELU_E_NONFINITE,
+                             "C file: layer '%s' has a weight that is no finite number",
                              node->name);
+    }
     return LGELU_OK;
 }
+
 /* first fit in time; returns the size of work[] */
 static size_t c_lay_out(const lgelu_net *net, int output, const unsigned char *needed, c_place *p)
 {
     size_t top = 0;
     int i, j, k, moved;
     for (i = 0; i <= output; i++) {
-        p[i].size = deploy_size(net->nodes + i); p[i].until = i; p[i].host = i; p[i].at = 0;
+        p[i].size = deploy_size(net->nodes + i);
+        p[i].until = i;
+        p[i].host = i;
+        p[i].at = 0;
     }
-    for (i = 0; i <= output; i++) if (needed[i]) for (k = 0; k < net->nodes[i].inputs; k++) p[net->nodes[i].input[k]].until = i;
-    /* what does nothing, and a gate or a normalisation whose input nobody else needs, lie upon it */
+    for (i = 0; i <= output; i++) {
+        if (needed[i]) {
+            for (k = 0; k < net->nodes[i].inputs; k++)
+                p[net->nodes[i].input[k]].until = i;
+        }
+    }
+    /* what does nothing, and a gate or a normalisation whose input nobody else needs, lie upon it
+     */
     for (i = 0; i <= output; i++) {
         const int f = c_function(net->nodes + i), from = net->nodes[i].input[0];
-        if (!needed[i] || !net->nodes[i].inputs || i == output) continue;
-        if (f == FMA || ((f == RELU || f == NORM) && net->nodes[p[from].host].op != LGELU_OP_INPUT && p[from].until == i
-                         && p[p[from].host].until <= i))
+        if (!needed[i] || !net->nodes[i].inputs || i == output)
+            continue;
+        if (f == FMA
+            || ((f == RELU || f == NORM) && net->nodes[p[from].host].op != LGELU_OP_INPUT
+                && p[from].until == i && p[p[from].host].until <= i))
             p[i].host = p[from].host;
-        if (p[p[i].host].until < p[i].until) p[p[i].host].until = p[i].until;
+        if (p[p[i].host].until < p[i].until)
+            p[p[i].host].until = p[i].until;
     }
-    for (i = 0; i < output; i++) if (needed[i] && p[i].host == i && net->nodes[i].inputs) {
-        do for (moved = 0, j = 0; j < i; j++)
-            if (needed[j] && p[j].host == j && net->nodes[j].inputs && p[j].until >= i && p[i].at < p[j].at + p[j].size
-                && p[j].at < p[i].at + p[i].size)
-                { p[i].at = p[j].at + p[j].size; moved = 1; }
-        while (moved);
-        if (p[i].at + p[i].size > top) top = p[i].at + p[i].size;
+    for (i = 0; i < output; i++) {
+        if (needed[i] && p[i].host == i && net->nodes[i].inputs) {
+            do {
+                for (moved = 0, j = 0; j < i; j++) {
+                    if (needed[j] && p[j].host == j && net->nodes[j].inputs && p[j].until >= i
+                        && p[i].at < p[j].at + p[j].size && p[j].at < p[i].at + p[i].size) {
+                        p[i].at = p[j].at + p[j].size;
+                        moved = 1;
+                    }
+                }
+            } while (moved);
+            if (p[i].at + p[i].size > top)
+                top = p[i].at + p[i].size;
+        }
     }
     return top;
 }
 
 /* an array of n numbers, number i standing at x[(i % across)·step + i / across] */
-static void c_array(deploy_out *o, const char *array, int node, const float *x, size_t n, size_t across, size_t step)
+static void c_array(deploy_out *o, const char *array, int node, const float *x, size_t n,
+                    size_t across, size_t step)
 {
     size_t i;
     deploy_put(o, "static const float %s%z[%z] = {", array, (size_t)node, n);
@@ -167,25 +209,33 @@ static void c_array(deploy_out *o, const char *array, int node, const float *x, 
         deploy_put(o, i + 1 < n ? "," : "\n};\n");
     }
 }
+
 static lgelu_status c_weights(deploy_out *o, lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i;
-    const float *w = net->w + node->weight;
+    const float *w = net->w + node->weight_at;
     const size_t c = node->shape[2];
-    size_t weights = node->weights, k;
+    size_t weights = node->weight_count, k;
     float *norm;
-    if (node->shares) weights = net->nodes[node->shares - 1].weights;
+    if (node->tied)
+        weights = net->nodes[node->tied - 1].weight_count;
     deploy_put(o, "/* layer %z, ", (size_t)i);
     deploy_name(o, node->name);
     deploy_put(o, " */\n");
     if (node->op != LGELU_OP_BATCH_NORM) {
-        c_array(o, "w", i, w, weights, c, weights / c);              /* (outputs, inputs) to (inputs, outputs) */
-        if (node->biases) c_array(o, "b", i, net->w + node->bias, node->biases, 1, 1);
+        /* (outputs, inputs) to (inputs, outputs) */
+        c_array(o, "w", i, w, weights, c, weights / c);
+        if (node->bias_count)
+            c_array(o, "b", i, net->w + node->bias_at, node->bias_count, 1, 1);
         return LGELU_OK;
     }
     norm = (float *)deploy_room(2 * c, sizeof *norm);
-    if (!norm) return deploy_refuse(net->message, LGELU_E_MEMORY, "C file: layer '%s': no memory", node->name);
-    for (k = 0; k < c; k++) deploy_norm(net, node, k, norm + k, norm + c + k);
+    if (!norm) {
+        return deploy_refuse(net->message, LGELU_E_MEMORY, "C file: layer '%s': no memory",
+                             node->name);
+    }
+    for (k = 0; k < c; k++)
+        deploy_norm(net, node, k, norm + k, norm + c + k);
     if (deploy_finite(norm, 2 * c)) {
         c_array(o, "w", i, norm, c, 1, 1);
         c_array(o, "b", i, norm + c, c, 1, 1);
@@ -193,87 +243,142 @@ static lgelu_status c_weights(deploy_out *o, lgelu_net *net, int i)
         return LGELU_OK;
     }
     free(norm);
-    return deploy_refuse(net->message, LGELU_E_NONFINITE, "C file: normalisation '%s' divides by 0", node->name);
+    return deploy_refuse(net->message, LGELU_E_NONFINITE, "C file: normalisation '%s' divides by 0",
+                         node->name);
 }
+
 static void c_value(deploy_out *o, const lgelu_net *net, const c_place *p, int i, int output)
 {
-    if (i == output) deploy_put(o, "y");
-    else if (!net->nodes[p[i].host].inputs) deploy_put(o, "x");
-    else deploy_put(o, "work + %z", p[p[i].host].at);
+    if (i == output)
+        deploy_put(o, "y");
+    else if (!net->nodes[p[i].host].inputs)
+        deploy_put(o, "x");
+    else
+        deploy_put(o, "work + %z", p[p[i].host].at);
 }
+
 static void c_call(deploy_out *o, const lgelu_net *net, const c_place *p, int i, int output)
 {
-    static const char *const call[FUNCTIONS] = { "copy", "sum_", "linear_", "conv_", "relu_", "norm_", "add_", "pool_" };
+    static const char *const call[FUNCTIONS] = { "copy",  "sum_",  "linear_", "conv_",
+                                                 "relu_", "norm_", "add_",    "pool_" };
     const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
     const int f = c_function(node);
     const size_t n = (size_t)i;
     int k;
-    if (f == FMA && i != output) return;
+    if (f == FMA && i != output)
+        return;
     deploy_put(o, "    %s(", f == FMA ? "memcpy" : call[f]);
     c_value(o, net, p, i, output);
-    for (k = 0; k < node->inputs; k++) { deploy_put(o, ", "); c_value(o, net, p, node->input[k], output); }
+    for (k = 0; k < node->inputs; k++) {
+        deploy_put(o, ", ");
+        c_value(o, net, p, node->input[k], output);
+    }
     switch (f) {
-    case LINEAR: deploy_put(o, node->biases ? ", w%z, b%z" : ", w%z, NULL", n, n);
-                 deploy_put(o, ", %z, %z, %z);\n", node->shape[0] * node->shape[1], from->shape[2], node->shape[2]);
-                 break;
-    case CONV:   deploy_put(o, node->biases ? ", w%z, b%z" : ", w%z, NULL", n, n);
-                 deploy_put(o, ", s%z);\n", n);
-                 break;
-    case NORM:   deploy_put(o, ", w%z, b%z, %z, %z);\n", n, n, node->shape[0] * node->shape[1], node->shape[2]); break;
-    case POOL:   deploy_put(o, ", %z, s%z);\n", (size_t)(node->op == LGELU_OP_AVERAGE_POOL), n); break;
-    case FMA:    deploy_put(o, ", %z * sizeof *y);\n", deploy_size(node)); break;
-    default:     deploy_put(o, ", %z);\n", deploy_size(node)); break;
+    case LINEAR:
+        deploy_put(o, node->bias_count ? ", w%z, b%z" : ", w%z, NULL", n, n);
+        deploy_put(o, ", %z, %z, %z);\n", node->shape[0] * node->shape[1], from->shape[2],
+                   node->shape[2]);
+        break;
+    case CONV:
+        deploy_put(o, node->bias_count ? ", w%z, b%z" : ", w%z, NULL", n, n);
+        deploy_put(o, ", s%z);\n", n);
+        break;
+    case NORM:
+        deploy_put(o, ", w%z, b%z, %z, %z);\n", n, n, node->shape[0] * node->shape[1],
+                   node->shape[2]);
+        break;
+    case POOL:
+        deploy_put(o, ", %z, s%z);\n", (size_t)(node->op == LGELU_OP_AVERAGE_POOL), n);
+        break;
+    case FMA: deploy_put(o, ", %z * sizeof *y);\n", deploy_size(node)); break;
+    default: deploy_put(o, ", %z);\n", deploy_size(node)); break;
     }
 }
+
 static void c_shape(deploy_out *o, const lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
-    if (c_function(node) == CONV)
-        deploy_put(o, "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z, %z };\n", (size_t)i, from->shape[0],
-                   from->shape[1], from->shape[2], node->shape[0], node->shape[1], node->shape[2], node->window[0], node->stride,
-                   node->padding, node->groups);
-    if (c_function(node) == POOL)
-        deploy_put(o, "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z };\n", (size_t)i, from->shape[0],
-                   from->shape[1], from->shape[2], node->shape[0], node->shape[1], node->window[0], node->window[1], node->stride,
-                   node->padding);
+    if (c_function(node) == CONV) {
+        deploy_put(o,
+                   "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
+                   (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
+                   node->shape[1], node->shape[2], node->window[0], node->stride, node->padding,
+                   node->groups);
+    }
+    if (c_function(node) == POOL) {
+        deploy_put(o, "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
+                   (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
+                   node->shape[1], node->window[0], node->window[1], node->stride, node->padding);
+    }
 }
-static lgelu_status c_file(deploy_out *o, lgelu_net *net, int input, int output, const char *name, const unsigned char *needed,
-                           const c_place *p, size_t work)
+
+static lgelu_status c_file(deploy_out *o, lgelu_net *net, int input, int output, const char *name,
+                           const unsigned char *needed, const c_place *p, size_t work)
 {
     const lgelu_node *in = net->nodes + input, *out = net->nodes + output;
     unsigned used = 0;
     lgelu_status status;
     int i;
-    for (i = 0; i <= output; i++) if (needed[i]) used |= 1u << c_function(net->nodes + i);
-    deploy_put(o, "/* A ReLU network, written by lgelu.h (examples/deploy/c_file.c). Declare it where it is used:\n\n"
-               "       enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n", name, deploy_size(in), name, deploy_size(out),
-                   name, work ? work : 1);
+    for (i = 0; i <= output; i++) {
+        if (needed[i])
+            used |= 1u << c_function(net->nodes + i);
+    }
+    deploy_put(
+        o,
+        "/* A ReLU network, written by lgelu.h (examples/deploy/c_file.c). Declare it where it is used:\n\n"
+        "       enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n",
+        name, deploy_size(in), name, deploy_size(out), name, work ? work : 1);
     deploy_put(o, "       void %s(float *y, const float *x, float *work);\n\n", name);
-    deploy_put(o, "   x (%z, %z, %z) rows, columns, channels; y (%z, %z, %z); work: room for %s_work floats. The three\n"
-               "   don't overlap. cc -O2 -c this file; with hardware fma (-mfma, -march=native) it is many times faster and\n"
-               "   gives the same bits. */\n",
-               in->shape[0], in->shape[1], in->shape[2], out->shape[0], out->shape[1], out->shape[2], name);
-    deploy_put(o, "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
-               "enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n", name, deploy_size(in), name, deploy_size(out), name,
-                   work ? work : 1);
+    deploy_put(
+        o,
+        "   x (%z, %z, %z) rows, columns, channels; y (%z, %z, %z); work: room for %s_work floats. The three\n"
+        "   don't overlap. cc -O2 -c this file; with hardware fma (-mfma, -march=native) it is many times faster and\n"
+        "   gives the same bits. */\n",
+        in->shape[0], in->shape[1], in->shape[2], out->shape[0], out->shape[1], out->shape[2],
+        name);
+    deploy_put(
+        o,
+        "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+        "enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n",
+        name, deploy_size(in), name, deploy_size(out), name, work ? work : 1);
     deploy_put(o, "void %s(float *y, const float *x, float *work);\n\n", name);
     deploy_put(o, "/* where floats are computed in wider registers (x87) */\n"
-               "#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 "
-               "&& FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32\n#define WIDER_\n#endif\n");
-    if (used & (1u << LINEAR | 1u << CONV | 1u << NORM | 1u << POOL)) deploy_bytes(o, c_functions[FMA], strlen(c_functions[FMA]));
-    if (used & (1u << ADD | 1u << POOL)) used |= 1u << SUM;
-    for (i = SUM; i < FUNCTIONS; i++) if (used >> i & 1) deploy_bytes(o, c_functions[i], strlen(c_functions[i]));
+                  "#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 "
+                  "&& FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32\n#define WIDER_\n#endif\n");
+    if (used & (1u << LINEAR | 1u << CONV | 1u << NORM | 1u << POOL))
+        deploy_bytes(o, c_functions[FMA], strlen(c_functions[FMA]));
+    if (used & (1u << ADD | 1u << POOL))
+        used |= 1u << SUM;
+    for (i = SUM; i < FUNCTIONS; i++) {
+        if (used >> i & 1)
+            deploy_bytes(o, c_functions[i], strlen(c_functions[i]));
+    }
     deploy_put(o, "\n");
-    for (i = 0; i <= output; i++) if (needed[i] && (net->nodes[i].weights || net->nodes[i].shares || net->nodes[i].biases)
-                                      && (status = c_weights(o, net, i)) != LGELU_OK) return status;
+    for (i = 0; i <= output; i++) {
+        if (needed[i]
+            && (net->nodes[i].weight_count || net->nodes[i].tied || net->nodes[i].bias_count)
+            && (status = c_weights(o, net, i)) != LGELU_OK)
+            return status;
+    }
     deploy_put(o, "\nvoid %s(float *y, const float *x, float *work)\n{\n", name);
-    for (i = 0; i <= output; i++) if (needed[i]) c_shape(o, net, i);
-    for (i = 0; i <= output; i++) if (needed[i] && net->nodes[i].inputs) c_call(o, net, p, i, output);
-    if (!work) deploy_put(o, "    (void)work;\n");
+    for (i = 0; i <= output; i++) {
+        if (needed[i])
+            c_shape(o, net, i);
+    }
+    for (i = 0; i <= output; i++) {
+        if (needed[i] && net->nodes[i].inputs)
+            c_call(o, net, p, i, output);
+    }
+    if (!work)
+        deploy_put(o, "    (void)work;\n");
     deploy_put(o, "}\n");
-    return deploy_end(o) ? deploy_refuse(net->message, LGELU_E_FILE, "C file: it could not be written") : LGELU_OK;
+    return deploy_end(o)
+               ? deploy_refuse(net->message, LGELU_E_FILE, "C file: it could not be written")
+               : LGELU_OK;
 }
-lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_write *write, void *user)
+
+lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_write *write,
+                          void *user)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const size_t length = strlen(name);
@@ -282,22 +387,38 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
     deploy_out o;
     c_place *p;
     int i, input;
-    if (net->status) return net->status;
-    if (!net->w || output < 1 || output >= net->count) return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-            "C file: no such output of a network that is made");
-    if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53) || name[length - 1] == '_')
-        return deploy_refuse(net->message, LGELU_E_ARGUMENT, "C file: '%s' is no name for a function",
+    if (net->status)
+        return net->status;
+    if (!net->w || output < 1 || output >= net->count) {
+        return deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                             "C file: no such output of a network that is made");
+    }
+    if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
+        || name[length - 1] == '_') {
+        return deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                             "C file: '%s' is no name for a function",
                              length > 40 ? "a text of more than 40 letters" : name);
+    }
     needed = (unsigned char *)deploy_room((size_t)net->count, 1);
     p = (c_place *)deploy_room((size_t)net->count, sizeof *p);
-    if (!needed || !p) status = deploy_refuse(net->message, LGELU_E_MEMORY, "C file: no memory");
+    if (!needed || !p)
+        status = deploy_refuse(net->message, LGELU_E_MEMORY, "C file: no memory");
     if (!status) {
         input = deploy_needed(net, output, needed);
-        if (input < 0) status = deploy_refuse(net->message, LGELU_E_ARGUMENT, "C file: '%s' does not follow from one input",
-                                              net->nodes[output].name);
-        for (i = 0; i <= output && !status; i++) if (needed[i]) status = c_check(net, net->nodes + i);
+        if (input < 0) {
+            status = deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                                   "C file: '%s' does not follow from one input",
+                                   net->nodes[output].name);
+        }
+        for (i = 0; i <= output && !status; i++) {
+            if (needed[i])
+                status = c_check(net, net->nodes + i);
+        }
         deploy_begin(&o, write, user);
-        if (!status) status = c_file(&o, net, input, output, name, needed, p, c_lay_out(net, output, needed, p));
+        if (!status) {
+            status =
+                c_file(&o, net, input, output, name, needed, p, c_lay_out(net, output, needed, p));
+        }
     }
     free(needed);
     free(p);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT-0
 
-   deploy.h: what the files of this folder share: text through a caller's function, errors in one line, small looks at a graph.
-   Everything is static; no stdio. Numbers are written so that they read back as the same bits. */
+   deploy.h: what the files of this folder share: text through a caller's function, errors in one
+   line, small looks at a graph. Everything is static; no stdio. Numbers are written so that they
+   read back as the same bits. */
 #ifndef DEPLOY_H
 #define DEPLOY_H
 #ifndef LGELU_TRAINER
 #define LGELU_TRAINER
 #endif
-#ifdef __has_include                         /* vendored beside lgelu.h, or where they are */
+#ifdef __has_include /* vendored beside lgelu.h, or where they are */
 #if __has_include("lgelu.h")
 #include "lgelu.h"
 #endif
@@ -26,10 +27,16 @@
 #define DEPLOY_FN static
 #endif
 
-/* ---- sizes: a product or sum that does not fit sticks at the top, where no memory is found ---- */
-DEPLOY_FN size_t deploy_times(size_t a, size_t b) { return a && b > (size_t)-1 / a ? (size_t)-1 : a * b; }
-DEPLOY_FN size_t deploy_plus (size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
-DEPLOY_FN void  *deploy_room (size_t count, size_t size)                /* zeros, to be freed; NULL: too large */
+/* ---- sizes: a product or sum that does not fit sticks at the top, where no memory is found ----
+ */
+DEPLOY_FN size_t deploy_times(size_t a, size_t b)
+{
+    return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
+}
+
+DEPLOY_FN size_t deploy_plus(size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
+
+DEPLOY_FN void *deploy_room(size_t count, size_t size) /* zeros, to be freed; NULL: too large */
 {
     return deploy_times(count, size) > (size_t)-1 / 4 ? NULL : calloc(count ? count : 1, size);
 }
@@ -41,19 +48,29 @@ DEPLOY_FN char *deploy_format(char *p, const char *end, const char *format, va_l
         char digit[24], *d = digit + sizeof digit - 1;
         const char *text = d;
         *d = 0;
-        if (*format != '%') { *p++ = *format; continue; }
-        if (*++format == 's') text = va_arg(list, const char *);
-        else {
+        if (*format != '%') {
+            *p++ = *format;
+            continue;
+        }
+        if (*++format == 's') {
+            text = va_arg(list, const char *);
+        } else {
             size_t n = va_arg(list, size_t);
-            do { *--d = (char)('0' + n % 10); n /= 10; } while (n);
+            do {
+                *--d = (char)('0' + n % 10);
+                n /= 10;
+            } while (n);
             text = d;
         }
-        while (*text && p < end) *p++ = *text++;
+        while (*text && p < end)
+            *p++ = *text++;
     }
     *p = 0;
     return p;
 }
-/* message (160 bytes) = the text; returns the status. A network's own status is left alone: the network is unharmed */
+
+/* message (160 bytes) = the text; returns the status. A network's own status is left alone: the
+   network is unharmed */
 DEPLOY_FN lgelu_status deploy_refuse(char *message, lgelu_status status, const char *format, ...)
 {
     va_list list;
@@ -64,29 +81,45 @@ DEPLOY_FN lgelu_status deploy_refuse(char *message, lgelu_status status, const c
 }
 
 /* ---- writing: gathered in a small room, then handed on ---- */
-typedef struct { lgelu_write *write; void *user; int failed; size_t n; char room[1024]; } deploy_out;
+typedef struct {
+    lgelu_write *write;
+    void *user;
+    int failed;
+    size_t n;
+    char room[1024];
+} deploy_out;
 
 DEPLOY_FN void deploy_begin(deploy_out *o, lgelu_write *write, void *user)
 {
-    o->write = write; o->user = user; o->failed = 0; o->n = 0;
+    o->write = write;
+    o->user = user;
+    o->failed = 0;
+    o->n = 0;
 }
-DEPLOY_FN int deploy_end(deploy_out *o)                                /* 0: all was taken */
+
+DEPLOY_FN int deploy_end(deploy_out *o) /* 0: all was taken */
 {
-    if (o->n && !o->failed) o->failed = o->write(o->user, o->room, o->n) != 0;
+    if (o->n && !o->failed)
+        o->failed = o->write(o->user, o->room, o->n) != 0;
     o->n = 0;
     return o->failed;
 }
+
 DEPLOY_FN void deploy_bytes(deploy_out *o, const void *data, size_t n)
 {
     const char *p = (const char *)data;
     while (n) {
         size_t part = sizeof o->room - o->n < n ? sizeof o->room - o->n : n;
         memcpy(o->room + o->n, p, part);
-        o->n += part; p += part; n -= part;
-        if (o->n == sizeof o->room) deploy_end(o);
+        o->n += part;
+        p += part;
+        n -= part;
+        if (o->n == sizeof o->room)
+            deploy_end(o);
     }
 }
-DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...)      /* at most 255 bytes */
+
+DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...) /* at most 255 bytes */
 {
     char text[256];
     va_list list;
@@ -94,6 +127,7 @@ DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...)      /* at mos
     deploy_bytes(o, text, (size_t)(deploy_format(text, text + 255, format, list) - text));
     va_end(list);
 }
+
 /* a finite float as C99 writes it exactly: -0x1.8p-3f */
 DEPLOY_FN void deploy_hex(deploy_out *o, float x)
 {
@@ -102,173 +136,276 @@ DEPLOY_FN void deploy_hex(deploy_out *o, float x)
     uint32_t u, m;
     int e, d;
     memcpy(&u, &x, 4);
-    if (u >> 31) *p++ = '-';
+    if (u >> 31)
+        *p++ = '-';
     e = (int)(u >> 23 & 255);
     m = (u & 0x7FFFFF) << 1;
-    if (!e && !m) { deploy_put(o, u >> 31 ? "-0.0f" : "0.0f"); return; }
-    *p++ = '0'; *p++ = 'x'; *p++ = e ? '1' : '0';
-    if (m) *p++ = '.';
-    for (d = 20; m; d -= 4) { *p++ = hex[m >> d & 15]; m &= (1u << d) - 1; }
+    if (!e && !m) {
+        deploy_put(o, u >> 31 ? "-0.0f" : "0.0f");
+        return;
+    }
+    *p++ = '0';
+    *p++ = 'x';
+    *p++ = e ? '1' : '0';
+    if (m)
+        *p++ = '.';
+    for (d = 20; m; d -= 4) {
+        *p++ = hex[m >> d & 15];
+        m &= (1u << d) - 1;
+    }
     e = e ? e - 127 : -126;
     *p++ = 'p';
-    if (e < 0) { *p++ = '-'; e = -e; }
-    if (e >= 100) *p++ = '1';
-    if (e >= 10) *p++ = (char)('0' + e / 10 % 10);
+    if (e < 0) {
+        *p++ = '-';
+        e = -e;
+    }
+    if (e >= 100)
+        *p++ = '1';
+    if (e >= 10)
+        *p++ = (char)('0' + e / 10 % 10);
     *p++ = (char)('0' + e % 10);
     *p++ = 'f';
     deploy_bytes(o, text, (size_t)(p - text));
 }
-/* a finite double with as few digits, at most 17, as read back the same. The digits of m·2^e are exact: m·2^e, or m·5^-e, in
-   base 10^9 */
-DEPLOY_FN size_t deploy_digits(char *text, double x, int digits)       /* text: 32 bytes */
+
+/* a finite double with as few digits, at most 17, as read back the same. The digits of m·2^e are
+   exact: m·2^e, or m·5^-e, in base 10^9 */
+DEPLOY_FN size_t deploy_digits(char *text, double x, int digits) /* text: 32 bytes */
 {
     uint32_t limb[130], carry;
     char all[9 * 130 + 1], *p = text, *first;
     int n = 2, e, i, k, point = 0, more;
     uint64_t u, m;
     memcpy(&u, &x, 8);
-    if (u >> 63) *p++ = '-';
+    if (u >> 63)
+        *p++ = '-';
     e = (int)(u >> 52 & 2047);
     m = (u & 0xFFFFFFFFFFFFFu) | (e ? (uint64_t)1 << 52 : 0);
-    if (!m) { *p++ = '0'; *p = 0; return (size_t)(p - text); }
+    if (!m) {
+        *p++ = '0';
+        *p = 0;
+        return (size_t)(p - text);
+    }
     e = (e ? e : 1) - 1075;
-    for (; e < 0 && !(m & 1); e++) m >>= 1;
-    limb[0] = (uint32_t)(m % 1000000000); limb[1] = (uint32_t)(m / 1000000000);      /* m < 2^53 < 10^18 */
+    for (; e < 0 && !(m & 1); e++)
+        m >>= 1;
+    /* m < 2^53 < 10^18 */
+    limb[0] = (uint32_t)(m % 1000000000);
+    limb[1] = (uint32_t)(m / 1000000000);
     for (i = 0; i < (e < 0 ? -e : e); i++) {
         for (carry = 0, k = 0; k < n; k++) {
             uint64_t t = (uint64_t)limb[k] * (e < 0 ? 5 : 2) + carry;
-            limb[k] = (uint32_t)(t % 1000000000); carry = (uint32_t)(t / 1000000000);
+            limb[k] = (uint32_t)(t % 1000000000);
+            carry = (uint32_t)(t / 1000000000);
         }
-        if (carry) limb[n++] = carry;
+        if (carry)
+            limb[n++] = carry;
     }
-    for (k = 0; k < n; k++) for (i = 0; i < 9; i++) { all[9 * (n - k) - i] = (char)('0' + limb[k] % 10); limb[k] /= 10; }
+    for (k = 0; k < n; k++) {
+        for (i = 0; i < 9; i++) {
+            all[9 * (n - k) - i] = (char)('0' + limb[k] % 10);
+            limb[k] /= 10;
+        }
+    }
     all[0] = '0';
-    for (first = all; *first == '0'; first++) {}
-    n = (int)(all + 9 * n + 1 - first);                                /* digits in all */
-    point = n + (e < 0 ? e : 0);                                       /* 0.digits · 10^point */
+    for (first = all; *first == '0'; first++) {
+    }
+    /* digits in all */
+    n = (int)(all + 9 * n + 1 - first);
+    /* 0.digits · 10^point */
+    point = n + (e < 0 ? e : 0);
     if (n > digits) {
-        for (more = 0, k = digits + 1; k < n; k++) more |= first[k] != '0';
+        for (more = 0, k = digits + 1; k < n; k++)
+            more |= first[k] != '0';
         more = first[digits] > '5' || (first[digits] == '5' && (more || (first[digits - 1] & 1)));
-        for (k = digits - 1; more && k >= 0; k--) { more = first[k] == '9'; first[k] = (char)(more ? '0' : first[k] + 1); }
-        if (more) { first--; *first = '1'; point++; }                  /* 999.. → 1000.. */
+        for (k = digits - 1; more && k >= 0; k--) {
+            more = first[k] == '9';
+            first[k] = (char)(more ? '0' : first[k] + 1);
+        }
+        /* 999.. → 1000.. */
+        if (more) {
+            first--;
+            *first = '1';
+            point++;
+        }
         n = digits;
     }
-    while (n > 1 && first[n - 1] == '0') n--;
-    if (point > -5 && point <= 17) {                                   /* plain */
-        if (point <= 0) { *p++ = '0'; *p++ = '.'; for (k = point; k; k++) *p++ = '0'; }
-        for (k = 0; k < n || k < point; k++) { if (k == point && k) *p++ = '.'; *p++ = k < n ? first[k] : '0'; }
+    while (n > 1 && first[n - 1] == '0')
+        n--;
+    /* plain */
+    if (point > -5 && point <= 17) {
+        if (point <= 0) {
+            *p++ = '0';
+            *p++ = '.';
+            for (k = point; k; k++)
+                *p++ = '0';
+        }
+        for (k = 0; k < n || k < point; k++) {
+            if (k == point && k)
+                *p++ = '.';
+            *p++ = k < n ? first[k] : '0';
+        }
     } else {
         *p++ = first[0];
-        if (n > 1) { *p++ = '.'; for (k = 1; k < n; k++) *p++ = first[k]; }
+        if (n > 1) {
+            *p++ = '.';
+            for (k = 1; k < n; k++)
+                *p++ = first[k];
+        }
         *p++ = 'e';
-        if (--point < 0) { *p++ = '-'; point = -point; }
-        if (point >= 100) *p++ = (char)('0' + point / 100);
-        if (point >= 10) *p++ = (char)('0' + point / 10 % 10);
+        if (--point < 0) {
+            *p++ = '-';
+            point = -point;
+        }
+        if (point >= 100)
+            *p++ = (char)('0' + point / 100);
+        if (point >= 10)
+            *p++ = (char)('0' + point / 10 % 10);
         *p++ = (char)('0' + point % 10);
     }
     *p = 0;
     return (size_t)(p - text);
 }
+
 DEPLOY_FN void deploy_real(deploy_out *o, double x)
 {
     char text[48];
     size_t n = deploy_digits(text, x, 15);
     double y = strtod(text, NULL);
-    if (memcmp(&x, &y, 8)) n = deploy_digits(text, x, 17);
+    if (memcmp(&x, &y, 8))
+        n = deploy_digits(text, x, 17);
     deploy_bytes(o, text, n);
 }
+
 /* a layer's name inside a comment: nothing there ends it */
 DEPLOY_FN void deploy_name(deploy_out *o, const char *name)
 {
     for (; *name; name++) {
         char c = *name;
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c
-              == '-')) c = '_';
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.'
+              || c == '_' || c == '-'))
+            c = '_';
         deploy_bytes(o, &c, 1);
     }
 }
 
 /* ---- reading: a file's bytes, the place reached, and what is wrong there ---- */
-typedef struct { const char *p; size_t at, end; char *message; const char *kind; } deploy_in;     /* message: 160 bytes */
+typedef struct {
+    const char *p;
+    size_t at, end;
+    char *message;
+    const char *kind;
+} deploy_in; /* message: 160 bytes */
 
-DEPLOY_FN int deploy_wrong(deploy_in *in, const char *what)             /* -1; the first one is kept */
+DEPLOY_FN int deploy_wrong(deploy_in *in, const char *what) /* -1; the first one is kept */
 {
-    if (!in->message[0]) deploy_refuse(in->message, LGELU_E_FILE, "%s: byte %z: %s", in->kind, in->at, what);
+    if (!in->message[0])
+        deploy_refuse(in->message, LGELU_E_FILE, "%s: byte %z: %s", in->kind, in->at, what);
     return -1;
 }
+
 /* a number from the place on, at most 40 letters of "0-9+-.eE": 0, or -1 and nothing moved */
 DEPLOY_FN int deploy_number(deploy_in *in, double *x)
 {
     char text[48], *end;
     size_t n = 0;
-    while (in->at + n < in->end && n < 41 && in->p[in->at + n] && strchr("0123456789+-.eE", in->p[in->at + n])) {
-        text[n] = in->p[in->at + n]; n++; }
+    while (in->at + n < in->end && n < 41 && in->p[in->at + n]
+           && strchr("0123456789+-.eE", in->p[in->at + n])) {
+        text[n] = in->p[in->at + n];
+        n++;
+    }
     text[n] = 0;
     *x = n && n < 41 ? strtod(text, &end) : 0;
-    if (!n || n > 40 || *end || !(*x - *x <= 0)) return -1;
+    if (!n || n > 40 || *end || !(*x - *x <= 0))
+        return -1;
     in->at += n;
     return 0;
 }
+
 /* a whole number: 0, or -1 and nothing moved */
 DEPLOY_FN int deploy_whole(deploy_in *in, size_t *n)
 {
     size_t at = in->at;
     for (*n = 0; at < in->end && in->p[at] >= '0' && in->p[at] <= '9'; at++) {
-        if (*n > ((size_t)-1 - 9) / 10) return -1;
+        if (*n > ((size_t)-1 - 9) / 10)
+            return -1;
         *n = *n * 10 + (size_t)(in->p[at] - '0');
     }
-    if (at == in->at) return -1;
+    if (at == in->at)
+        return -1;
     in->at = at;
     return 0;
 }
 
 /* ---- looks at a graph ---- */
-DEPLOY_FN size_t deploy_size(const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
+DEPLOY_FN size_t deploy_size(const lgelu_node *node)
+{
+    return node->shape[0] * node->shape[1] * node->shape[2];
+}
+
 DEPLOY_FN int deploy_finite(const float *x, size_t n)
 {
     size_t i;
-    for (i = 0; i < n; i++) if (!(x[i] - x[i] <= 0)) return 0;
+    for (i = 0; i < n; i++) {
+        if (!(x[i] - x[i] <= 0))
+            return 0;
+    }
     return 1;
 }
+
 /* all that a node has learned or keeps */
 DEPLOY_FN int deploy_parameters_finite(const lgelu_net *net, const lgelu_node *node)
 {
-    return (!node->weights || deploy_finite(net->w + node->weight, node->weights))
-        && (!node->biases || deploy_finite(net->w + node->bias, node->biases))
-        && (!node->states || deploy_finite(net->state + node->state, node->states));
+    return (!node->weight_count || deploy_finite(net->w + node->weight_at, node->weight_count))
+           && (!node->bias_count || deploy_finite(net->w + node->bias_at, node->bias_count))
+           && (!node->state_count || deploy_finite(net->state + node->state_at, node->state_count));
 }
+
 /* needed[i] = node i is the output or goes into it; the one input node, or -1: none, or several */
 DEPLOY_FN int deploy_needed(const lgelu_net *net, int output, unsigned char *needed)
 {
     int i, k, input = -1, inputs = 0;
     memset(needed, 0, (size_t)net->count);
     needed[output] = 1;
-    for (i = output; i >= 0; i--) if (needed[i]) {
-        for (k = 0; k < net->nodes[i].inputs; k++) needed[net->nodes[i].input[k]] = 1;
-        if (!net->nodes[i].inputs) { input = i; inputs++; }
+    for (i = output; i >= 0; i--) {
+        if (needed[i]) {
+            for (k = 0; k < net->nodes[i].inputs; k++)
+                needed[net->nodes[i].input[k]] = 1;
+            if (!net->nodes[i].inputs) {
+                input = i;
+                inputs++;
+            }
+        }
     }
     return inputs == 1 ? input : -1;
 }
+
 /* a batch normalisation as inference computes it: y = fma(x, scale, shift), channel c of node */
-DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t c, float *scale, float *shift)
+DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t c, float *scale,
+                           float *shift)
 {
     const size_t n = node->shape[2];
-    const float *gamma = net->w + node->bias + c, *running = net->state + node->state + c;
+    const float *gamma = net->w + node->bias_at + c, *running = net->state + node->state_at + c;
     const double inverse = 1 / sqrt((double)running[n] + (double)node->eps);
     *scale = (float)(inverse * (double)gamma[0]);
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
+
 /* λ of channel c of a gate; tanh and one of the caller's own have none: NaN */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
-    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_OUTER) return (double)NAN;
-    if (node->gate == LGELU_GATE_RELU) return HUGE_VAL;
-    return (double)net->lambda[node->hardness + (node->hardnesses > 1 ? (int)c : 0)];
+    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)
+        return (double)NAN;
+    if (node->gate == LGELU_GATE_RELU)
+        return HUGE_VAL;
+    return (double)net->lambda[node->first_lambda + (node->lambda_count > 1 ? (int)c : 0)];
 }
+
 /* a convolution that goes by Winograd's algorithm: no plain chains of fma */
 DEPLOY_FN int deploy_winograd(const lgelu_net *net, const lgelu_node *node)
 {
-    return node->op == LGELU_OP_CONV && !net->direct && node->window[0] == 3 && node->stride == 1 && node->groups == 1
-        && node->padding <= 2 && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
+           && net->nodes[node->input[0]].shape[2] >= 16;
 }
 #endif

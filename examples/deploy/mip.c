@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: MIT-0
-   mip.c: see mip.h. Variables: x0, x1, ... inputs; v.. numbers of layers; d.. binaries; t. Inputs stand first in the objective,
-   with weight 0, so that they are the first columns after t. A number is told by what stands for it: a variable, or nothing
-   where it is 0 for sure. */
+   mip.c: see mip.h. Variables: x0, x1, ... inputs; v.. numbers of layers; d.. binaries; t. Inputs
+   stand first in the objective, with weight 0, so that they are the first columns after t. A number
+   is told by what stands for it: a variable, or nothing where it is 0 for sure. */
 #include "mip.h"
 
-enum { MIP_ZERO = 0, MIP_INPUT = 1 };        /* code 0: zero; 1 + i: input i; inputs + 1 + j: variable j */
-typedef struct { bounds *b; size_t **code, *window, inputs, variables, terms; deploy_out o; } mip;
+enum { MIP_ZERO = 0, MIP_INPUT = 1 }; /* code 0: zero; 1 + i: input i; inputs + 1 + j: variable j */
+typedef struct {
+    bounds *b;
+    size_t **code, *window, inputs, variables, terms;
+    deploy_out o;
+} mip;
 
 static void mip_name(mip *m, size_t code)
 {
-    if (code <= m->inputs) deploy_put(&m->o, "x%z", code - 1);
-    else deploy_put(&m->o, "v%z", code - m->inputs - 1);
+    if (code <= m->inputs)
+        deploy_put(&m->o, "x%z", code - 1);
+    else
+        deploy_put(&m->o, "v%z", code - m->inputs - 1);
 }
+
 /* + weight · number; lines stay short: readers have limits */
 static void mip_term(mip *m, double weight, size_t code)
 {
-    if (!code || !(fabs(weight) > 0)) return;
+    if (!code || !(fabs(weight) > 0))
+        return;
     deploy_put(&m->o, m->terms++ % 6 == 5 ? "\n %s " : " %s ", weight < 0 ? "-" : "+");
     deploy_real(&m->o, fabs(weight));
     deploy_put(&m->o, " ");
     mip_name(m, code);
 }
+
 static void mip_end(mip *m, const char *sign, double right)
 {
     deploy_put(&m->o, " %s ", sign);
@@ -28,12 +37,14 @@ static void mip_end(mip *m, const char *sign, double right)
     deploy_put(&m->o, "\n");
     m->terms = 0;
 }
+
 /* a new variable for number k of node i, and the row that makes it: - v + ... = -constant */
 static void mip_new(mip *m, int i, size_t k)
 {
     m->code[i][k] = m->inputs + 1 + m->variables++;
     mip_term(m, -1, m->code[i][k]);
 }
+
 static void mip_linear(mip *m, int i)
 {
     const lgelu_net *net = m->b->net;
@@ -42,55 +53,82 @@ static void mip_linear(mip *m, int i)
     size_t j, k;
     for (j = 0; j < m->b->node[i].n; j++) {
         mip_new(m, i, j);
-        for (k = 0; k < in; k++) mip_term(m, (double)net->w[node->weight + j % out * in + k],
-                                          m->code[node->input[0]][j / out * in + k]);
-        mip_end(m, "=", node->biases ? -(double)net->w[node->bias + j % out] : 0);
+        for (k = 0; k < in; k++) {
+            mip_term(m, (double)net->w[node->weight_at + j % out * in + k],
+                     m->code[node->input[0]][j / out * in + k]);
+        }
+        mip_end(m, "=", node->bias_count ? -(double)net->w[node->bias_at + j % out] : 0);
     }
 }
+
 /* convolution, average pool: the taps of each number */
 static void mip_windows(mip *m, int i)
 {
     const lgelu_net *net = m->b->net;
     const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
     const int conv = node->op == LGELU_OP_CONV;
-    const size_t in = conv ? from->shape[2] / node->groups : 1, out = conv ? node->shape[2] / node->groups : 1,
-        row = conv ? node->weights / node->shape[2] : 0;
+    const size_t in = conv ? from->shape[2] / node->groups : 1,
+                 out = conv ? node->shape[2] / node->groups : 1,
+                 row = conv ? node->weight_count / node->shape[2] : 0;
     const double share = (double)(float)(1 / (double)(node->window[0] * node->window[1]));
     size_t r, c, o, p, q, k, to = 0;
-    for (r = 0; r < node->shape[0]; r++) for (c = 0; c < node->shape[1]; c++) for (o = 0; o < node->shape[2]; o++, to++) {
-        mip_new(m, i, to);
-        for (p = 0; p < node->window[0]; p++) for (q = 0; q < node->window[1]; q++) {
-            const size_t u = r * node->stride + p - node->padding, v = c * node->stride + q - node->padding,
-                first = (u * from->shape[1] + v) * from->shape[2];
-            if (u >= from->shape[0] || v >= from->shape[1]) continue;
-            for (k = 0; k < in; k++)
-                mip_term(m, conv ? (double)net->w[node->weight + o * row + (p * node->window[1] + q) * in + k] : share,
-                         m->code[node->input[0]][first + o / out * in + k]);
+    for (r = 0; r < node->shape[0]; r++) {
+        for (c = 0; c < node->shape[1]; c++) {
+            for (o = 0; o < node->shape[2]; o++, to++) {
+                mip_new(m, i, to);
+                for (p = 0; p < node->window[0]; p++) {
+                    for (q = 0; q < node->window[1]; q++) {
+                        const size_t u = r * node->stride + p - node->padding,
+                                     v = c * node->stride + q - node->padding,
+                                     first = (u * from->shape[1] + v) * from->shape[2];
+                        if (u >= from->shape[0] || v >= from->shape[1])
+                            continue;
+                        for (k = 0; k < in; k++) {
+                            mip_term(m,
+                                     conv ? (double)net->w[node->weight_at + o * row
+                                                           + (p * node->window[1] + q) * in + k]
+                                          : share,
+                                     m->code[node->input[0]][first + o / out * in + k]);
+                        }
+                    }
+                }
+                mip_end(m, "=", conv && node->bias_count ? -(double)net->w[node->bias_at + o] : 0);
+            }
         }
-        mip_end(m, "=", conv && node->biases ? -(double)net->w[node->bias + o] : 0);
     }
 }
-/* the numbers in window `to` of a max pool that may be its largest: their places go to list, how many is returned */
+
+/* the numbers in window `to` of a max pool that may be its largest: their places go to list, how
+   many is returned */
 static size_t mip_rivals(const mip *m, int i, size_t to, size_t *list)
 {
     const lgelu_node *node = m->b->net->nodes + i, *from = m->b->net->nodes + node->input[0];
     const bounds_node *x = m->b->node + node->input[0];
     const size_t channel = to % node->shape[2], c = to / node->shape[2] % node->shape[1],
-        r = to / node->shape[2] / node->shape[1];
+                 r = to / node->shape[2] / node->shape[1];
     double most = -HUGE_VAL;
     size_t p, q, n = 0, rivals = 0;
-    for (p = 0; p < node->window[0]; p++) for (q = 0; q < node->window[1]; q++) {
-        const size_t u = r * node->stride + p - node->padding, v = c * node->stride + q - node->padding;
-        if (u >= from->shape[0] || v >= from->shape[1]) continue;
-        list[n] = (u * from->shape[1] + v) * from->shape[2] + channel;
-        if (x->lo[list[n]] > most) most = x->lo[list[n]];
-        n++;
+    for (p = 0; p < node->window[0]; p++) {
+        for (q = 0; q < node->window[1]; q++) {
+            const size_t u = r * node->stride + p - node->padding,
+                         v = c * node->stride + q - node->padding;
+            if (u >= from->shape[0] || v >= from->shape[1])
+                continue;
+            list[n] = (u * from->shape[1] + v) * from->shape[2] + channel;
+            if (x->lo[list[n]] > most)
+                most = x->lo[list[n]];
+            n++;
+        }
     }
-    for (p = 0; p < n; p++) if (x->hi[list[p]] >= most) list[rivals++] = list[p];
+    for (p = 0; p < n; p++) {
+        if (x->hi[list[p]] >= most)
+            list[rivals++] = list[p];
+    }
     return rivals;
 }
-/* y >= x_k; y <= x_k + M(1 - d_k), M = the most that another can be, less the least of x_k; one d is 1. The binaries' numbers
-   follow y's */
+
+/* y >= x_k; y <= x_k + M(1 - d_k), M = the most that another can be, less the least of x_k; one d
+   is 1. The binaries' numbers follow y's */
 static void mip_most(mip *m, int i)
 {
     const int from = m->b->net->nodes[i].input[0];
@@ -99,39 +137,58 @@ static void mip_most(mip *m, int i)
     for (to = 0; to < m->b->node[i].n; to++) {
         n = mip_rivals(m, i, to, m->window);
         mip_new(m, i, to);
-        if (n == 1) { mip_term(m, 1, m->code[from][*m->window]); mip_end(m, "=", 0); continue; }
+        if (n == 1) {
+            mip_term(m, 1, m->code[from][*m->window]);
+            mip_end(m, "=", 0);
+            continue;
+        }
         m->variables += n;
         m->terms = 0;
         for (k = 0; k < n; k++) {
             const size_t place = m->window[k], y = m->code[i][to];
             double other = -HUGE_VAL;
-            for (j = 0; j < n; j++) if (j != k && x->hi[m->window[j]] > other) other = x->hi[m->window[j]];
-            if (k) mip_term(m, -1, y);                                              /* the first stands there */
-            mip_term(m, 1, m->code[from][place]); mip_end(m, "<=", 0);
-            mip_term(m, 1, y); mip_term(m, -1, m->code[from][place]);
-            deploy_put(&m->o, " + "); deploy_real(&m->o, other - x->lo[place]); deploy_put(&m->o, " d%z", y + 1 + k);
+            for (j = 0; j < n; j++) {
+                if (j != k && x->hi[m->window[j]] > other)
+                    other = x->hi[m->window[j]];
+            }
+            /* the first stands there */
+            if (k)
+                mip_term(m, -1, y);
+            mip_term(m, 1, m->code[from][place]);
+            mip_end(m, "<=", 0);
+            mip_term(m, 1, y);
+            mip_term(m, -1, m->code[from][place]);
+            deploy_put(&m->o, " + ");
+            deploy_real(&m->o, other - x->lo[place]);
+            deploy_put(&m->o, " d%z", y + 1 + k);
             mip_end(m, "<=", other - x->lo[place]);
         }
-        for (k = 0; k < n; k++) deploy_put(&m->o, k % 8 == 7 ? "\n + d%z" : " + d%z", m->code[i][to] + 1 + k);
+        for (k = 0; k < n; k++)
+            deploy_put(&m->o, k % 8 == 7 ? "\n + d%z" : " + d%z", m->code[i][to] + 1 + k);
         mip_end(m, "=", 1);
     }
 }
-static void mip_plain(mip *m, int i)          /* normalisations and sums */
+
+static void mip_plain(mip *m, int i) /* normalisations and sums */
 {
     const lgelu_node *node = m->b->net->nodes + i;
     size_t k;
     for (k = 0; k < m->b->node[i].n; k++) {
         float scale = 1, shift = 0;
-        if (node->op == LGELU_OP_BATCH_NORM) deploy_norm(m->b->net, node, k % node->shape[2], &scale, &shift);
+        if (node->op == LGELU_OP_BATCH_NORM)
+            deploy_norm(m->b->net, node, k % node->shape[2], &scale, &shift);
         mip_new(m, i, k);
-        if (node->inputs == 2 && node->input[0] == node->input[1]) mip_term(m, 2, m->code[node->input[0]][k]);
-        else {
+        if (node->inputs == 2 && node->input[0] == node->input[1]) {
+            mip_term(m, 2, m->code[node->input[0]][k]);
+        } else {
             mip_term(m, (double)scale, m->code[node->input[0]][k]);
-            if (node->inputs == 2) mip_term(m, 1, m->code[node->input[1]][k]);
+            if (node->inputs == 2)
+                mip_term(m, 1, m->code[node->input[1]][k]);
         }
         mip_end(m, "=", -(double)shift);
     }
 }
+
 static void mip_gate(mip *m, int i)
 {
     const int from = m->b->net->nodes[i].input[0];
@@ -139,18 +196,37 @@ static void mip_gate(mip *m, int i)
     size_t k, z;
     for (k = 0; k < x->n; k++) {
         z = m->code[from][k];
-        if (x->hi[k] <= 0 || !z) { m->code[i][k] = MIP_ZERO; continue; }
-        if (x->lo[k] >= 0) { m->code[i][k] = z; continue; }
+        if (x->hi[k] <= 0 || !z) {
+            m->code[i][k] = MIP_ZERO;
+            continue;
+        }
+        if (x->lo[k] >= 0) {
+            m->code[i][k] = z;
+            continue;
+        }
         m->code[i][k] = m->inputs + 1 + m->variables++;
-        mip_term(m, 1, m->code[i][k]); mip_term(m, -1, z); mip_end(m, ">=", 0);                     /* a >= z */
-        mip_term(m, 1, m->code[i][k]); mip_term(m, -1, z);                                          /* a <= z - l(1 - d) */
-        deploy_put(&m->o, " + "); deploy_real(&m->o, -x->lo[k]); deploy_put(&m->o, " d%z", m->code[i][k]);
-            mip_end(m, "<=", -x->lo[k]);
-        mip_term(m, 1, m->code[i][k]);                                                              /* a <= u·d */
-        deploy_put(&m->o, " - "); deploy_real(&m->o, x->hi[k]); deploy_put(&m->o, " d%z", m->code[i][k]); mip_end(m, "<=", 0);
+        /* a >= z */
+        mip_term(m, 1, m->code[i][k]);
+        mip_term(m, -1, z);
+        mip_end(m, ">=", 0);
+        /* a <= z - l(1 - d) */
+        mip_term(m, 1, m->code[i][k]);
+        mip_term(m, -1, z);
+        deploy_put(&m->o, " + ");
+        deploy_real(&m->o, -x->lo[k]);
+        deploy_put(&m->o, " d%z", m->code[i][k]);
+        mip_end(m, "<=", -x->lo[k]);
+        /* a <= u·d */
+        mip_term(m, 1, m->code[i][k]);
+        deploy_put(&m->o, " - ");
+        deploy_real(&m->o, x->hi[k]);
+        deploy_put(&m->o, " d%z", m->code[i][k]);
+        mip_end(m, "<=", 0);
     }
 }
-/* lower bounds of 0 are what LP files give a variable that is not told; the others, and the binaries, come at the end */
+
+/* lower bounds of 0 are what LP files give a variable that is not told; the others, and the
+   binaries, come at the end */
 static void mip_ends(mip *m)
 {
     const bounds *b = m->b;
@@ -159,51 +235,96 @@ static void mip_ends(mip *m)
     deploy_put(&m->o, "Bounds\n t free\n");
     for (k = 0; k < m->inputs; k++) {
         const bounds_node *x = b->node + b->input;
-        deploy_put(&m->o, " "); deploy_real(&m->o, x->lo[k]); deploy_put(&m->o, " <= x%z <= ", k); deploy_real(&m->o, x->hi[k]);
-            deploy_put(&m->o, "\n");
+        deploy_put(&m->o, " ");
+        deploy_real(&m->o, x->lo[k]);
+        deploy_put(&m->o, " <= x%z <= ", k);
+        deploy_real(&m->o, x->hi[k]);
+        deploy_put(&m->o, "\n");
     }
-    for (i = 0; i <= b->output; i++) if (m->code[i] && b->net->nodes[i].inputs) for (k = 0; k < b->node[i].n; k++) {
-        const lgelu_node *node = b->net->nodes + i;
-        const int made = node->op != LGELU_OP_GATE && node->op != LGELU_OP_VIEW && node->op != LGELU_OP_DROPOUT;
-        const bounds_node *x = b->node + (node->op == LGELU_OP_GATE ? node->input[0] : i);
-        if (m->code[i][k] <= m->inputs || (!made && (node->op != LGELU_OP_GATE || x->lo[k] >= 0 || x->hi[k] <= 0))) continue;
-        deploy_put(&m->o, " "); deploy_real(&m->o, made ? x->lo[k] : 0); deploy_put(&m->o, " <= "); mip_name(m, m->code[i][k]);
-        deploy_put(&m->o, " <= "); deploy_real(&m->o, x->hi[k]); deploy_put(&m->o, "\n");
+    for (i = 0; i <= b->output; i++) {
+        if (m->code[i] && b->net->nodes[i].inputs) {
+            for (k = 0; k < b->node[i].n; k++) {
+                const lgelu_node *node = b->net->nodes + i;
+                const int made = node->op != LGELU_OP_GATE && node->op != LGELU_OP_VIEW
+                                 && node->op != LGELU_OP_DROPOUT;
+                const bounds_node *x = b->node + (node->op == LGELU_OP_GATE ? node->input[0] : i);
+                if (m->code[i][k] <= m->inputs
+                    || (!made && (node->op != LGELU_OP_GATE || x->lo[k] >= 0 || x->hi[k] <= 0)))
+                    continue;
+                deploy_put(&m->o, " ");
+                deploy_real(&m->o, made ? x->lo[k] : 0);
+                deploy_put(&m->o, " <= ");
+                mip_name(m, m->code[i][k]);
+                deploy_put(&m->o, " <= ");
+                deploy_real(&m->o, x->hi[k]);
+                deploy_put(&m->o, "\n");
+            }
+        }
     }
     deploy_put(&m->o, "Binaries\n");
-    for (i = 0; i <= b->output; i++) if (m->code[i] && b->net->nodes[i].op == LGELU_OP_GATE) for (k = 0; k < b->node[i].n; k++) {
-        const bounds_node *x = b->node + b->net->nodes[i].input[0];
-        if (m->code[i][k] && x->lo[k] < 0 && x->hi[k] > 0) deploy_put(&m->o, " d%z\n", m->code[i][k]);
-    }
-    for (i = 0; i <= b->output; i++) if (m->code[i] && b->net->nodes[i].op == LGELU_OP_MAX_POOL)
-        for (k = 0; k < b->node[i].n; k++) {
-            const size_t n = mip_rivals(m, i, k, m->window);
-            size_t j;
-            for (j = 1; n > 1 && j <= n; j++) deploy_put(&m->o, " d%z\n", m->code[i][k] + j);
+    for (i = 0; i <= b->output; i++) {
+        if (m->code[i] && b->net->nodes[i].op == LGELU_OP_GATE) {
+            for (k = 0; k < b->node[i].n; k++) {
+                const bounds_node *x = b->node + b->net->nodes[i].input[0];
+                if (m->code[i][k] && x->lo[k] < 0 && x->hi[k] > 0)
+                    deploy_put(&m->o, " d%z\n", m->code[i][k]);
+            }
         }
+    }
+    for (i = 0; i <= b->output; i++) {
+        if (m->code[i] && b->net->nodes[i].op == LGELU_OP_MAX_POOL) {
+            for (k = 0; k < b->node[i].n; k++) {
+                const size_t n = mip_rivals(m, i, k, m->window);
+                size_t j;
+                for (j = 1; n > 1 && j <= n; j++)
+                    deploy_put(&m->o, " d%z\n", m->code[i][k] + j);
+            }
+        }
+    }
     deploy_put(&m->o, "End\n");
 }
+
 static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
 {
     const bounds *b = m->b;
     size_t k;
     int i;
-    deploy_put(&m->o, "\\ a ReLU network and a clause of a property, written by lgelu.h\nMinimize\n obj: t");
-    for (k = 0; k < m->inputs; k++) { deploy_put(&m->o, k % 8 == 7 ? "\n + 0 " : " + 0 "); mip_name(m, k + MIP_INPUT); }
-    deploy_put(&m->o, "\nSubject To\n");
-    for (i = 0; i <= b->output; i++) if (m->code[i]) switch (b->net->nodes[i].op) {
-    case LGELU_OP_INPUT:  for (k = 0; k < m->inputs; k++) m->code[i][k] = k + MIP_INPUT; break;
-    case LGELU_OP_LINEAR: mip_linear(m, i); break;
-    case LGELU_OP_CONV: case LGELU_OP_AVERAGE_POOL: mip_windows(m, i); break;
-    case LGELU_OP_GATE:   mip_gate(m, i); break;
-    case LGELU_OP_MAX_POOL: mip_most(m, i); break;
-    case LGELU_OP_ADD: case LGELU_OP_BATCH_NORM: mip_plain(m, i); break;
-    default: memcpy(m->code[i], m->code[b->net->nodes[i].input[0]], b->node[i].n * sizeof **m->code); break;
+    deploy_put(
+        &m->o,
+        "\\ a ReLU network and a clause of a property, written by lgelu.h\nMinimize\n obj: t");
+    for (k = 0; k < m->inputs; k++) {
+        deploy_put(&m->o, k % 8 == 7 ? "\n + 0 " : " + 0 ");
+        mip_name(m, k + MIP_INPUT);
     }
-    for (k = p->clause[clause]; k < p->clause[clause + 1]; k++) {      /* t >= Y_a - Y_b - c */
+    deploy_put(&m->o, "\nSubject To\n");
+    for (i = 0; i <= b->output; i++) {
+        if (m->code[i]) {
+            switch (b->net->nodes[i].op) {
+            case LGELU_OP_INPUT:
+                for (k = 0; k < m->inputs; k++)
+                    m->code[i][k] = k + MIP_INPUT;
+                break;
+            case LGELU_OP_LINEAR: mip_linear(m, i); break;
+            case LGELU_OP_CONV:
+            case LGELU_OP_AVERAGE_POOL: mip_windows(m, i); break;
+            case LGELU_OP_GATE: mip_gate(m, i); break;
+            case LGELU_OP_MAX_POOL: mip_most(m, i); break;
+            case LGELU_OP_ADD:
+            case LGELU_OP_BATCH_NORM: mip_plain(m, i); break;
+            default:
+                memcpy(m->code[i], m->code[b->net->nodes[i].input[0]],
+                       b->node[i].n * sizeof **m->code);
+                break;
+            }
+        }
+    }
+    /* t >= Y_a - Y_b - c */
+    for (k = p->clause[clause]; k < p->clause[clause + 1]; k++) {
         const vnnlib_term *t = p->term + k;
-        if (t->a >= 0) mip_term(m, 1, m->code[b->output][t->a]);
-        if (t->b >= 0) mip_term(m, -1, m->code[b->output][t->b]);
+        if (t->a >= 0)
+            mip_term(m, 1, m->code[b->output][t->a]);
+        if (t->b >= 0)
+            mip_term(m, -1, m->code[b->output][t->b]);
         deploy_put(&m->o, " - 1 t");
         mip_end(m, "<=", t->c);
     }
@@ -211,7 +332,9 @@ static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
     mip_end(m, "<=", margin);
     mip_ends(m);
 }
-lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin, lgelu_write *write, void *user)
+
+lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin, lgelu_write *write,
+                       void *user)
 {
     const size_t outputs = b->node[b->output].n;
     lgelu_status status = LGELU_OK;
@@ -219,47 +342,78 @@ lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin,
     int i;
     mip m;
     memset(&m, 0, sizeof m);
-    m.b = b; m.inputs = b->node[b->input].n;
-    if (clause >= p->clauses || p->inputs != m.inputs || p->outputs != outputs || !(margin - margin <= 0))
-        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "mixed-integer program: the property is of another shape than %z inputs and %z outputs",
-                             m.inputs, outputs);
-    for (t = p->clause[clause]; t < p->clause[clause + 1]; t++)
-        if (p->term[t].a >= (int)outputs || p->term[t].b >= (int)outputs || (p->term[t].a >= 0 && p->term[t].a == p->term[t].b))
-            return deploy_refuse(b->message, LGELU_E_ARGUMENT, "mixed-integer program: term %z compares no two outputs", t);
-    for (i = 0; i <= b->output; i++) if (b->needed[i]) {
-        const lgelu_node *node = b->net->nodes + i;
-        const size_t taps = node->op == LGELU_OP_MAX_POOL ? deploy_times(node->window[0], node->window[1]) : 0;
-        if (taps > most) most = taps;
-        if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS && !(deploy_lambda(b->net, node, 0) > 1e38))
-            return deploy_refuse(b->message, LGELU_E_LAMBDA, "mixed-integer program: gate '%s' is no ReLU", node->name);
+    m.b = b;
+    m.inputs = b->node[b->input].n;
+    if (clause >= p->clauses || p->inputs != m.inputs || p->outputs != outputs
+        || !(margin - margin <= 0)) {
+        return deploy_refuse(
+            b->message, LGELU_E_ARGUMENT,
+            "mixed-integer program: the property is of another shape than %z inputs and %z outputs",
+            m.inputs, outputs);
+    }
+    for (t = p->clause[clause]; t < p->clause[clause + 1]; t++) {
+        if (p->term[t].a >= (int)outputs || p->term[t].b >= (int)outputs
+            || (p->term[t].a >= 0 && p->term[t].a == p->term[t].b)) {
+            return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                                 "mixed-integer program: term %z compares no two outputs", t);
+        }
+    }
+    for (i = 0; i <= b->output; i++) {
+        if (b->needed[i]) {
+            const lgelu_node *node = b->net->nodes + i;
+            const size_t taps =
+                node->op == LGELU_OP_MAX_POOL ? deploy_times(node->window[0], node->window[1]) : 0;
+            if (taps > most)
+                most = taps;
+            if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
+                && !(deploy_lambda(b->net, node, 0) > 1e38)) {
+                return deploy_refuse(b->message, LGELU_E_LAMBDA,
+                                     "mixed-integer program: gate '%s' is no ReLU", node->name);
+            }
+        }
     }
     m.code = (size_t **)deploy_room((size_t)b->net->count, sizeof *m.code);
     m.window = (size_t *)deploy_room(most, sizeof *m.window);
-    if (!m.code || !m.window) status = LGELU_E_MEMORY;
-    for (i = 0; i <= b->output && !status; i++) if (b->needed[i]) {
-        m.code[i] = (size_t *)deploy_room(b->node[i].n, sizeof **m.code);
-        if (!m.code[i]) status = LGELU_E_MEMORY;
+    if (!m.code || !m.window)
+        status = LGELU_E_MEMORY;
+    for (i = 0; i <= b->output && !status; i++) {
+        if (b->needed[i]) {
+            m.code[i] = (size_t *)deploy_room(b->node[i].n, sizeof **m.code);
+            if (!m.code[i])
+                status = LGELU_E_MEMORY;
+        }
     }
-    if (status) deploy_refuse(b->message, status, "mixed-integer program: no memory");
-    else {
+    if (status) {
+        deploy_refuse(b->message, status, "mixed-integer program: no memory");
+    } else {
         deploy_begin(&m.o, write, user);
         mip_text(&m, p, clause, margin);
-        if (deploy_end(&m.o)) status = deploy_refuse(b->message, LGELU_E_FILE, "mixed-integer program: it could not be written");
+        if (deploy_end(&m.o)) {
+            status = deploy_refuse(b->message, LGELU_E_FILE,
+                                   "mixed-integer program: it could not be written");
+        }
     }
-    for (i = 0; m.code && i <= b->output; i++) free(m.code[i]);
+    for (i = 0; m.code && i <= b->output; i++)
+        free(m.code[i]);
     free(m.code);
     free(m.window);
     return status;
 }
 
-/* ---- reading a solution. CBC: "Optimal - objective value ..." or "Infeasible ...", "Stopped ...", then lines "index name
-   value cost", those of 0 left out. GLPK: "s mip ROWS COLUMNS STATUS VALUE", then "j COLUMN VALUE" ---- */
-static void mip_blank(deploy_in *in) { while (in->at < in->end && (in->p[in->at] == ' ' || in->p[in->at] == '*')) in->at++; }
+/* ---- reading a solution. CBC: "Optimal - objective value ..." or "Infeasible ...", "Stopped ...",
+   then lines "index name value cost", those of 0 left out. GLPK: "s mip ROWS COLUMNS STATUS VALUE",
+   then "j COLUMN VALUE" ---- */
+static void mip_blank(deploy_in *in)
+{
+    while (in->at < in->end && (in->p[in->at] == ' ' || in->p[in->at] == '*'))
+        in->at++;
+}
+
 static int mip_starts(const deploy_in *in, const char *word)
 {
     return in->end - in->at >= strlen(word) && !memcmp(in->p + in->at, word, strlen(word));
 }
+
 mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes)
 {
     char message[160] = "";
@@ -268,35 +422,59 @@ mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes)
     size_t index, rows, columns;
     double value;
     int glpk = 0, head = 0;
-    in.p = (const char *)file; in.at = 0; in.end = bytes; in.message = message; in.kind = "solution";
+    in.p = (const char *)file;
+    in.at = 0;
+    in.end = bytes;
+    in.message = message;
+    in.kind = "solution";
     memset(x, 0, inputs * sizeof *x);
-    for (; in.at < in.end; in.at++) {         /* line by line */
+    /* line by line */
+    for (; in.at < in.end; in.at++) {
         mip_blank(&in);
         if (!head && mip_starts(&in, "s mip ")) {
-            in.at += 6; glpk = head = 1;
-            if (!deploy_whole(&in, &rows)) { mip_blank(&in); if (!deploy_whole(&in, &columns)) mip_blank(&in); }
-            answer = mip_starts(&in, "o") || mip_starts(&in, "f") ? MIP_FOUND : mip_starts(&in, "n") ? MIP_NONE : MIP_OPEN;
+            in.at += 6;
+            glpk = head = 1;
+            if (!deploy_whole(&in, &rows)) {
+                mip_blank(&in);
+                if (!deploy_whole(&in, &columns))
+                    mip_blank(&in);
+            }
+            answer = mip_starts(&in, "o") || mip_starts(&in, "f") ? MIP_FOUND
+                     : mip_starts(&in, "n")                       ? MIP_NONE
+                                                                  : MIP_OPEN;
         } else if (!head && in.at < in.end && in.p[in.at] != 'c' && in.p[in.at] != '\n') {
             head = 1;
-            answer = mip_starts(&in, "Optimal") ? MIP_FOUND : mip_starts(&in, "Infeasible")
-                || mip_starts(&in, "Integer infeasible") ? MIP_NONE : MIP_OPEN;
-            if (mip_starts(&in, "Stopped")) {     /* by time, or since one solution was wanted: one may be there */
-                for (answer = MIP_FOUND; in.at < in.end && in.p[in.at] != '\n'; in.at++) if (mip_starts(&in,
-                        "no integer")) answer = MIP_OPEN;
+            answer = mip_starts(&in, "Optimal") ? MIP_FOUND
+                     : mip_starts(&in, "Infeasible") || mip_starts(&in, "Integer infeasible")
+                         ? MIP_NONE
+                         : MIP_OPEN;
+            /* by time, or since one solution was wanted: one may be there */
+            if (mip_starts(&in, "Stopped")) {
+                for (answer = MIP_FOUND; in.at < in.end && in.p[in.at] != '\n'; in.at++) {
+                    if (mip_starts(&in, "no integer"))
+                        answer = MIP_OPEN;
+                }
             }
         } else if (head && answer == MIP_FOUND && glpk && mip_starts(&in, "j ")) {
             in.at += 2;
-            if (!deploy_whole(&in, &index)) { mip_blank(&in);
-                if (!deploy_number(&in, &value) && index >= 2 && index - 2 < inputs) x[index - 2] = value; }
+            if (!deploy_whole(&in, &index)) {
+                mip_blank(&in);
+                if (!deploy_number(&in, &value) && index >= 2 && index - 2 < inputs)
+                    x[index - 2] = value;
+            }
         } else if (head && answer == MIP_FOUND && !glpk && !deploy_whole(&in, &index)) {
             mip_blank(&in);
             if (mip_starts(&in, "x")) {
                 in.at++;
-                if (!deploy_whole(&in, &index)) { mip_blank(&in);
-                    if (!deploy_number(&in, &value) && index < inputs) x[index] = value; }
+                if (!deploy_whole(&in, &index)) {
+                    mip_blank(&in);
+                    if (!deploy_number(&in, &value) && index < inputs)
+                        x[index] = value;
+                }
             }
         }
-        while (in.at < in.end && in.p[in.at] != '\n') in.at++;
+        while (in.at < in.end && in.p[in.at] != '\n')
+            in.at++;
     }
     return answer;
 }

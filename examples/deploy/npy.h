@@ -6,28 +6,44 @@
        if (npy_write(NPY_F32, x, shape, 2, write, user)) ...
        npy a;
        if (npy_read(&a, file, bytes)) puts(a.message);
-       float *y = malloc(a.count * sizeof *y);                a.count numbers of shape a.shape[0 .. a.dims - 1], a.type
-       npy_floats(y, &a);                                     in C's order, whatever the file's
+       float *y = malloc(a.count * sizeof *y);                a.count numbers of shape a.shape[0 ..
+   a.dims - 1], a.type npy_floats(y, &a);                                     in C's order, whatever
+   the file's
 
-   Types: f2, f4, f8, i1 to i8, u1 to u8, bool; either byte order when read, little-endian when written. Copy npy.[ch] and
-   deploy.h beside lgelu.h. */
+   Types: f2, f4, f8, i1 to i8, u1 to u8, bool; either byte order when read, little-endian when
+   written. Copy npy.[ch] and deploy.h beside lgelu.h. */
 #ifndef NPY_H
 #define NPY_H
 #include "deploy.h"
 
-typedef enum { NPY_F32 = 0, NPY_F64, NPY_F16, NPY_I8, NPY_I16, NPY_I32, NPY_I64, NPY_U8, NPY_U16, NPY_U32, NPY_U64,
-    NPY_BOOL } npy_type;
+typedef enum {
+    NPY_F32 = 0,
+    NPY_F64,
+    NPY_F16,
+    NPY_I8,
+    NPY_I16,
+    NPY_I32,
+    NPY_I64,
+    NPY_U8,
+    NPY_U16,
+    NPY_U32,
+    NPY_U64,
+    NPY_BOOL
+} npy_type;
+
 enum { NPY_DIMS = 8 };
 typedef struct {
-    npy_type type; size_t dims, shape[NPY_DIMS], count, item;      /* item: bytes of a number */
-    int fortran, big;                        /* the first index runs fastest; big-endian */
-    const unsigned char *data;               /* inside the file */
+    npy_type type;
+    size_t dims, shape[NPY_DIMS], count, item; /* item: bytes of a number */
+    int fortran, big;                          /* the first index runs fastest; big-endian */
+    const unsigned char *data;                 /* inside the file */
     char message[160];
 } npy;
 
 /* 0, or what write returned; LGELU_E_ARGUMENT: more than NPY_DIMS dimensions */
-lgelu_status npy_write (npy_type type, const void *data, const size_t *shape, size_t dims, lgelu_write *write, void *user);
-lgelu_status npy_read  (npy *a, const void *file, size_t bytes);
-double       npy_at    (const npy *a, size_t i);               /* number i as it lies in the file */
-void         npy_floats(float *y, const npy *a);               /* y[count]: all of them, in C's order */
+lgelu_status npy_write(npy_type type, const void *data, const size_t *shape, size_t dims,
+                       lgelu_write *write, void *user);
+lgelu_status npy_read(npy *a, const void *file, size_t bytes);
+double npy_at(const npy *a, size_t i);   /* number i as it lies in the file */
+void npy_floats(float *y, const npy *a); /* y[count]: all of them, in C's order */
 #endif

@@ -1,166 +1,249 @@
 /* SPDX-License-Identifier: MIT-0
-   torch_file.c: see torch_file.h. Both ways walk the same tensors in the same order: torch_tensor says what number i of a
-   tensor is. */
+   torch_file.c: see torch_file.h. Both ways walk the same tensors in the same order: torch_tensor
+   says what number i of a tensor is. */
 #include "torch_file.h"
 
-enum { TORCH_HEADER = 100000000 };           /* bytes, as safetensors has it */
-enum { TORCH_PARTS = 5, TORCH_KEY = 160 };    /* weight, bias, running_mean, running_var, num_batches_tracked */
+enum { TORCH_HEADER = 100000000 }; /* bytes, as safetensors has it */
+enum {
+    TORCH_PARTS = 5,
+    TORCH_KEY = 160
+}; /* weight, bias, running_mean, running_var, num_batches_tracked */
+
 typedef struct {
-    char   name[TORCH_KEY];
-    float *data;                             /* NULL: num_batches_tracked */
+    char name[TORCH_KEY];
+    float *data; /* NULL: num_batches_tracked */
     size_t dims, shape[4], count;
-    size_t side[3];                          /* taps: rows, columns; and channels of one (0: no taps) */
-    size_t pixels, channels;                 /* of the flattened picture whose order the last index has (0: none) */
-    int    turned;                           /* (inputs, outputs) */
+    size_t side[3];          /* taps: rows, columns; and channels of one (0: no taps) */
+    size_t pixels, channels; /* of the flattened picture whose order the last index has (0: none) */
+    int turned;              /* (inputs, outputs) */
 } torch_tensor;
 
-/* the picture that a node's channels are the flattened numbers of: behind what works number by number; 0: none */
+/* the picture that a node's channels are the flattened numbers of: behind what works number by
+   number; 0: none */
 static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
 {
     for (;;) {
-        const lgelu_node *node = net->nodes + i, *from = node->inputs ? net->nodes + node->input[0] : node;
+        const lgelu_node *node = net->nodes + i,
+                         *from = node->inputs ? net->nodes + node->input[0] : node;
         switch (node->op) {
         case LGELU_OP_VIEW:
             if (from->shape[0] * from->shape[1] > 1 && node->shape[0] * node->shape[1] == 1)
                 return from->shape[2] > 1 ? from : NULL;
             break;
-        case LGELU_OP_GATE: case LGELU_OP_DROPOUT: case LGELU_OP_ADD: case LGELU_OP_BATCH_NORM: case LGELU_OP_LAYER_NORM: break;
+        case LGELU_OP_GATE:
+        case LGELU_OP_DROPOUT:
+        case LGELU_OP_ADD:
+        case LGELU_OP_BATCH_NORM:
+        case LGELU_OP_LAYER_NORM: break;
         default: return NULL;
         }
         i = node->input[0];
     }
 }
+
 static int torch_ends(const char *name, const char *end)
 {
     const size_t n = strlen(name), m = strlen(end);
     return n >= m && !strcmp(name + n - m, end);
 }
+
 static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t c, size_t d)
 {
     t->dims = dims;
-    t->shape[0] = a; t->shape[1] = b; t->shape[2] = c; t->shape[3] = d;
+    t->shape[0] = a;
+    t->shape[1] = b;
+    t->shape[2] = c;
+    t->shape[3] = d;
     t->count = a * b * c * d;
 }
+
 /* part k of node i; 0: there is none */
-static int torch_part(const lgelu_net *net, const torch_names *how, int i, int part, torch_tensor *t)
+static int torch_part(const lgelu_net *net, const torch_names *how, int i, int part,
+                      torch_tensor *t)
 {
-    static const char *const suffix[TORCH_PARTS] = { ".weight", ".bias", ".running_mean", ".running_var",
-        ".num_batches_tracked" };
-    const lgelu_node *node = net->nodes + i, *from = node->inputs ? net->nodes + node->input[0] : node, *flat;
+    static const char *const suffix[TORCH_PARTS] = { ".weight", ".bias", ".running_mean",
+                                                     ".running_var", ".num_batches_tracked" };
+    const lgelu_node *node = net->nodes + i,
+                     *from = node->inputs ? net->nodes + node->input[0] : node, *flat;
     const int norm = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
     const size_t out = node->shape[2];
     memset(t, 0, sizeof *t);
-    if (part > 1 && (node->op != LGELU_OP_BATCH_NORM || !node->states)) return 0;
-    if (part < 2 && norm && !node->biases) return 0;                   /* folded */
+    if (part > 1 && (node->op != LGELU_OP_BATCH_NORM || !node->state_count))
+        return 0;
+    /* folded */
+    if (part < 2 && norm && !node->bias_count)
+        return 0;
     deploy_refuse(t->name, LGELU_OK, "%s%s%s", how->prefix ? how->prefix : "", node->name,
                   node->op == LGELU_OP_CLASS_TOKEN ? "" : suffix[part]);
-    if (part == 4) return 1;                                           /* shape [] */
-    if (part >= 2) { torch_shape(t, 1, out, 1, 1, 1); t->data = net->state + node->state + (size_t)(part - 2) * out; }
-    else if (norm) { torch_shape(t, 1, out, 1, 1, 1); t->data = net->w + node->bias + (size_t)part * out; }
+    /* shape [] */
+    if (part == 4)
+        return 1;
+    if (part >= 2) {
+        torch_shape(t, 1, out, 1, 1, 1);
+        t->data = net->state + node->state_at + (size_t)(part - 2) * out;
+    } else if (norm) {
+        torch_shape(t, 1, out, 1, 1, 1);
+        t->data = net->w + node->bias_at + (size_t)part * out;
+    }
     if (part >= 2 || norm) {
         flat = torch_flattened(net, i);
-        if (flat) { t->pixels = flat->shape[0] * flat->shape[1]; t->channels = flat->shape[2]; }
+        if (flat) {
+            t->pixels = flat->shape[0] * flat->shape[1];
+            t->channels = flat->shape[2];
+        }
         return 1;
     }
-    if (node->op == LGELU_OP_CLASS_TOKEN && part == 1) { torch_shape(t, 3, 1, 1, out, 1); t->data = net->w + node->bias;
-        return 1; }
+    if (node->op == LGELU_OP_CLASS_TOKEN && part == 1) {
+        torch_shape(t, 3, 1, 1, out, 1);
+        t->data = net->w + node->bias_at;
+        return 1;
+    }
     if (part == 1) {
-        if (!node->biases) return 0;
+        if (!node->bias_count)
+            return 0;
         torch_shape(t, 1, out, 1, 1, 1);
-        t->data = net->w + node->bias;
+        t->data = net->w + node->bias_at;
         return 1;
     }
-    if (!node->weights && !(node->shares && how->tied)) return 0;
-    t->data = net->w + node->weight;
+    if (!node->weight_count && !(node->tied && how->tied))
+        return 0;
+    t->data = net->w + node->weight_at;
     switch (node->op) {
     case LGELU_OP_CONV:
         torch_shape(t, 4, out, from->shape[2] / node->groups, node->window[0], node->window[1]);
-        t->side[0] = node->window[0]; t->side[1] = node->window[1]; t->side[2] = t->shape[1];
+        t->side[0] = node->window[0];
+        t->side[1] = node->window[1];
+        t->side[2] = t->shape[1];
         return 1;
     case LGELU_OP_LINEAR:
         torch_shape(t, 2, out, from->shape[2], 1, 1);
         if (from->op == LGELU_OP_PATCHES) {
             const size_t side = from->option[0], channels = from->shape[2] / (side * side);
             torch_shape(t, 4, out, channels, side, side);
-            t->side[0] = t->side[1] = side; t->side[2] = channels;
+            t->side[0] = t->side[1] = side;
+            t->side[2] = channels;
             return 1;
         }
-        t->turned = how->conv1d && (torch_ends(node->name, "c_attn") || torch_ends(node->name, "c_proj")
-                                    || torch_ends(node->name, "c_fc"));
-        if (t->turned) torch_shape(t, 2, from->shape[2], out, 1, 1);
+        t->turned = how->conv1d
+                    && (torch_ends(node->name, "c_attn") || torch_ends(node->name, "c_proj")
+                        || torch_ends(node->name, "c_fc"));
+        if (t->turned)
+            torch_shape(t, 2, from->shape[2], out, 1, 1);
         flat = t->turned ? NULL : torch_flattened(net, node->input[0]);
-        if (flat) { t->pixels = flat->shape[0] * flat->shape[1]; t->channels = flat->shape[2]; }
+        if (flat) {
+            t->pixels = flat->shape[0] * flat->shape[1];
+            t->channels = flat->shape[2];
+        }
         return 1;
-    default:                                                           /* tables: (words, channels), (places, channels) */
-        torch_shape(t, 2, node->weights / out, out, 1, 1);
+    default: /* tables: (words, channels), (places, channels) */
+        torch_shape(t, 2, node->weight_count / out, out, 1, 1);
         return 1;
     }
 }
+
 /* where number i of the file's tensor lies in ours */
 static size_t torch_at(const torch_tensor *t, size_t i)
 {
-    if (t->side[2]) {                         /* (out, channels, rows, columns) ← (out, rows, columns, channels) */
+    /* (out, channels, rows, columns) ← (out, rows, columns, channels) */
+    if (t->side[2]) {
         const size_t taps = t->side[0] * t->side[1], row = taps * t->side[2];
         return i / row * row + i % taps * t->side[2] + i % row / taps;
     }
-    if (t->turned) return i % t->shape[1] * t->shape[0] + i / t->shape[1];
-    if (t->pixels) {                          /* (.., channels, pixels) ← (.., pixels, channels) */
+    if (t->turned)
+        return i % t->shape[1] * t->shape[0] + i / t->shape[1];
+    /* (.., channels, pixels) ← (.., pixels, channels) */
+    if (t->pixels) {
         const size_t row = t->pixels * t->channels;
         return i / row * row + i % t->pixels * t->channels + i % row / t->pixels;
     }
     return i;
 }
-/* names that can stand in JSON as they are; each but once is the caller's to see to: torch has the same rule */
+
+/* names that can stand in JSON as they are; each but once is the caller's to see to: torch has the
+   same rule */
 static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
 {
     torch_tensor t;
     const char *c;
     int i, part;
-    if (net->status) return net->status;
-    if (!net->w) return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                                      "torch: a network must be made before it is saved or loaded");
-    if (how->prefix && strlen(how->prefix) > 64) return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                                                                      "torch: a prefix of more than 64 letters");
-    for (i = 0; i < net->count; i++) for (part = 0; part < TORCH_PARTS; part++) if (torch_part(net, how, i, part, &t))
-        for (c = t.name; *c; c++) if (*c == '"' || *c == '\\' || (unsigned char)*c < 32)
-            return deploy_refuse(net->message, LGELU_E_ARGUMENT, "torch: layer '%s': its name can't stand in a file",
-                                 net->nodes[i].name);
+    if (net->status)
+        return net->status;
+    if (!net->w) {
+        return deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                             "torch: a network must be made before it is saved or loaded");
+    }
+    if (how->prefix && strlen(how->prefix) > 64) {
+        return deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                             "torch: a prefix of more than 64 letters");
+    }
+    for (i = 0; i < net->count; i++) {
+        for (part = 0; part < TORCH_PARTS; part++) {
+            if (torch_part(net, how, i, part, &t)) {
+                for (c = t.name; *c; c++) {
+                    if (*c == '"' || *c == '\\' || (unsigned char)*c < 32) {
+                        return deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                                             "torch: layer '%s': its name can't stand in a file",
+                                             net->nodes[i].name);
+                    }
+                }
+            }
+        }
+    }
     return LGELU_OK;
 }
 
 /* ---- writing ---- */
-static size_t torch_header(deploy_out *o, const lgelu_net *net, const torch_names *how)      /* o NULL: only its length */
+static size_t torch_header(deploy_out *o, const lgelu_net *net,
+                           const torch_names *how) /* o NULL: only its length */
 {
     static const char head[] = "{\"__metadata__\":{\"format\":\"pt\"}";
     size_t at = 0, length = sizeof head - 1, k;
     char text[400], *p;
     torch_tensor t;
     int i, part;
-    if (o) deploy_bytes(o, head, sizeof head - 1);
+    if (o)
+        deploy_bytes(o, head, sizeof head - 1);
     /* 8-byte numbers first, so that each tensor lies at a multiple of its numbers' size */
-    for (k = 0; k < 2; k++) for (i = 0; i < net->count; i++) for (part = 0; part < TORCH_PARTS; part++) {
-        size_t d, bytes;
-        if (!torch_part(net, how, i, part, &t) || (k ? !t.data : t.data != NULL)) continue;
-        bytes = t.data ? t.count * 4 : 8;
-        p = text;
-        deploy_refuse(p, LGELU_OK, ",\"%s\"", t.name); p += strlen(p);
-        deploy_refuse(p, LGELU_OK, ":{\"dtype\":\"%s\",\"shape\":[", t.data ? "F32" : "I64"); p += strlen(p);
-        for (d = 0; d < t.dims; d++) { deploy_refuse(p, LGELU_OK, d ? ",%z" : "%z", t.shape[d]); p += strlen(p); }
-        deploy_refuse(p, LGELU_OK, "],\"data_offsets\":[%z,%z]}", at, at + bytes); p += strlen(p);
-        length += (size_t)(p - text);
-        if (o) deploy_bytes(o, text, (size_t)(p - text));
-        at += bytes;
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i < net->count; i++) {
+            for (part = 0; part < TORCH_PARTS; part++) {
+                size_t d, bytes;
+                if (!torch_part(net, how, i, part, &t) || (k ? !t.data : t.data != NULL))
+                    continue;
+                bytes = t.data ? t.count * 4 : 8;
+                p = text;
+                deploy_refuse(p, LGELU_OK, ",\"%s\"", t.name);
+                p += strlen(p);
+                deploy_refuse(p, LGELU_OK, ":{\"dtype\":\"%s\",\"shape\":[",
+                              t.data ? "F32" : "I64");
+                p += strlen(p);
+                for (d = 0; d < t.dims; d++) {
+                    deploy_refuse(p, LGELU_OK, d ? ",%z" : "%z", t.shape[d]);
+                    p += strlen(p);
+                }
+                deploy_refuse(p, LGELU_OK, "],\"data_offsets\":[%z,%z]}", at, at + bytes);
+                p += strlen(p);
+                length += (size_t)(p - text);
+                if (o)
+                    deploy_bytes(o, text, (size_t)(p - text));
+                at += bytes;
+            }
+        }
     }
-    if (o) deploy_put(o, "}");
+    if (o)
+        deploy_put(o, "}");
     return length + 1;
 }
+
 static void torch_number(deploy_out *o, uint64_t u, size_t bytes)
 {
     unsigned char b[8];
     size_t i;
-    for (i = 0; i < bytes; i++) b[i] = (unsigned char)(u >> (8 * i));
+    for (i = 0; i < bytes; i++)
+        b[i] = (unsigned char)(u >> (8 * i));
     deploy_bytes(o, b, bytes);
 }
+
 lgelu_status torch_write(lgelu_net *net, const torch_names *how, lgelu_write *write, void *user)
 {
     lgelu_status status = torch_check(net, how);
@@ -168,114 +251,190 @@ lgelu_status torch_write(lgelu_net *net, const torch_names *how, lgelu_write *wr
     torch_tensor t;
     deploy_out o;
     int i, part;
-    if (status) return status;
+    if (status)
+        return status;
     n = torch_header(NULL, net, how);
     deploy_begin(&o, write, user);
     torch_number(&o, (n + 7) / 8 * 8, 8);
     torch_header(&o, net, how);
     deploy_bytes(&o, "       ", (n + 7) / 8 * 8 - n);
-    for (k = 0; k < 2; k++) for (i = 0; i < net->count; i++) for (part = 0; part < TORCH_PARTS; part++) {
-        if (!torch_part(net, how, i, part, &t) || (k ? !t.data : t.data != NULL)) continue;
-        if (!t.data) torch_number(&o, (uint64_t)how->batches, 8);
-        for (j = 0; j < t.count && t.data; j++) { uint32_t u; memcpy(&u, t.data + torch_at(&t, j), 4); torch_number(&o, u, 4); }
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i < net->count; i++) {
+            for (part = 0; part < TORCH_PARTS; part++) {
+                if (!torch_part(net, how, i, part, &t) || (k ? !t.data : t.data != NULL))
+                    continue;
+                if (!t.data)
+                    torch_number(&o, (uint64_t)how->batches, 8);
+                for (j = 0; j < t.count && t.data; j++) {
+                    uint32_t u;
+                    memcpy(&u, t.data + torch_at(&t, j), 4);
+                    torch_number(&o, u, 4);
+                }
+            }
+        }
     }
-    return deploy_end(&o) ? deploy_refuse(net->message, LGELU_E_FILE, "torch: the file could not be written") : LGELU_OK;
+    return deploy_end(&o)
+               ? deploy_refuse(net->message, LGELU_E_FILE, "torch: the file could not be written")
+               : LGELU_OK;
 }
 
-/* ---- reading: the header is JSON of one kind only: an object of objects with dtype, shape, data_offsets; and __metadata__,
-   texts ---- */
+/* ---- reading: the header is JSON of one kind only: an object of objects with dtype, shape,
+   data_offsets; and __metadata__, texts ---- */
 /* type: 0 F32, 1 F64, 2 F16, 3 BF16, 4 other */
-typedef struct { size_t name, length, dims, shape[8], from, to; int type, used; } torch_entry;
+typedef struct {
+    size_t name, length, dims, shape[8], from, to;
+    int type, used;
+} torch_entry;
 
 static int torch_peek(deploy_in *in)
 {
     while (in->at < in->end
-           && (in->p[in->at] == ' ' || in->p[in->at] == '\n' || in->p[in->at] == '\t' || in->p[in->at] == '\r')) in->at++;
+           && (in->p[in->at] == ' ' || in->p[in->at] == '\n' || in->p[in->at] == '\t'
+               || in->p[in->at] == '\r'))
+        in->at++;
     return in->at < in->end ? (unsigned char)in->p[in->at] : -1;
 }
-static int torch_need(deploy_in *in, char c, const char *what)         /* 0, or -1 */
+
+static int torch_need(deploy_in *in, char c, const char *what) /* 0, or -1 */
 {
-    if (torch_peek(in) != (unsigned char)c) return deploy_wrong(in, what);
+    if (torch_peek(in) != (unsigned char)c)
+        return deploy_wrong(in, what);
     in->at++;
     return 0;
 }
+
 static int torch_string(deploy_in *in, size_t *at, size_t *length)
 {
-    if (torch_need(in, '"', "expected a string")) return -1;
+    if (torch_need(in, '"', "expected a string"))
+        return -1;
     for (*at = in->at; in->at < in->end && in->p[in->at] != '"'; in->at++) {
-        if ((unsigned char)in->p[in->at] < 32) return deploy_wrong(in, "a control character in a string");
-        if (in->p[in->at] == '\\') in->at++;
+        if ((unsigned char)in->p[in->at] < 32)
+            return deploy_wrong(in, "a control character in a string");
+        if (in->p[in->at] == '\\')
+            in->at++;
     }
-    if (in->at >= in->end) return deploy_wrong(in, "the string has no end");
+    if (in->at >= in->end)
+        return deploy_wrong(in, "the string has no end");
     *length = in->at++ - *at;
     return 0;
 }
+
 static int torch_is(const deploy_in *in, size_t at, size_t length, const char *word)
 {
     return length == strlen(word) && !memcmp(in->p + at, word, length);
 }
-static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count)        /* [1,2,3] */
+
+static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count) /* [1,2,3] */
 {
     *count = 0;
-    if (torch_need(in, '[', "expected '['")) return -1;
-    if (torch_peek(in) == ']') { in->at++; return 0; }
+    if (torch_need(in, '[', "expected '['"))
+        return -1;
+    if (torch_peek(in) == ']') {
+        in->at++;
+        return 0;
+    }
     for (;;) {
-        if (*count == most) return deploy_wrong(in, "too many numbers");
+        if (*count == most)
+            return deploy_wrong(in, "too many numbers");
         torch_peek(in);
-        if (deploy_whole(in, n + (*count)++)) return deploy_wrong(in, "expected a whole number");
-        if (torch_peek(in) == ']') { in->at++; return 0; }
-        if (torch_need(in, ',', "expected ',' or ']'")) return -1;
+        if (deploy_whole(in, n + (*count)++))
+            return deploy_wrong(in, "expected a whole number");
+        if (torch_peek(in) == ']') {
+            in->at++;
+            return 0;
+        }
+        if (torch_need(in, ',', "expected ',' or ']'"))
+            return -1;
     }
 }
+
 static int torch_describe(deploy_in *in, torch_entry *e)
 {
-    static const struct { char name[8]; size_t bytes; int type;
-        } type[] = { { "F32", 4, 0 }, { "F64", 8, 1 }, { "F16", 2, 2 }, { "BF16", 2, 3 },
-        { "I64", 8, 4 }, { "I32", 4, 4 }, { "I16", 2, 4 }, { "I8", 1, 4 }, { "U8", 1, 4 }, { "BOOL", 1, 4 }, { "U16", 2, 4 },
-            { "U32", 4, 4 }, { "U64", 8, 4 } };
+    static const struct {
+        char name[8];
+        size_t bytes;
+        int type;
+    } type[] = { { "F32", 4, 0 }, { "F64", 8, 1 },  { "F16", 2, 2 }, { "BF16", 2, 3 },
+                 { "I64", 8, 4 }, { "I32", 4, 4 },  { "I16", 2, 4 }, { "I8", 1, 4 },
+                 { "U8", 1, 4 },  { "BOOL", 1, 4 }, { "U16", 2, 4 }, { "U32", 4, 4 },
+                 { "U64", 8, 4 } };
     size_t at, length, k, n, offset[2] = { 0, 0 }, size = 0, count = 1;
     int seen = 0;
-    if (torch_need(in, '{', "expected a tensor's description")) return -1;
+    if (torch_need(in, '{', "expected a tensor's description"))
+        return -1;
     for (;;) {
         int key;
-        if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'")) return -1;
-        key = torch_is(in, at, length, "dtype") ? 1 : torch_is(in, at, length, "shape") ? 2
-            : torch_is(in, at, length, "data_offsets") ? 4 : 0;
-        if (!key || (seen & key)) return deploy_wrong(in, "an unknown or repeated key");
+        if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'"))
+            return -1;
+        key = torch_is(in, at, length, "dtype")          ? 1
+              : torch_is(in, at, length, "shape")        ? 2
+              : torch_is(in, at, length, "data_offsets") ? 4
+                                                         : 0;
+        if (!key || (seen & key))
+            return deploy_wrong(in, "an unknown or repeated key");
         seen |= key;
         if (key == 1) {
-            if (torch_string(in, &at, &length)) return -1;
-            for (k = 0; k < sizeof type / sizeof *type && !torch_is(in, at, length, type[k].name); k++) {}
-            if (k == sizeof type / sizeof *type) return deploy_wrong(in, "an unknown dtype");
-            size = type[k].bytes; e->type = type[k].type;
-        } else if (key == 2) { if (torch_list(in, e->shape, 8, &e->dims)) return -1; }
-        else if (torch_list(in, offset, 2, &n) || (n < 2 && deploy_wrong(in, "expected two offsets"))) return -1;
-        if (torch_peek(in) == '}') break;
-        if (torch_need(in, ',', "expected ',' or '}'")) return -1;
+            if (torch_string(in, &at, &length))
+                return -1;
+            for (k = 0; k < sizeof type / sizeof *type && !torch_is(in, at, length, type[k].name);
+                 k++) {
+            }
+            if (k == sizeof type / sizeof *type)
+                return deploy_wrong(in, "an unknown dtype");
+            size = type[k].bytes;
+            e->type = type[k].type;
+        } else if (key == 2) {
+            if (torch_list(in, e->shape, 8, &e->dims))
+                return -1;
+        } else if (torch_list(in, offset, 2, &n)
+                   || (n < 2 && deploy_wrong(in, "expected two offsets"))) {
+            return -1;
+        }
+        if (torch_peek(in) == '}')
+            break;
+        if (torch_need(in, ',', "expected ',' or '}'"))
+            return -1;
     }
     in->at++;
-    for (k = 0; k < e->dims; k++) count = deploy_times(count, e->shape[k]);
-    e->from = offset[0]; e->to = offset[1];
-    if (seen != 7 || e->to < e->from || deploy_times(count, size) != e->to - e->from) return deploy_wrong(in,
-            "offsets, shape and dtype disagree");
+    for (k = 0; k < e->dims; k++)
+        count = deploy_times(count, e->shape[k]);
+    e->from = offset[0];
+    e->to = offset[1];
+    if (seen != 7 || e->to < e->from || deploy_times(count, size) != e->to - e->from)
+        return deploy_wrong(in, "offsets, shape and dtype disagree");
     return 0;
 }
+
 static int torch_metadata(deploy_in *in)
 {
     size_t at, length;
-    if (torch_need(in, '{', "expected '{'")) return -1;
-    if (torch_peek(in) == '}') { in->at++; return 0; }
+    if (torch_need(in, '{', "expected '{'"))
+        return -1;
+    if (torch_peek(in) == '}') {
+        in->at++;
+        return 0;
+    }
     for (;;) {
-        if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'") || torch_string(in, &at, &length)) return -1;
-        if (torch_peek(in) == '}') { in->at++; return 0; }
-        if (torch_need(in, ',', "expected ',' or '}'")) return -1;
+        if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'")
+            || torch_string(in, &at, &length))
+            return -1;
+        if (torch_peek(in) == '}') {
+            in->at++;
+            return 0;
+        }
+        if (torch_need(in, ',', "expected ',' or '}'"))
+            return -1;
     }
 }
-static int torch_order(const void *a, const void *b)                   /* by place */
+
+static int torch_order(const void *a, const void *b) /* by place */
 {
     const torch_entry *x = (const torch_entry *)a, *y = (const torch_entry *)b;
-    return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to != y->to ? (x->to < y->to ? -1 : 1) : 0;
+    return x->from != y->from ? (x->from < y->from ? -1 : 1)
+           : x->to != y->to   ? (x->to < y->to ? -1 : 1)
+                              : 0;
 }
+
 /* the entries of a file of `bytes`; data: where the numbers start; NULL after an error */
 static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
 {
@@ -284,41 +443,84 @@ static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
     size_t room = 16, at = 0, length = 0, k, n = 0;
     torch_entry *e, *more;
     *count = 0;
-    if (bytes < 8) { deploy_wrong(in, "the file is shorter than 8 bytes"); return NULL; }
-    for (k = 8; k--; ) { if (n > (size_t)-1 / 256) break; n = n * 256 + u[k]; }
-    if (k != (size_t)-1 || n > bytes - 8 || n > TORCH_HEADER) {
-        deploy_wrong(in, "a header longer than the file, or than 100 MB"); return NULL; }
-    in->at = 8; in->end = *data = 8 + n;
-    e = (torch_entry *)deploy_room(room, sizeof *e);
-    if (!e) { deploy_wrong(in, "no memory"); return NULL; }
-    if (torch_need(in, '{', "expected '{'")) goto wrong;
-    if (torch_peek(in) == '}') in->at++;
-    else for (;;) {
-        if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'")) goto wrong;
-        if (torch_is(in, at, length, "__metadata__")) { if (torch_metadata(in)) goto wrong; }
-        else {
-            if (*count == room) {
-                more = (torch_entry *)realloc(e, 2 * room * sizeof *e);
-                if (!more) { deploy_wrong(in, "no memory"); goto wrong; }
-                e = more; room *= 2;
-            }
-            memset(e + *count, 0, sizeof *e);
-            e[*count].name = at; e[*count].length = length;
-            if (torch_describe(in, e + (*count)++)) goto wrong;
-        }
-        if (torch_peek(in) == '}') { in->at++; break; }
-        if (torch_need(in, ',', "expected ',' or '}'")) goto wrong;
+    if (bytes < 8) {
+        deploy_wrong(in, "the file is shorter than 8 bytes");
+        return NULL;
     }
-    if (torch_peek(in) >= 0) { deploy_wrong(in, "something stands behind the header's end"); goto wrong; }
+    for (k = 8; k--;) {
+        if (n > (size_t)-1 / 256)
+            break;
+        n = n * 256 + u[k];
+    }
+    if (k != (size_t)-1 || n > bytes - 8 || n > TORCH_HEADER) {
+        deploy_wrong(in, "a header longer than the file, or than 100 MB");
+        return NULL;
+    }
+    in->at = 8;
+    in->end = *data = 8 + n;
+    e = (torch_entry *)deploy_room(room, sizeof *e);
+    if (!e) {
+        deploy_wrong(in, "no memory");
+        return NULL;
+    }
+    if (torch_need(in, '{', "expected '{'"))
+        goto wrong;
+    if (torch_peek(in) == '}') {
+        in->at++;
+    } else {
+        for (;;) {
+            if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'"))
+                goto wrong;
+            if (torch_is(in, at, length, "__metadata__")) {
+                if (torch_metadata(in))
+                    goto wrong;
+            } else {
+                if (*count == room) {
+                    more = (torch_entry *)realloc(e, 2 * room * sizeof *e);
+                    if (!more) {
+                        deploy_wrong(in, "no memory");
+                        goto wrong;
+                    }
+                    e = more;
+                    room *= 2;
+                }
+                memset(e + *count, 0, sizeof *e);
+                e[*count].name = at;
+                e[*count].length = length;
+                if (torch_describe(in, e + (*count)++))
+                    goto wrong;
+            }
+            if (torch_peek(in) == '}') {
+                in->at++;
+                break;
+            }
+            if (torch_need(in, ',', "expected ',' or '}'"))
+                goto wrong;
+        }
+    }
+    if (torch_peek(in) >= 0) {
+        deploy_wrong(in, "something stands behind the header's end");
+        goto wrong;
+    }
     qsort(e, *count, sizeof *e, torch_order);
-    for (at = k = 0; k < *count; at = e[k++].to) if (e[k].from != at) {
-        in->at = e[k].name; deploy_wrong(in, "a hole or an overlap before this tensor"); goto wrong; }
-    if (at != bytes - *data) { in->at = bytes; deploy_wrong(in, "the tensors do not end where the file ends"); goto wrong; }
+    for (at = k = 0; k < *count; at = e[k++].to) {
+        if (e[k].from != at) {
+            in->at = e[k].name;
+            deploy_wrong(in, "a hole or an overlap before this tensor");
+            goto wrong;
+        }
+    }
+    if (at != bytes - *data) {
+        in->at = bytes;
+        deploy_wrong(in, "the tensors do not end where the file ends");
+        goto wrong;
+    }
     return e;
 wrong:
     free(e);
     return NULL;
 }
+
 static float torch_float(const unsigned char *p, int type)
 {
     const uint32_t u = (uint32_t)p[0] | (uint32_t)p[1] << 8;
@@ -329,46 +531,77 @@ static float torch_float(const unsigned char *p, int type)
     double x;
     int k;
     switch (type) {
-    case 0:  w = u | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; memcpy(&f, &w, 4); return f;
-    case 1:  for (k = 7; k >= 0; k--) d = d << 8 | p[k]; memcpy(&x, &d, 8); return (float)x;
-    case 2:  lgelu_from_f16(&f, &h, 1); return f;
+    case 0:
+        w = u | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+        memcpy(&f, &w, 4);
+        return f;
+    case 1:
+        for (k = 7; k >= 0; k--)
+            d = d << 8 | p[k];
+        memcpy(&x, &d, 8);
+        return (float)x;
+    case 2: lgelu_from_f16(&f, &h, 1); return f;
     default: lgelu_from_bf16(&f, &h, 1); return f;
     }
 }
+
 static torch_entry *torch_find(const deploy_in *in, torch_entry *e, size_t count, const char *name)
 {
-    for (; count; count--, e++) if (torch_is(in, e->name, e->length, name)) return e;
+    for (; count; count--, e++) {
+        if (torch_is(in, e->name, e->length, name))
+            return e;
+    }
     return NULL;
 }
-static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const deploy_in *in, torch_entry *entry, size_t count,
-                               size_t data)
+
+static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const deploy_in *in,
+                               torch_entry *entry, size_t count, size_t data)
 {
     static const size_t bytes[4] = { 4, 8, 2, 2 };
     torch_tensor t;
     size_t j;
     int i, part, pass;
-    for (pass = 0; pass < 2; pass++) for (i = 0; i < net->count; i++) for (part = 0; part < TORCH_PARTS; part++) {
-        const int there = torch_part(net, how, i, part, &t);
-        torch_entry *e = there ? torch_find(in, entry, count, t.name) : NULL;
-        const unsigned char *p;
-        if (!there) continue;
-        if (!e && !t.data) continue;          /* num_batches_tracked may be missing: old files have none */
-        if (!e && net->nodes[i].shares && part == 0) continue;
-        if (!e) return deploy_refuse(net->message, LGELU_E_FILE, "torch: no tensor '%s'", t.name);
-        e->used = 1;
-        if (!t.data) continue;
-        if (e->dims != t.dims || memcmp(e->shape, t.shape, t.dims * sizeof *t.shape))
-            return deploy_refuse(net->message, LGELU_E_FILE, "torch: byte %z: '%s' is not of shape %z x %z ..", e->name, t.name,
-                                 t.shape[0], t.shape[1]);
-        if (e->type > 3) return deploy_refuse(net->message, LGELU_E_FILE, "torch: byte %z: '%s' holds no floats", e->name,
-                                              t.name);
-        if (!pass || (net->nodes[i].shares && part == 0)) continue;
-        for (j = 0, p = (const unsigned char *)in->p + data + e->from; j < t.count; j++,
-             p += bytes[e->type]) t.data[torch_at(&t, j)] = torch_float(p, e->type);
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < net->count; i++) {
+            for (part = 0; part < TORCH_PARTS; part++) {
+                const int there = torch_part(net, how, i, part, &t);
+                torch_entry *e = there ? torch_find(in, entry, count, t.name) : NULL;
+                const unsigned char *p;
+                if (!there)
+                    continue;
+                /* num_batches_tracked may be missing: old files have none */
+                if (!e && !t.data)
+                    continue;
+                if (!e && net->nodes[i].tied && part == 0)
+                    continue;
+                if (!e) {
+                    return deploy_refuse(net->message, LGELU_E_FILE, "torch: no tensor '%s'",
+                                         t.name);
+                }
+                e->used = 1;
+                if (!t.data)
+                    continue;
+                if (e->dims != t.dims || memcmp(e->shape, t.shape, t.dims * sizeof *t.shape)) {
+                    return deploy_refuse(net->message, LGELU_E_FILE,
+                                         "torch: byte %z: '%s' is not of shape %z x %z ..", e->name,
+                                         t.name, t.shape[0], t.shape[1]);
+                }
+                if (e->type > 3) {
+                    return deploy_refuse(net->message, LGELU_E_FILE,
+                                         "torch: byte %z: '%s' holds no floats", e->name, t.name);
+                }
+                if (!pass || (net->nodes[i].tied && part == 0))
+                    continue;
+                for (j = 0, p = (const unsigned char *)in->p + data + e->from; j < t.count;
+                     j++, p += bytes[e->type])
+                    t.data[torch_at(&t, j)] = torch_float(p, e->type);
+            }
+        }
     }
-    net->packed = 0;
+    net->prepacked_valid = 0;
     return LGELU_OK;
 }
+
 lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file, size_t bytes)
 {
     lgelu_status status = torch_check(net, how);
@@ -377,19 +610,35 @@ lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file
     torch_tensor t;
     deploy_in in;
     int i, part;
-    if (status) return status;
+    if (status)
+        return status;
     net->message[0] = 0;
-    in.p = (const char *)file; in.at = 0; in.end = bytes; in.message = net->message; in.kind = "torch";
+    in.p = (const char *)file;
+    in.at = 0;
+    in.end = bytes;
+    in.message = net->message;
+    in.kind = "torch";
     entry = torch_open(&in, &count, &data);
-    if (!entry) return LGELU_E_FILE;
-    for (k = 0; !how->loose && k < count && !status; k++) {            /* names that no layer has */
+    if (!entry)
+        return LGELU_E_FILE;
+    /* names that no layer has */
+    for (k = 0; !how->loose && k < count && !status; k++) {
         int known = 0;
-        for (i = 0; i < net->count && !known; i++) for (part = 0; part < TORCH_PARTS && !known; part++)
-            known = (torch_part(net, how, i, part, &t) || (net->nodes[i].shares && part == 0 && t.name[0]))
-                && torch_is(&in, entry[k].name, entry[k].length, t.name);
-        if (!known) { in.at = entry[k].name; deploy_wrong(&in, "a tensor that no layer here wants"); status = LGELU_E_FILE; }
+        for (i = 0; i < net->count && !known; i++) {
+            for (part = 0; part < TORCH_PARTS && !known; part++) {
+                known = (torch_part(net, how, i, part, &t)
+                         || (net->nodes[i].tied && part == 0 && t.name[0]))
+                        && torch_is(&in, entry[k].name, entry[k].length, t.name);
+            }
+        }
+        if (!known) {
+            in.at = entry[k].name;
+            deploy_wrong(&in, "a tensor that no layer here wants");
+            status = LGELU_E_FILE;
+        }
     }
-    if (!status) status = torch_fill(net, how, &in, entry, count, data);
+    if (!status)
+        status = torch_fill(net, how, &in, entry, count, data);
     free(entry);
     return status;
 }

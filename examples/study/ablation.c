@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   ablation.c: hardening from another switch point, along another way, to another target: what becomes of the score, of the flips
-   and of the logits, beside what can be proven (certificate.c). */
+   ablation.c: hardening from another switch point, along another way, to another target: what
+   becomes of the score, of the flips and of the logits, beside what can be proven (certificate.c).
+ */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,63 +10,88 @@
 void ablation_end(seat *w)
 {
     double *room = (double *)malloc(2 * w->study->task.numbers * sizeof *room), most;
-    if (!room) { study_fail(w->study, "out of memory"); return; }
+    if (!room) {
+        study_fail(w->study, "out of memory");
+        return;
+    }
     most = logit_certificate(w->net + w->which, w->logits, room);
-    if (most >= 0) record(w->study, w->run, "certificate", -1, -1, most);
+    if (most >= 0)
+        record(w->study, w->run, "certificate", -1, -1, most);
     free(room);
 }
 
-/* ==== means over the axes that are not fixed ======================================================================= */
+/* ==== means over the axes that are not fixed
+   ======================================================================= */
 /* is it a point of the axes with at[k] = fixed[k], where fixed[k] >= 0? */
 static int lies_at(const study *s, long variant, const int fixed[MOST_AXES])
 {
     int at[MOST_AXES], k = 0;
     plan_place(s, variant, at);
-    while (k < s->axes && (fixed[k] < 0 || fixed[k] == at[k])) k++;
+    while (k < s->axes && (fixed[k] < 0 || fixed[k] == at[k]))
+        k++;
     return k == s->axes;
 }
+
 /* of one seed over those; of_log: the mean of the logarithm */
-static double mean_at(const study *s, const int fixed[MOST_AXES], long seed, const char *quantity, int of_log)
+static double mean_at(const study *s, const int fixed[MOST_AXES], long seed, const char *quantity,
+                      int of_log)
 {
     double sum = 0;
     long n = 0;
     for (long v = 0; v < s->variants; v++) {
         double x;
-        if (!lies_at(s, v, fixed)) continue;
+        if (!lies_at(s, v, fixed))
+            continue;
         x = record_get(s, plan_run(s, v, plan_arm("hardened"), seed), quantity, -1, -1);
         sum += of_log ? log10(fmax(x, 1e-12)) : x;
         n++;
     }
     return sum / (double)n;
 }
-static double most_at(const study *s, const int fixed[MOST_AXES], long seed, double (*value)(const study *, const run *))
+
+static double most_at(const study *s, const int fixed[MOST_AXES], long seed,
+                      double (*value)(const study *, const run *))
 {
     double most = -HUGE_VAL;
     for (long v = 0; v < s->variants; v++) {
         double x;
-        if (!lies_at(s, v, fixed)) continue;
+        if (!lies_at(s, v, fixed))
+            continue;
         x = value(s, plan_run(s, v, plan_arm("hardened"), seed));
-        if (x > most) most = x;
+        if (x > most)
+            most = x;
     }
     return most;
 }
+
 static double flips_of(const study *s, const run *r) { return record_get(s, r, "flips", -1, -1); }
+
 static double ratio_of(const study *s, const run *r)
 {
     return record_get(s, r, "max_dlogit", -1, -1) / record_get(s, r, "certificate", -1, -1);
 }
-static void free_axes(int fixed[MOST_AXES]) { for (int k = 0; k < MOST_AXES; k++) fixed[k] = -1; }
 
-/* ==== the tables =================================================================================================== */
-static int say_cells(study *s, const char *quantity, const char *title, const char *format, double *v)
+static void free_axes(int fixed[MOST_AXES])
+{
+    for (int k = 0; k < MOST_AXES; k++)
+        fixed[k] = -1;
+}
+
+/* ==== the tables
+   ===================================================================================================
+ */
+static int say_cells(study *s, const char *quantity, const char *title, const char *format,
+                     double *v)
 {
     const int target = plan_axis(s, "target");
     say(s, "\n%s\n", title);
     for (long first = 0; first < s->variants; first++) {
         int at[MOST_AXES], rows = 0;
         plan_place(s, first, at);
-        if (at[target]) continue;
-        for (int k = 0; k < s->axes; k++) rows |= k != target && at[k];
+        if (at[target])
+            continue;
+        for (int k = 0; k < s->axes; k++)
+            rows |= k != target && at[k];
         if (!rows) {
             say_left(s, 40, "");
             for (int k = 0; k < s->axis[target].values; k++) {
@@ -75,12 +101,17 @@ static int say_cells(study *s, const char *quantity, const char *title, const ch
             say(s, "\n");
         }
         char name[120] = "";
-        for (int k = 0; k < s->axes; k++) if (k != target)
-            snprintf(name + strlen(name), sizeof name - strlen(name), "%s %s  ", s->axis[k].option->name,
-                s->axis[k].value[at[k]]);
+        for (int k = 0; k < s->axes; k++) {
+            if (k != target) {
+                snprintf(name + strlen(name), sizeof name - strlen(name), "%s %s  ",
+                         s->axis[k].option->name, s->axis[k].value[at[k]]);
+            }
+        }
         say_left(s, 40, name);
-        for (at[target] = 0; at[target] < s->axis[target].values; at[target]++)
-            say_cell(s, 20, format, v, show_values(s, plan_variant(s, at), plan_arm("hardened"), quantity, v));
+        for (at[target] = 0; at[target] < s->axis[target].values; at[target]++) {
+            say_cell(s, 20, format, v,
+                     show_values(s, plan_variant(s, at), plan_arm("hardened"), quantity, v));
+        }
         say(s, "\n");
     }
     return 0;
@@ -99,14 +130,17 @@ static int find_pair(study *s, const char *axis_name, int a, int b, double *v)
         fixed[k] = b;
         v[i] = s->task.sign * (v[i] - mean_at(s, fixed, i, "after", 0));
     }
-    snprintf(text, sizeof text, "%s %s is level with %s", axis_name, s->axis[k].value[a], s->axis[k].value[b]);
+    snprintf(text, sizeof text, "%s %s is level with %s", axis_name, s->axis[k].value[a],
+             s->axis[k].value[b]);
     return stat_find(s, text, NULL, v, s->config.seeds, -s->task.margin, s->task.margin);
 }
 
 int ablation_check(study *s)
 {
-    return plan_axis(s, "target") < 0 ? study_fail(s, "--target: an ablation needs several values") : 0;
+    return plan_axis(s, "target") < 0 ? study_fail(s, "--target: an ablation needs several values")
+                                      : 0;
 }
+
 int ablation_report(study *s)
 {
     static const char *const levels[3] = { "harden-from", "shape", "target" };
@@ -114,10 +148,13 @@ int ablation_report(study *s)
     const int target = plan_axis(s, "target");
     double *v = (double *)malloc((size_t)seeds * sizeof *v), x[MOST_VALUES], y[MOST_VALUES];
     int fixed[MOST_AXES], bad = 0;
-    if (!v) return study_fail(s, "out of memory");
+    if (!v)
+        return study_fail(s, "out of memory");
     show_head(s);
-    if (s->task.percent) say_cells(s, "after", "test score after the swap (%)", "%.2f", v);
-    else say_cells(s, "after", "test loss after the swap", "%.4f", v);
+    if (s->task.percent)
+        say_cells(s, "after", "test score after the swap (%)", "%.2f", v);
+    else
+        say_cells(s, "after", "test loss after the swap", "%.4f", v);
     say_cells(s, "flips", "flips", "%.1f", v);
     say_cells(s, "max_dlogit", "largest change of a logit", "%.2g", v);
     free_axes(fixed);
@@ -128,80 +165,119 @@ int ablation_report(study *s)
         }
         v[i] = stat_slope(x, y, s->axis[target].values);
     }
-    bad = stat_find(s, "logits change as 1/λ or less: log-log slope", "%+.2f", v, seeds, -HUGE_VAL, -0.9);
+    bad = stat_find(s, "logits change as 1/λ or less: log-log slope", "%+.2f", v, seeds, -HUGE_VAL,
+                    -0.9);
     free_axes(fixed);
-    for (long i = 0; i < seeds; i++) v[i] = most_at(s, fixed, i, ratio_of);
-    if (v[0] >= 0) bad = bad || stat_find(s, "the certificate holds: largest share of it", "%.2g", v, seeds, -HUGE_VAL, 1);
+    for (long i = 0; i < seeds; i++)
+        v[i] = most_at(s, fixed, i, ratio_of);
+    if (v[0] >= 0) {
+        bad = bad
+              || stat_find(s, "the certificate holds: largest share of it", "%.2g", v, seeds,
+                           -HUGE_VAL, 1);
+    }
     for (int k = 0; !bad && k < s->axis[target].values; k++) {
         char text[120];
         fixed[target] = k;
-        for (long i = 0; i < seeds; i++) v[i] = most_at(s, fixed, i, flips_of);
-        snprintf(text, sizeof text, "at λ = %s at most one prediction flips", s->axis[target].value[k]);
+        for (long i = 0; i < seeds; i++)
+            v[i] = most_at(s, fixed, i, flips_of);
+        snprintf(text, sizeof text, "at λ = %s at most one prediction flips",
+                 s->axis[target].value[k]);
         bad = stat_find(s, text, "%.1f", v, seeds, -HUGE_VAL, 1.5);
     }
-    for (int k = 0; k < 3; k++) {                                      /* the ends of an axis; of shapes each against the first */
+    /* the ends of an axis; of shapes each against the first */
+    for (int k = 0; k < 3; k++) {
         const int a = plan_axis(s, levels[k]);
-        if (a < 0) continue;
-        for (int b = 1; !bad && b < s->axis[a].values; b++) if (k == 1 || b == s->axis[a].values - 1)
-            bad = find_pair(s, levels[k], b, 0, v);
+        if (a < 0)
+            continue;
+        for (int b = 1; !bad && b < s->axis[a].values; b++) {
+            if (k == 1 || b == s->axis[a].values - 1)
+                bad = find_pair(s, levels[k], b, 0, v);
+        }
     }
     free(v);
     return bad ? -1 : 0;
 }
 
-/* ==== the figure =================================================================================================== */
+/* ==== the figure
+   ===================================================================================================
+ */
 int ablation_figures(study *s)
 {
-    static const char *const colour[6] = { "#0072B2", "#D55E00", "#117733", "#AA4499", "#997700", "#56B4E9" };
+    static const char *const colour[6] = { "#0072B2", "#D55E00", "#117733",
+                                           "#AA4499", "#997700", "#56B4E9" };
     const long seeds = s->config.seeds;
-    const int target = plan_axis(s, "target"), from = plan_axis(s, "harden-from"), many = s->axis[target].values,
-        lines = from < 0 ? 1 : s->axis[from].values;
+    const int target = plan_axis(s, "target"), from = plan_axis(s, "harden-from"),
+              many = s->axis[target].values, lines = from < 0 ? 1 : s->axis[from].values;
     figure f;
-    svg_panel p = { 70, 104, 250, 270, 0, 1, 1, 1, 1, 1 }, q = { 512, 104, 220, 270, 0, 1, 1e9, -1e9, 1, 0 };
-    double *v = (double *)malloc((size_t)seeds * sizeof *v), x[MOST_VALUES], y[2][8][MOST_VALUES], certificate_at[MOST_VALUES];
+    svg_panel p = { 70, 104, 250, 270, 0, 1, 1, 1, 1, 1 },
+              q = { 512, 104, 220, 270, 0, 1, 1e9, -1e9, 1, 0 };
+    double *v = (double *)malloc((size_t)seeds * sizeof *v), x[MOST_VALUES], y[2][8][MOST_VALUES],
+           certificate_at[MOST_VALUES];
     svg_label label[2][10];
     char title[160];
     int fixed[MOST_AXES], proven = 1;
-    if (!v) return study_fail(s, "out of memory");
+    if (!v)
+        return study_fail(s, "out of memory");
     for (int i = 0; i < many; i++) {
         x[i] = strtod(s->axis[target].value[i], NULL);
-        for (int k = 0; k <= lines && k < 8; k++) {                    /* the last one: all switch points, for the certificate */
+        /* the last one: all switch points, for the certificate */
+        for (int k = 0; k <= lines && k < 8; k++) {
             free_axes(fixed);
             fixed[target] = i;
-            if (from >= 0 && k < lines) fixed[from] = k;
-            for (long j = 0; j < seeds; j++) v[j] = mean_at(s, fixed, j, k < lines ? "max_dlogit" : "certificate", 1);
+            if (from >= 0 && k < lines)
+                fixed[from] = k;
+            for (long j = 0; j < seeds; j++)
+                v[j] = mean_at(s, fixed, j, k < lines ? "max_dlogit" : "certificate", 1);
             if (k == lines) {
                 certificate_at[i] = pow(10, stat_mean(v, seeds));
                 proven = proven && certificate_at[i] > 0;
                 continue;
             }
             y[0][k][i] = pow(10, stat_mean(v, seeds));
-            for (long j = 0; j < seeds; j++) v[j] = mean_at(s, fixed, j, "after", 0);
+            for (long j = 0; j < seeds; j++)
+                v[j] = mean_at(s, fixed, j, "after", 0);
             y[1][k][i] = stat_mean(v, seeds);
             figure_range(&p.y0, &p.y1, y[0][k][i]);
             figure_range(&q.y0, &q.y1, y[1][k][i]);
         }
     }
     free(v);
-    if (proven) for (int i = 0; i < many; i++) figure_range(&p.y0, &p.y1, certificate_at[i]);
-    p.x0 = q.x0 = x[0] * 0.8; p.x1 = q.x1 = x[many - 1] * 1.15;
-    p.y0 *= 0.6; p.y1 *= 1.6;
-    if (!(q.y1 - q.y0 > s->task.margin)) { q.y0 -= s->task.margin / 2; q.y1 += s->task.margin / 2; }
+    if (proven) {
+        for (int i = 0; i < many; i++)
+            figure_range(&p.y0, &p.y1, certificate_at[i]);
+    }
+    p.x0 = q.x0 = x[0] * 0.8;
+    p.x1 = q.x1 = x[many - 1] * 1.15;
+    p.y0 *= 0.6;
+    p.y1 *= 1.6;
+    if (!(q.y1 - q.y0 > s->task.margin)) {
+        q.y0 -= s->task.margin / 2;
+        q.y1 += s->task.margin / 2;
+    }
     q.y0 -= 0.06 * (q.y1 - q.y0);
     q.y1 += 0.06 * (q.y1 - q.y0);
-    snprintf(title, sizeof title, "From λ = %g to %g the largest change of a logit falls from %.2g to %.2g", x[0], x[many - 1],
-             y[0][0][0], y[0][0][many - 1]);
-    if (figure_open(s, &f, "target", 830, 430, title, "means over seeds and shapes")) { return -1; }
+    snprintf(title, sizeof title,
+             "From λ = %g to %g the largest change of a logit falls from %.2g to %.2g", x[0],
+             x[many - 1], y[0][0][0], y[0][0][many - 1]);
+    if (figure_open(s, &f, "target", 830, 430, title, "means over seeds and shapes")) {
+        return -1;
+    }
     svg_axes(&f.s, &p, "target λ (log scale)", "largest change of a logit (log scale)", 5, 6);
-    svg_axes(&f.s, &q, "target λ (log scale)", s->task.percent ? "test score after the swap (%)" : "test loss after the swap",
-        5, 6);
-    for (int k = 0; k < lines && k < 8; k++) for (int n = 0; n < 2; n++) {
-        const svg_panel *panel = n ? &q : &p;
-        svg_line(&f.s, panel, x, y[n][k], many, colour[k % 6], 2, NULL);
-        for (int i = 0; i < many; i++) svg_dot(&f.s, svg_x(panel, x[i]), svg_y(panel, y[n][k][i]), 3, colour[k % 6], "#FFFFFF");
-        label[n][k].y = svg_y(panel, y[n][k][many - 1]);
-        label[n][k].colour = colour[k % 6];
-        snprintf(label[n][k].text, sizeof label[n][k].text, "from %s", from < 0 ? "the switch point" : s->axis[from].value[k]);
+    svg_axes(&f.s, &q, "target λ (log scale)",
+             s->task.percent ? "test score after the swap (%)" : "test loss after the swap", 5, 6);
+    for (int k = 0; k < lines && k < 8; k++) {
+        for (int n = 0; n < 2; n++) {
+            const svg_panel *panel = n ? &q : &p;
+            svg_line(&f.s, panel, x, y[n][k], many, colour[k % 6], 2, NULL);
+            for (int i = 0; i < many; i++) {
+                svg_dot(&f.s, svg_x(panel, x[i]), svg_y(panel, y[n][k][i]), 3, colour[k % 6],
+                        "#FFFFFF");
+            }
+            label[n][k].y = svg_y(panel, y[n][k][many - 1]);
+            label[n][k].colour = colour[k % 6];
+            snprintf(label[n][k].text, sizeof label[n][k].text, "from %s",
+                     from < 0 ? "the switch point" : s->axis[from].value[k]);
+        }
     }
     if (proven) {
         svg_line(&f.s, &p, x, certificate_at, many, SVG_GREY, 1.6, "5 3");
@@ -209,7 +285,8 @@ int ablation_figures(study *s)
         label[0][lines].colour = SVG_GREY;
         snprintf(label[0][lines].text, sizeof label[0][lines].text, "certificate");
     }
-    svg_labels(&f.s, label[0], lines + proven, p.left + p.width, p.top + 4, p.top + p.height - 4, 17);
+    svg_labels(&f.s, label[0], lines + proven, p.left + p.width, p.top + 4, p.top + p.height - 4,
+               17);
     svg_labels(&f.s, label[1], lines, q.left + q.width, q.top + 4, q.top + q.height - 4, 17);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }

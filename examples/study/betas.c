@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT-0
    betas.c: Adam with β1 = β2 (arXiv 2601.21739): is it smoother, and is smoother better?
 
-   Two questions apart. The replay feeds lgelu_adamw_step with gradients of known scale, as the paper does,
-       g_k = c(k) d(k)/‖d(k)‖,  c(k) = 1 + ½(σ((k - 200)/20) - σ((k - 400)/20)),
-                                d(k) = (10, -8 + sin(k/10 + φ), 9 + cos(k/10 + φ')),
-   k = 0 .. 600, φ and φ' drawn from the seed, and compares the norm of its updates with that of the same replay at c = 1:
-       bend = max over k of |‖R_k‖ / ‖R_k at c = 1‖ - 1|.
-   While training, ω1 is the mean change from step to step of ‖Δθ‖/η, smoothed over ten steps, the first tenth of the steps left
-   out; without weight decay, which would be part of Δθ. A larger β1 alone makes it smaller, so values are compared at one β1; and
-   larger β2, the usual choice, apart from smaller ones, with which single steps can be very large.
-   The loss stands beside it. The paper shows the principle; the one value 0.944 is that of arXiv 2605.10119. */
+   Two questions apart. The replay feeds lgelu_adamw_step with gradients of known scale, as the
+   paper does, g_k = c(k) d(k)/‖d(k)‖,  c(k) = 1 + ½(σ((k - 200)/20) - σ((k - 400)/20)), d(k) = (10,
+   -8 + sin(k/10 + φ), 9 + cos(k/10 + φ')), k = 0 .. 600, φ and φ' drawn from the seed, and compares
+   the norm of its updates with that of the same replay at c = 1: bend = max over k of |‖R_k‖ / ‖R_k
+   at c = 1‖ - 1|. While training, ω1 is the mean change from step to step of ‖Δθ‖/η, smoothed over
+   ten steps, the first tenth of the steps left out; without weight decay, which would be part of
+   Δθ. A larger β1 alone makes it smaller, so values are compared at one β1; and larger β2, the
+   usual choice, apart from smaller ones, with which single steps can be very large. The loss stands
+   beside it. The paper shows the principle; the one value 0.944 is that of arXiv 2605.10119. */
 #include "figures.h"
 #include "elementary.h"
 #include <stdlib.h>
@@ -18,7 +18,9 @@
 enum { REPLAY = 601 };
 static const double KEEP = 0.9;
 
-/* ==== the replay =================================================================================================== */
+/* ==== the replay
+   ===================================================================================================
+ */
 static double logistic(double x) { return 1 / (1 + same_exp(-x)); }
 
 /* c = 1, or with `scaled` the c(k) above */
@@ -26,7 +28,8 @@ static void replay(double norm[REPLAY], const config *c, uint64_t seed, int scal
 {
     float w[3] = { 0, 0, 0 }, m[3] = { 0, 0, 0 }, v[3] = { 0, 0, 0 };
     const double turn = 6.283185307179586;
-    const double phase = turn * (double)lgelu_uniform(seed, 1, 0), other = turn * (double)lgelu_uniform(seed, 1, 1);
+    const double phase = turn * (double)lgelu_uniform(seed, 1, 0),
+                 other = turn * (double)lgelu_uniform(seed, 1, 1);
     lgelu_adamw opt = lgelu_adamw_defaults(1);
     opt.beta1 = (float)c->b1;
     opt.beta2 = (float)c->b2;
@@ -39,55 +42,75 @@ static void replay(double norm[REPLAY], const config *c, uint64_t seed, int scal
         d[1] -= 8;
         d[2] += 9;
         by = 1 / sqrt(fma(d[0], d[0], fma(d[1], d[1], d[2] * d[2])));
-        if (scaled) by *= fma(0.5, logistic((k - 200) / 20.0) - logistic((k - 400) / 20.0), 1);
-        for (int i = 0; i < 3; i++) { g[i] = (float)(by * d[i]); w[i] = 0; before[i] = 0; }
+        if (scaled)
+            by *= fma(0.5, logistic((k - 200) / 20.0) - logistic((k - 400) / 20.0), 1);
+        for (int i = 0; i < 3; i++) {
+            g[i] = (float)(by * d[i]);
+            w[i] = 0;
+            before[i] = 0;
+        }
         lgelu_adamw_step(w, m, v, g, &opt, k + 1, 3);
         norm[k] = lgelu_weight_change(w, before, 3);
     }
 }
+
 static double bend_of(const config *c, uint64_t seed)
 {
     double norm[2][REPLAY], most = 0;
-    for (int i = 0; i < 2; i++) replay(norm[i], c, seed, i);
-    for (int k = 0; k < REPLAY; k++) most = fmax(most, fabs(norm[1][k] / norm[0][k] - 1));
+    for (int i = 0; i < 2; i++)
+        replay(norm[i], c, seed, i);
+    for (int k = 0; k < REPLAY; k++)
+        most = fmax(most, fabs(norm[1][k] / norm[0][k] - 1));
     return most;
 }
 
-/* ==== while training =============================================================================================== */
+/* ==== while training
+   ===============================================================================================
+ */
 void betas_before(seat *w)
 {
     const lgelu_net *net = w->net + w->which;
-    float *was = seat_own(w, net->parameters);
-    if (!was) return;
-    memcpy(was, net->w, net->parameters * sizeof *was);
+    float *was = seat_own(w, net->parameter_count);
+    if (!was)
+        return;
+    memcpy(was, net->w, net->parameter_count * sizeof *was);
     w->own_step = net->step;
 }
+
 void betas_step(seat *w)
 {
     const lgelu_net *net = w->net + w->which;
     const double rate = seat_rate(w);
-    const float *was = seat_own(w, net->parameters);
-    if (!was || w->own_step != net->step - 1 || !(rate > 0)) return;
-    record(w->study, w->run, "step_update", (int)net->step, -1, lgelu_weight_change(net->w, was, net->parameters) / rate);
+    const float *was = seat_own(w, net->parameter_count);
+    if (!was || w->own_step != net->step - 1 || !(rate > 0))
+        return;
+    record(w->study, w->run, "step_update", (int)net->step, -1,
+           lgelu_weight_change(net->w, was, net->parameter_count) / rate);
 }
+
 void betas_end(seat *w)
 {
     const int room = (int)w->run->steps, first = room / 10;
     double *x = (double *)malloc(2 * (size_t)room * sizeof *x), *y = x ? x + room : NULL, mean;
     int n;
-    if (!x) { study_fail(w->study, "out of memory"); return; }
+    if (!x) {
+        study_fail(w->study, "out of memory");
+        return;
+    }
     n = record_curve(w->study, w->run, "step_update", -1, x, y, room);
     if (n > first + 1) {
         mean = stat_mean(y + first, n - first);
         lgelu_smooth(y + first, (size_t)(n - first), KEEP);
         record(w->study, w->run, "omega1", -1, -1, lgelu_roughness(y + first, (size_t)(n - first)));
-        record(w->study, w->run, "omega1_share", -1, -1, lgelu_roughness(y + first, (size_t)(n - first)) / mean);
+        record(w->study, w->run, "omega1_share", -1, -1,
+               lgelu_roughness(y + first, (size_t)(n - first)) / mean);
     }
     record(w->study, w->run, "bend", -1, -1, bend_of(&w->run->config, w->run->seed));
     free(x);
 }
 
-/* ==== the tables and what they say ================================================================================= */
+/* ==== the tables and what they say
+   ================================================================================= */
 static long variant_at(const study *s, int i, int j)
 {
     int at[MOST_AXES] = { 0 };
@@ -95,28 +118,39 @@ static long variant_at(const study *s, int i, int j)
     at[plan_axis(s, "b2")] = j;
     return plan_variant(s, at);
 }
+
 static double value_at(const study *s, const char *quantity, int i, int j, long seed)
 {
     const run *r = plan_run(s, variant_at(s, i, j), s->arms[0], seed);
-    return record_get(s, r, quantity, !strcmp(quantity, "holdout") ? (int)r->config.epochs : -1, -1);
+    return record_get(s, r, quantity, !strcmp(quantity, "holdout") ? (int)r->config.epochs : -1,
+                      -1);
 }
+
 static double mean_at(const study *s, const char *quantity, int i, int j)
 {
     double sum = 0;
-    for (long seed = 0; seed < s->config.seeds; seed++) sum += value_at(s, quantity, i, j, seed) / (double)s->config.seeds;
+    for (long seed = 0; seed < s->config.seeds; seed++)
+        sum += value_at(s, quantity, i, j, seed) / (double)s->config.seeds;
     return sum;
 }
+
 static int b1s(const study *s) { return s->axis[plan_axis(s, "b1")].values; }
 static int b2s(const study *s) { return s->axis[plan_axis(s, "b2")].values; }
 static const char *b1_text(const study *s, int i) { return s->axis[plan_axis(s, "b1")].value[i]; }
 static const char *b2_text(const study *s, int j) { return s->axis[plan_axis(s, "b2")].value[j]; }
-static int is_diagonal(const study *s, int i, int j) { return !strcmp(b1_text(s, i), b2_text(s, j)); }
 
-static void say_grid(study *s, const char *quantity, const char *about, const char *format, double *v)
+static int is_diagonal(const study *s, int i, int j)
+{
+    return !strcmp(b1_text(s, i), b2_text(s, j));
+}
+
+static void say_grid(study *s, const char *quantity, const char *about, const char *format,
+                     double *v)
 {
     say(s, "\n%s\n", about);
     say_left(s, 12, "β1 \\ β2");
-    for (int j = 0; j < b2s(s); j++) say_right(s, 22, b2_text(s, j));
+    for (int j = 0; j < b2s(s); j++)
+        say_right(s, 22, b2_text(s, j));
     say(s, "\n");
     for (int i = 0; i < b1s(s); i++) {
         say_left(s, 12, b1_text(s, i));
@@ -132,142 +166,209 @@ static void say_grid(study *s, const char *quantity, const char *about, const ch
     }
 }
 
-/* log10 of the diagonal's value over that of the others of its row, the mean of the logs; side -1, 1: of those with a smaller
-   β2, with a larger one alone. NaN where there are none */
+/* log10 of the diagonal's value over that of the others of its row, the mean of the logs; side -1,
+   1: of those with a smaller β2, with a larger one alone. NaN where there are none */
 static double against_row(const study *s, const char *quantity, long seed, int row, int side)
 {
     const double b1 = strtod(b1_text(s, row), NULL);
     double on = (double)NAN, off = 0;
     int n = 0;
     for (int j = 0; j < b2s(s); j++) {
-        const double l = log10(fmax(value_at(s, quantity, row, j, seed), 1e-12)), away = strtod(b2_text(s, j), NULL) - b1;
-        if (is_diagonal(s, row, j)) on = l;
-        else if (away * side >= 0) { off += l; n++; }
+        const double l = log10(fmax(value_at(s, quantity, row, j, seed), 1e-12)),
+                     away = strtod(b2_text(s, j), NULL) - b1;
+        if (is_diagonal(s, row, j)) {
+            on = l;
+        } else if (away * side >= 0) {
+            off += l;
+            n++;
+        }
     }
     return n ? on - off / n : (double)NAN;
 }
-/* on the test samples: the diagonal's score less that of the β2 of its row that scores best on the hold-out over all seeds */
+
+/* on the test samples: the diagonal's score less that of the β2 of its row that scores best on the
+   hold-out over all seeds */
 static double score_against_best(const study *s, long seed, int row)
 {
     double most = -HUGE_VAL, on = (double)NAN;
     int best = 0;
     for (int j = 0; j < b2s(s); j++) {
         const double score = s->task.sign * mean_at(s, "holdout", row, j);
-        if (score > most) { most = score; best = j; }
-        if (is_diagonal(s, row, j)) on = value_at(s, "before", row, j, seed);
+        if (score > most) {
+            most = score;
+            best = j;
+        }
+        if (is_diagonal(s, row, j))
+            on = value_at(s, "before", row, j, seed);
     }
     return s->task.sign * (on - value_at(s, "before", row, best, seed));
 }
+
 /* of all cells: do smoother ones score better? positive: yes */
 static double rank_of_smoothness(const study *s, long seed)
 {
     float a[MOST_VALUES * MOST_VALUES], b[MOST_VALUES * MOST_VALUES];
     size_t n = 0;
-    for (int i = 0; i < b1s(s); i++) for (int j = 0; j < b2s(s); j++) {
-        const double omega = value_at(s, "omega1", i, j, seed), score = value_at(s, "holdout", i, j, seed);
-        if (!(omega >= 0) || !(score >= -HUGE_VAL)) continue;
-        a[n] = (float)-omega;
-        b[n++] = (float)(s->task.sign * score);
+    for (int i = 0; i < b1s(s); i++) {
+        for (int j = 0; j < b2s(s); j++) {
+            const double omega = value_at(s, "omega1", i, j, seed),
+                         score = value_at(s, "holdout", i, j, seed);
+            if (!(omega >= 0) || !(score >= -HUGE_VAL))
+                continue;
+            a[n] = (float)-omega;
+            b[n++] = (float)(s->task.sign * score);
+        }
     }
     return n > 2 ? lgelu_spearman(a, b, n) : (double)NAN;
 }
+
 /* in how many rows of all seeds the diagonal has the least of all, and what chance would give */
 static void say_wins(study *s, const char *quantity)
 {
     int rows = 0, wins = 0;
     double chance = 0;
-    for (int i = 0; i < b1s(s); i++) for (long seed = 0; seed < s->config.seeds; seed++) {
-        double on = (double)NAN, least = HUGE_VAL;
-        for (int j = 0; j < b2s(s); j++) {
-            const double v = value_at(s, quantity, i, j, seed);
-            if (is_diagonal(s, i, j)) on = v; else least = fmin(least, v);
+    for (int i = 0; i < b1s(s); i++) {
+        for (long seed = 0; seed < s->config.seeds; seed++) {
+            double on = (double)NAN, least = HUGE_VAL;
+            for (int j = 0; j < b2s(s); j++) {
+                const double v = value_at(s, quantity, i, j, seed);
+                if (is_diagonal(s, i, j))
+                    on = v;
+                else
+                    least = fmin(least, v);
+            }
+            if (!(on >= 0))
+                continue;
+            rows++;
+            wins += on < least;
+            chance += 1.0 / b2s(s);
         }
-        if (!(on >= 0)) continue;
-        rows++;
-        wins += on < least;
-        chance += 1.0 / b2s(s);
     }
-    say(s, "%s is least at β1 = β2 in %d of %d rows (chance: %.1f)\n", quantity, wins, rows, chance);
+    say(s, "%s is least at β1 = β2 in %d of %d rows (chance: %.1f)\n", quantity, wins, rows,
+        chance);
 }
 
 int betas_check(study *s)
 {
-    if (plan_axis(s, "b1") >= 0 && plan_axis(s, "b2") >= 0 && s->axes == 2 && s->arm_total == 1) return 0;
-    return study_fail(s, "--b1: this experiment needs several values of it and of --b2, one arm and nothing else");
+    if (plan_axis(s, "b1") >= 0 && plan_axis(s, "b2") >= 0 && s->axes == 2 && s->arm_total == 1)
+        return 0;
+    return study_fail(
+        s,
+        "--b1: this experiment needs several values of it and of --b2, one arm and nothing else");
 }
+
 int betas_report(study *s)
 {
     const long seeds = s->config.seeds;
     double *v;
     char text[200];
     int bad = 0;
-    if (!(v = (double *)malloc((size_t)seeds * sizeof *v))) return study_fail(s, "out of memory");
+    if (!(v = (double *)malloc((size_t)seeds * sizeof *v)))
+        return study_fail(s, "out of memory");
     show_head(s);
-    say_grid(s, "bend", "Replay: how far the norm of the updates follows the gradients' scale, which changes by a half", "%.4f",
-             v);
+    say_grid(
+        s, "bend",
+        "Replay: how far the norm of the updates follows the gradients' scale, which changes by a half",
+        "%.4f", v);
     say_grid(s, "omega1", "Training: ω1, the mean change of ‖Δθ‖/η from step to step", "%.3g", v);
     say_grid(s, "omega1_share", "The same as a share of the mean of ‖Δθ‖/η", "%.2g", v);
-    say_grid(s, "holdout", s->task.percent ? "Accuracy in percent on the hold-out at the end" : "Loss on the hold-out at the end",
+    say_grid(s, "holdout",
+             s->task.percent ? "Accuracy in percent on the hold-out at the end"
+                             : "Loss on the hold-out at the end",
              s->task.percent ? "%.2f" : "%.4f", v);
-    say_grid(s, "before", s->task.percent ? "Accuracy in percent of the test samples" : "Loss on the test samples",
+    say_grid(s, "before",
+             s->task.percent ? "Accuracy in percent of the test samples"
+                             : "Loss on the test samples",
              s->task.percent ? "%.2f" : "%.4f", v);
     say(s, "\n");
     say_wins(s, "bend");
     say_wins(s, "omega1");
     say_wins(s, "omega1_share");
-    for (int k = 0; k < 4; k++) for (int i = 0; i < b1s(s) && !bad; i++) {
-        static const struct { const char *quantity, *text; int side; } find[4] = {
-            { "bend", "bend, β2 = β1 over the others", 0 }, { "omega1", "ω1, β2 = β1 over larger β2", 1 },
-            { "omega1_share", "ω1 by the norm, β2 = β1 over larger β2", 1 }, { "omega1", "ω1, β2 = β1 over smaller β2", -1 } };
-        long n = 0;
-        for (long seed = 0; seed < seeds; seed++) {
-            v[n] = against_row(s, find[k].quantity, seed, i, find[k].side);
-            n += v[n] >= -HUGE_VAL;
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < b1s(s) && !bad; i++) {
+            static const struct {
+                const char *quantity, *text;
+                int side;
+            } find[4] = { { "bend", "bend, β2 = β1 over the others", 0 },
+                          { "omega1", "ω1, β2 = β1 over larger β2", 1 },
+                          { "omega1_share", "ω1 by the norm, β2 = β1 over larger β2", 1 },
+                          { "omega1", "ω1, β2 = β1 over smaller β2", -1 } };
+            long n = 0;
+            for (long seed = 0; seed < seeds; seed++) {
+                v[n] = against_row(s, find[k].quantity, seed, i, find[k].side);
+                n += v[n] >= -HUGE_VAL;
+            }
+            snprintf(text, sizeof text, "β1 %s: log10 %s", b1_text(s, i), find[k].text);
+            bad = n ? stat_find(s, text, "%+.2f", v, n, -HUGE_VAL, 0) : 0;
         }
-        snprintf(text, sizeof text, "β1 %s: log10 %s", b1_text(s, i), find[k].text);
-        bad = n ? stat_find(s, text, "%+.2f", v, n, -HUGE_VAL, 0) : 0;
     }
     for (int i = 0; i < b1s(s) && !bad; i++) {
         long n = 0;
-        for (long seed = 0; seed < seeds; seed++) { v[n] = score_against_best(s, seed, i); n += v[n] >= -HUGE_VAL; }
-        snprintf(text, sizeof text, "β1 %s: β2 = β1 scores with the best of its row", b1_text(s, i));
+        for (long seed = 0; seed < seeds; seed++) {
+            v[n] = score_against_best(s, seed, i);
+            n += v[n] >= -HUGE_VAL;
+        }
+        snprintf(text, sizeof text, "β1 %s: β2 = β1 scores with the best of its row",
+                 b1_text(s, i));
         bad = n ? stat_find(s, text, NULL, v, n, -s->task.margin, HUGE_VAL) : 0;
     }
     if (!bad) {
         long n = 0;
-        for (long seed = 0; seed < seeds; seed++) { v[n] = rank_of_smoothness(s, seed); n += v[n] >= -HUGE_VAL; }
-        bad = n ? stat_find(s, "smoother cells score better: rank correlation", "%+.2f", v, n, 0, HUGE_VAL) : 0;
+        for (long seed = 0; seed < seeds; seed++) {
+            v[n] = rank_of_smoothness(s, seed);
+            n += v[n] >= -HUGE_VAL;
+        }
+        bad = n ? stat_find(s, "smoother cells score better: rank correlation", "%+.2f", v, n, 0,
+                            HUGE_VAL)
+                : 0;
     }
     free(v);
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: three maps, and the replay ======================================================================= */
-static void draw_map(study *s, svg *g, double left, double top, const char *quantity, const char *name, int of_log,
-                     const char *format)
+/* ==== the figure: three maps, and the replay
+   ======================================================================= */
+static void draw_map(study *s, svg *g, double left, double top, const char *quantity,
+                     const char *name, int of_log, const char *format)
 {
     const double w = 184.0 / b2s(s), h = 148.0 / b1s(s);
     double least = HUGE_VAL, most = -HUGE_VAL;
     svg_text(g, left, top - 12, 's', -12, SVG_INK, "%s", name);
-    for (int pass = 0; pass < 2; pass++) for (int i = 0; i < b1s(s); i++) for (int j = 0; j < b2s(s); j++) {
-        const double v = mean_at(s, quantity, i, j), at = of_log ? log10(fmax(v, 1e-12)) : v;
-        char ink[8];
-        if (!(at >= -HUGE_VAL)) continue;
-        if (!pass) { figure_range(&least, &most, at); continue; }
-        svg_box(g, left + w * j, top + h * i, w - 1.5, h - 1.5,
-                svg_ramp(ink, most > least ? 0.9 * (at - least) / (most - least) : 0), 1);
-        svg_text(g, left + w * (j + 0.5), top + h * (i + 0.5) + 4, 'm', is_diagonal(s, i, j) ? -12 : 12, "#FFFFFF", format,
-                 !strcmp(quantity, "omega1_share") ? 1000 * v : v);
-        if (is_diagonal(s, i, j)) svg_rule(g, left + w * j + 8, top + h * (i + 1) - 6, left + w * (j + 1) - 10,
-                                           top + h * (i + 1) - 6, "#FFFFFF", 1.5, NULL);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < b1s(s); i++) {
+            for (int j = 0; j < b2s(s); j++) {
+                const double v = mean_at(s, quantity, i, j),
+                             at = of_log ? log10(fmax(v, 1e-12)) : v;
+                char ink[8];
+                if (!(at >= -HUGE_VAL))
+                    continue;
+                if (!pass) {
+                    figure_range(&least, &most, at);
+                    continue;
+                }
+                svg_box(g, left + w * j, top + h * i, w - 1.5, h - 1.5,
+                        svg_ramp(ink, most > least ? 0.9 * (at - least) / (most - least) : 0), 1);
+                svg_text(g, left + w * (j + 0.5), top + h * (i + 0.5) + 4, 'm',
+                         is_diagonal(s, i, j) ? -12 : 12, "#FFFFFF", format,
+                         !strcmp(quantity, "omega1_share") ? 1000 * v : v);
+                if (is_diagonal(s, i, j)) {
+                    svg_rule(g, left + w * j + 8, top + h * (i + 1) - 6, left + w * (j + 1) - 10,
+                             top + h * (i + 1) - 6, "#FFFFFF", 1.5, NULL);
+                }
+            }
+        }
     }
-    for (int i = 0; i < b1s(s); i++) svg_text(g, left - 6, top + h * (i + 0.5) + 4, 'e', 11, SVG_GREY, "β1 %s", b1_text(s, i));
-    for (int j = 0; j < b2s(s); j++) svg_text(g, left + w * (j + 0.5), top + 148 + 15, 'm', 11, SVG_GREY, "%s", b2_text(s, j));
+    for (int i = 0; i < b1s(s); i++)
+        svg_text(g, left - 6, top + h * (i + 0.5) + 4, 'e', 11, SVG_GREY, "β1 %s", b1_text(s, i));
+    for (int j = 0; j < b2s(s); j++)
+        svg_text(g, left + w * (j + 0.5), top + 148 + 15, 'm', 11, SVG_GREY, "%s", b2_text(s, j));
     svg_text(g, left - 6, top + 148 + 15, 'e', 11, SVG_GREY, "β2");
 }
+
 static void draw_replay(study *s, svg *g, svg_panel *p, int row)
 {
-    static const char *const colour[6] = { "#0072B2", "#D55E00", "#117733", "#AA4499", "#997700", "#56B4E9" };
+    static const char *const colour[6] = { "#0072B2", "#D55E00", "#117733",
+                                           "#AA4499", "#997700", "#56B4E9" };
     double x[REPLAY], norm[2][REPLAY];
     svg_label label[6];
     int shown = 0;
@@ -275,8 +376,12 @@ static void draw_replay(study *s, svg *g, svg_panel *p, int row)
     svg_clip(g, p);
     for (int j = 0; j < b2s(s) && shown < 6; j++, shown++) {
         const run *r = plan_run(s, variant_at(s, row, j), s->arms[0], 0);
-        for (int i = 0; i < 2; i++) replay(norm[i], &r->config, r->seed, i);
-        for (int k = 0; k < REPLAY; k++) { x[k] = k; norm[1][k] /= norm[0][k]; }
+        for (int i = 0; i < 2; i++)
+            replay(norm[i], &r->config, r->seed, i);
+        for (int k = 0; k < REPLAY; k++) {
+            x[k] = k;
+            norm[1][k] /= norm[0][k];
+        }
         svg_line(g, p, x, norm[1], REPLAY, colour[shown], is_diagonal(s, row, j) ? 2.6 : 1.6, NULL);
         label[shown].y = svg_y(p, norm[1][REPLAY - 1]);
         label[shown].colour = colour[shown];
@@ -285,24 +390,40 @@ static void draw_replay(study *s, svg *g, svg_panel *p, int row)
     svg_unclip(g);
     svg_labels(g, label, shown, p->left + p->width, p->top, p->top + p->height, 15);
 }
-static void draw_cells(study *s, svg *g)     /* score over roughness, a dot for each run */
+
+static void draw_cells(study *s, svg *g) /* score over roughness, a dot for each run */
 {
     svg_panel q = { 470, 366, 300, 190, 1e9, 0, 1e9, -1e9, 0, 0 };
     double wide;
     for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < b1s(s); i++) for (int j = 0; j < b2s(s); j++) for (long seed = 0; seed < s->config.seeds; seed++) {
-            const double x = value_at(s, "omega1", i, j, seed), y = value_at(s, "holdout", i, j, seed);
-            const int on = is_diagonal(s, i, j);
-            if (!(x > 0) || !(y >= -HUGE_VAL)) continue;
-            if (!pass) { figure_range(&q.x0, &q.x1, x); figure_range(&q.y0, &q.y1, y); }
-            else svg_dot(g, svg_x(&q, x), svg_y(&q, y), on ? 4 : 3, on ? "#D55E00" : "#0072B2", "#FFFFFF");
+        for (int i = 0; i < b1s(s); i++) {
+            for (int j = 0; j < b2s(s); j++) {
+                for (long seed = 0; seed < s->config.seeds; seed++) {
+                    const double x = value_at(s, "omega1", i, j, seed),
+                                 y = value_at(s, "holdout", i, j, seed);
+                    const int on = is_diagonal(s, i, j);
+                    if (!(x > 0) || !(y >= -HUGE_VAL))
+                        continue;
+                    if (!pass) {
+                        figure_range(&q.x0, &q.x1, x);
+                        figure_range(&q.y0, &q.y1, y);
+                    } else {
+                        svg_dot(g, svg_x(&q, x), svg_y(&q, y), on ? 4 : 3,
+                                on ? "#D55E00" : "#0072B2", "#FFFFFF");
+                    }
+                }
+            }
         }
-        if (pass) continue;
-        if (!(q.x1 > 0)) return;
+        if (pass)
+            continue;
+        if (!(q.x1 > 0))
+            return;
         wide = fmax(q.y1 - q.y0, 1e-6);
         q.x_log = q.x1 > 10 * q.x0;
-        q.x0 *= 0.95; q.x1 *= 1.05;
-        q.y0 -= 0.05 * wide; q.y1 += 0.05 * wide;
+        q.x0 *= 0.95;
+        q.x1 *= 1.05;
+        q.y0 -= 0.05 * wide;
+        q.y1 += 0.05 * wide;
         svg_axes(g, &q, q.x_log ? "ω1: roughness of ‖Δθ‖/η (log scale)" : "ω1: roughness of ‖Δθ‖/η",
                  s->task.percent ? "hold-out score (%)" : "hold-out loss", 4, 5);
     }
@@ -310,6 +431,7 @@ static void draw_cells(study *s, svg *g)     /* score over roughness, a dot for 
     svg_text(g, q.left + q.width + 10, q.top + 14, 's', 12, "#D55E00", "β1 = β2");
     svg_text(g, q.left + q.width + 10, q.top + 31, 's', 12, "#0072B2", "β1 ≠ β2");
 }
+
 int betas_figures(study *s)
 {
     const int row = b1s(s) > 1 ? 1 : 0;
@@ -326,15 +448,20 @@ int betas_figures(study *s)
         }
         for (long seed = 0; seed < s->config.seeds; seed++)
             sum += against_row(s, "omega1_share", seed, i, 1) / (double)s->config.seeds;
-        if (sum >= -HUGE_VAL) { rough += sum; rows++; }
+        if (sum >= -HUGE_VAL) {
+            rough += sum;
+            rows++;
+        }
     }
-    snprintf(title, sizeof title, "Bend at β1 = β2: %.3f, else %.2f; training is %.2f times as rough as at larger β2",
+    snprintf(title, sizeof title,
+             "Bend at β1 = β2: %.3f, else %.2f; training is %.2f times as rough as at larger β2",
              bend[1] / cells[1], bend[0] / cells[0], pow(10, rough / rows));
-    if (figure_open(s, &f, "betas", 880, 610, title, "means over the seeds; underlined: β1 = β2")) return -1;
+    if (figure_open(s, &f, "betas", 880, 610, title, "means over the seeds; underlined: β1 = β2"))
+        return -1;
     draw_map(s, &f.s, 80, 110, "bend", "replay: bend of the norm", 1, "%.3f");
     draw_map(s, &f.s, 370, 110, "omega1_share", "training: ω1 by the mean norm, ‰", 1, "%.1f");
-    draw_map(s, &f.s, 660, 110, "holdout", s->task.percent ? "hold-out score (%)" : "hold-out loss", 0,
-             s->task.percent ? "%.1f" : "%.3f");
+    draw_map(s, &f.s, 660, 110, "holdout", s->task.percent ? "hold-out score (%)" : "hold-out loss",
+             0, s->task.percent ? "%.1f" : "%.3f");
     svg_text(&f.s, p.left, p.top - 28, 's', -12, SVG_INK, "replay at β1 = %s", b1_text(s, row));
     draw_replay(s, &f.s, &p, row);
     draw_cells(s, &f.s);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT-0
-   control.c: which of many PPO runs to go on with, told at a tenth of their length? Batch OUI (arXiv 2603.09950) beside early
-   return, clipped share, KL and flips, and beside what costs nothing: to look at the learning rate.
+   control.c: which of many PPO runs to go on with, told at a tenth of their length? Batch OUI
+   (arXiv 2603.09950) beside early return, clipped share, KL and flips, and beside what costs
+   nothing: to look at the learning rate.
 
-   A run is good when its last 100 episodes return at least a random policy's return and nine tenths of the way from there to the
-   mean return at the task's best rate. A rule keeps a run whose signals, as ranks among the runs of its task at that moment, lie
-   each in an interval between two deciles. Intervals are fitted to runs of other seeds, and of other tasks or of the same: of
-   those that keep a given share of the good runs (recall) the ones that keep the fewest others (precision). All rules have this
-   form; what they are told is the only difference.
+   A run is good when its last 100 episodes return at least a random policy's return and nine tenths
+   of the way from there to the mean return at the task's best rate. A rule keeps a run whose
+   signals, as ranks among the runs of its task at that moment, lie each in an interval between two
+   deciles. Intervals are fitted to runs of other seeds, and of other tasks or of the same: of those
+   that keep a given share of the good runs (recall) the ones that keep the fewest others
+   (precision). All rules have this form; what they are told is the only difference.
 
-   With several gates each is screened by itself, and then set beside ReLU: the return at the rate that is best on the other
-   seeds, as a share of the way from a random policy to ReLU's best mean, over all tasks; and how precise OUI is. */
+   With several gates each is screened by itself, and then set beside ReLU: the return at the rate
+   that is best on the other seeds, as a share of the way from a random policy to ReLU's best mean,
+   over all tasks; and how precise OUI is. */
 #include "figures.h"
 #include "ppo.h"
 #include <errno.h>
@@ -19,35 +22,73 @@
 #include <omp.h>
 #endif
 
-enum { TASKS = 3, MOST_SEEDS = 50, MOST_RUNS = MOST_VALUES * MOST_SEEDS, WORDS = TASKS * MOST_RUNS / 64 + 1, TENTH = 10,
-       STRIPS = TENTH * (TENTH + 1) / 2 };
-static const double SHARE_OF_BEST = 0.9, LEVEL = 0.05, SAVE_SECONDS = 5, recall_table[] = { 0.6, 0.8, 0.95 };
+enum {
+    TASKS = 3,
+    MOST_SEEDS = 50,
+    MOST_RUNS = MOST_VALUES * MOST_SEEDS,
+    WORDS = TASKS * MOST_RUNS / 64 + 1,
+    TENTH = 10,
+    STRIPS = TENTH * (TENTH + 1) / 2
+};
+
+static const double SHARE_OF_BEST = 0.9, LEVEL = 0.05, SAVE_SECONDS = 5,
+                    recall_table[] = { 0.6, 0.8, 0.95 };
 enum { RECALLS = 3, MATCHED = 1 };
 
 /* what is known at a tenth of the run */
 enum { OUI_ACTOR, OUI_CRITIC, EARLY, CLIP, KL, FLIPS, RATE, SIGNALS };
-static const struct { const char *name, *quantity; } signal_table[SIGNALS] = {
-    { "OUI, actor", "oui_actor" }, { "OUI, critic", "oui_critic" }, { "early return", "return" },
-    { "clipped share", "clip_share" }, { "KL", "kl" }, { "flips", "flips" }, { "learning rate", NULL }
-};
-enum { BY_RATE, BY_RETURN, BY_CLIP, BY_KL, BY_FLIPS, BY_ACTOR, BY_CRITIC, BY_OUI, BY_BOTH, BY_RATE_TOO, RULES };
-static const struct { const char *name; int signals, signal[3]; const char *colour; } rule_table[RULES] = {
-    { "learning rate alone",         1, { RATE, 0, 0 },                      "#999999" },
-    { "early return",                1, { EARLY, 0, 0 },                     "#E69F00" },
-    { "clipped share",               1, { CLIP, 0, 0 },                      "#E69F00" },
-    { "KL",                          1, { KL, 0, 0 },                        "#E69F00" },
-    { "flips",                       1, { FLIPS, 0, 0 },                     "#E69F00" },
-    { "OUI of the actor",            1, { OUI_ACTOR, 0, 0 },                 "#0072B2" },
-    { "OUI of the critic",           1, { OUI_CRITIC, 0, 0 },                "#0072B2" },
-    { "OUI of both",                 2, { OUI_ACTOR, OUI_CRITIC, 0 },        "#0072B2" },
-    { "early return and OUI",        3, { EARLY, OUI_ACTOR, OUI_CRITIC },    "#D55E00" },
-    { "early return and rate",       2, { EARLY, RATE, 0 },                  "#999999" }
-};
-enum { OTHER_TASKS, OTHER_SEEDS, KINDS };
-static const char *const kind_table[KINDS] = { "other tasks and other seeds", "other seeds of the same task" };
+static const struct {
+    const char *name, *quantity;
+} signal_table[SIGNALS] = { { "OUI, actor", "oui_actor" },
 
-/* ==== the runs ===================================================================================================== */
-typedef struct { study *study; run *run; ppo_look seen[101]; long looks; } watch;
+                            { "OUI, critic", "oui_critic" },
+                            { "early return", "return" },
+                            { "clipped share", "clip_share" },
+                            { "KL", "kl" },
+                            { "flips", "flips" },
+                            { "learning rate", NULL } };
+enum {
+    BY_RATE,
+    BY_RETURN,
+    BY_CLIP,
+    BY_KL,
+    BY_FLIPS,
+    BY_ACTOR,
+    BY_CRITIC,
+    BY_OUI,
+    BY_BOTH,
+    BY_RATE_TOO,
+    RULES
+};
+
+static const struct {
+    const char *name;
+    int signals, signal[3];
+    const char *colour;
+} rule_table[RULES] = { { "learning rate alone", 1, { RATE, 0, 0 }, "#999999" },
+
+                        { "early return", 1, { EARLY, 0, 0 }, "#E69F00" },
+                        { "clipped share", 1, { CLIP, 0, 0 }, "#E69F00" },
+                        { "KL", 1, { KL, 0, 0 }, "#E69F00" },
+                        { "flips", 1, { FLIPS, 0, 0 }, "#E69F00" },
+                        { "OUI of the actor", 1, { OUI_ACTOR, 0, 0 }, "#0072B2" },
+                        { "OUI of the critic", 1, { OUI_CRITIC, 0, 0 }, "#0072B2" },
+                        { "OUI of both", 2, { OUI_ACTOR, OUI_CRITIC, 0 }, "#0072B2" },
+                        { "early return and OUI", 3, { EARLY, OUI_ACTOR, OUI_CRITIC }, "#D55E00" },
+                        { "early return and rate", 2, { EARLY, RATE, 0 }, "#999999" } };
+enum { OTHER_TASKS, OTHER_SEEDS, KINDS };
+static const char *const kind_table[KINDS] = { "other tasks and other seeds",
+                                               "other seeds of the same task" };
+
+/* ==== the runs
+   =====================================================================================================
+ */
+typedef struct {
+    study *study;
+    run *run;
+    ppo_look seen[101];
+    long looks;
+} watch;
 
 static int watch_look(void *user, const ppo_look *seen)
 {
@@ -55,6 +96,7 @@ static int watch_look(void *user, const ppo_look *seen)
     w->seen[w->looks++] = *seen;
     return 0;
 }
+
 static int watch_halt(void *user) { return study_halted(((watch *)user)->study); }
 
 static int plan_of(ppo_plan *p, study *s, const run *r)
@@ -65,8 +107,11 @@ static int plan_of(ppo_plan *p, study *s, const run *r)
     for (p->layers = 0; *at; p->layers++) {
         char *after;
         const long n = strtol(at, &after, 10);
-        if (after == at || n < 1 || n > 4096 || p->layers == PPO_HIDDEN || (*after && (*after != ',' || !after[1])))
-            return study_fail(s, "--hidden: one to %d widths from 1 to 4096, such as 64,64", PPO_HIDDEN);
+        if (after == at || n < 1 || n > 4096 || p->layers == PPO_HIDDEN
+            || (*after && (*after != ',' || !after[1]))) {
+            return study_fail(s, "--hidden: one to %d widths from 1 to 4096, such as 64,64",
+                              PPO_HIDDEN);
+        }
         p->hidden[p->layers] = (size_t)n;
         at = *after ? after + 1 : after;
     }
@@ -82,12 +127,18 @@ static int plan_of(ppo_plan *p, study *s, const run *r)
     p->training.rate = (lgelu_rate_shape)c->rate;
     p->training.warmup = c->warmup;
     p->training.clip = (float)c->clip;
-    p->training.c = (float)c->c;
-    if (p->batch > p->actors * p->horizon || p->actors * p->horizon % p->batch)
-        return study_fail(s, "--batch: %ld does not divide the %zu steps of an update", c->batch, p->actors * p->horizon);
-    p->training.hold = (long)(c->hold * (double)ppo_updates(p) * p->passes * (double)(p->actors * p->horizon / p->batch) + 0.5);
-    if (ppo_updates(p) < p->looks)
-        return study_fail(s, "--steps: %ld make %ld updates, expected at least --epochs %ld", c->steps, ppo_updates(p), p->looks);
+    p->training.lambda_lr_scale = (float)c->c;
+    if (p->batch > p->actors * p->horizon || p->actors * p->horizon % p->batch) {
+        return study_fail(s, "--batch: %ld does not divide the %zu steps of an update", c->batch,
+                          p->actors * p->horizon);
+    }
+    p->training.hold = (long)(c->hold * (double)ppo_updates(p) * p->passes
+                                  * (double)(p->actors * p->horizon / p->batch)
+                              + 0.5);
+    if (ppo_updates(p) < p->looks) {
+        return study_fail(s, "--steps: %ld make %ld updates, expected at least --epochs %ld",
+                          c->steps, ppo_updates(p), p->looks);
+    }
     return 0;
 }
 
@@ -98,25 +149,40 @@ static int keep(study *s, const watch *w, int diverged)
     int bad = 0;
     for (const ppo_look *k = w->seen; k < w->seen + w->looks; k++) {
         const int e = (int)k->look;
-        bad |= record(s, r, "return", e, -1, k->early) | record(s, r, "episodes", e, -1, (double)k->episodes)
-             | record(s, r, "oui_actor", e, -1, k->oui[0]) | record(s, r, "oui_critic", e, -1, k->oui[1]);
-        if (e) bad |= record(s, r, "flips_actor", e, -1, k->flips[0]) | record(s, r, "flips_critic", e, -1, k->flips[1])
-                    | record(s, r, "flips", e, -1, (k->flips[0] + k->flips[1]) / 2) | record(s, r, "kl", e, -1, k->kl)
-                    | record(s, r, "clip_share", e, -1, k->clip_share) | record(s, r, "entropy", e, -1, k->entropy)
-                    | record(s, r, "value_loss", e, -1, k->value_loss);
+        bad |= record(s, r, "return", e, -1, k->early)
+               | record(s, r, "episodes", e, -1, (double)k->episodes)
+               | record(s, r, "oui_actor", e, -1, k->oui[0])
+               | record(s, r, "oui_critic", e, -1, k->oui[1]);
+        if (e) {
+            bad |= record(s, r, "flips_actor", e, -1, k->flips[0])
+                   | record(s, r, "flips_critic", e, -1, k->flips[1])
+                   | record(s, r, "flips", e, -1, (k->flips[0] + k->flips[1]) / 2)
+                   | record(s, r, "kl", e, -1, k->kl)
+                   | record(s, r, "clip_share", e, -1, k->clip_share)
+                   | record(s, r, "entropy", e, -1, k->entropy)
+                   | record(s, r, "value_loss", e, -1, k->value_loss);
+        }
     }
-    if (diverged) bad |= record(s, r, "diverged", -1, -1, 1);
-    else bad |= record(s, r, "last_100", (int)r->config.epochs, -1, w->seen[w->looks - 1].late);
+    if (diverged)
+        bad |= record(s, r, "diverged", -1, -1, 1);
+    else
+        bad |= record(s, r, "last_100", (int)r->config.epochs, -1, w->seen[w->looks - 1].late);
     return bad;
 }
+
 static void log_run(study *s, const watch *w, const environment *env)
 {
     const ppo_look *last = w->seen + (w->looks ? w->looks - 1 : 0);
-    if (!s->log.f) return;
-    fprintf(s->log.f, "{\"arm\": \"%s\", \"env\": \"%s\", \"lr\": %.9g, \"seed\": %lu, \"step\": %ld, \"return\": %.9g, "
-            "\"seconds\": %.3f}\n", arm_table[w->run->arm].name, env->name, w->run->config.lr, (unsigned long)w->run->seed,
-            last->steps, last->late, clock_now() - s->started);
-    if (fflush(s->log.f)) study_fail(s, "--log: %s: %s", s->config.log, strerror(errno));
+    if (!s->log.f)
+        return;
+    fprintf(
+        s->log.f,
+        "{\"arm\": \"%s\", \"env\": \"%s\", \"lr\": %.9g, \"seed\": %lu, \"step\": %ld, \"return\": %.9g, "
+        "\"seconds\": %.3f}\n",
+        arm_table[w->run->arm].name, env->name, w->run->config.lr, (unsigned long)w->run->seed,
+        last->steps, last->late, clock_now() - s->started);
+    if (fflush(s->log.f))
+        study_fail(s, "--log: %s: %s", s->config.log, strerror(errno));
 }
 
 static void one_run(study *s, family *f, float (*probe)[PPO_PROBE * ENV_NUMBERS], long *done)
@@ -127,27 +193,40 @@ static void one_run(study *s, family *f, float (*probe)[PPO_PROBE * ENV_NUMBERS]
     ppo_plan p;
     char message[200];
     int bad;
-    if (!w) { study_fail(s, "out of memory"); return; }
+    if (!w) {
+        study_fail(s, "out of memory");
+        return;
+    }
     w->study = s;
     w->run = r;
-    bad = plan_of(&p, s, r) ? -1 : ppo_train(&p, env, probe[r->config.env], watch_look, watch_halt, w, message, sizeof message);
-    if (bad < 0 && !study_halted(s)) study_fail(s, "%s, lr %g, seed %lu: %s", env->name, r->config.lr, (unsigned long)r->seed,
-                                                message);
+    bad = plan_of(&p, s, r) ? -1
+                            : ppo_train(&p, env, probe[r->config.env], watch_look, watch_halt, w,
+                                        message, sizeof message);
+    if (bad < 0 && !study_halted(s)) {
+        study_fail(s, "%s, lr %g, seed %lu: %s", env->name, r->config.lr, (unsigned long)r->seed,
+                   message);
+    }
     if (bad >= 0)
 #ifdef _OPENMP
 #pragma omp critical(control_done)
 #endif
     {
-        const double time = clock_now() - s->started, share = (double)++*done / (double)s->steps_all;
+        const double time = clock_now() - s->started,
+                     share = (double)++*done / (double)s->steps_all;
         r->done = f->done = !keep(s, w, bad);
         log_run(s, w, env);
-        printf("%-8s  %-5s lr %-6g seed %-3lu ", env->name, arm_table[r->arm].name, r->config.lr, (unsigned long)r->seed);
-        if (bad) printf("diverged: %s", message);
-        else printf("return %8.2f  OUI at a tenth: actor %.3f, critic %.3f", w->seen[p.looks].late,
-                    w->seen[p.looks / TENTH].oui[0], w->seen[p.looks / TENTH].oui[1]);
+        printf("%-8s  %-5s lr %-6g seed %-3lu ", env->name, arm_table[r->arm].name, r->config.lr,
+               (unsigned long)r->seed);
+        if (bad) {
+            printf("diverged: %s", message);
+        } else {
+            printf("return %8.2f  OUI at a tenth: actor %.3f, critic %.3f", w->seen[p.looks].late,
+                   w->seen[p.looks / TENTH].oui[0], w->seen[p.looks / TENTH].oui[1]);
+        }
         printf("  left %.0f s\n", time / share - time);
         fflush(stdout);
-        if (s->config.save && !study_halted(s) && clock_now() - s->saved_at > SAVE_SECONDS) checkpoint_save(s);
+        if (s->config.save && !study_halted(s) && clock_now() - s->saved_at > SAVE_SECONDS)
+            checkpoint_save(s);
     }
     free(w);
 }
@@ -156,49 +235,69 @@ static int run_them(study *s, double at_random[TASKS])
 {
     static float probe[TASKS][PPO_PROBE * ENV_NUMBERS];
     long left = 0, done = 0;
-    for (int i = 0; i < environment_count; i++) at_random[i] = ppo_probe(probe[i], environment_table + i);
-    for (int i = 0; i < s->family_count; i++) left += !s->families[i].done;
-    s->steps_all = left;                     /* runs, here */
+    for (int i = 0; i < environment_count; i++)
+        at_random[i] = ppo_probe(probe[i], environment_table + i);
+    for (int i = 0; i < s->family_count; i++)
+        left += !s->families[i].done;
+    /* runs, here */
+    s->steps_all = left;
     s->started = s->saved_at = clock_now();
 #ifdef _OPENMP
     omp_set_max_active_levels(1);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)s->config.threads)
 #endif
-    for (int i = 0; i < s->family_count; i++)
-        if (!s->families[i].done && !study_halted(s)) one_run(s, s->families + i, probe, &done);
-    snprintf(s->stop_text, sizeof s->stop_text, "the end of run %ld of %d", s->family_count - left + done, s->family_count);
-    if (s->config.save && !s->failed && checkpoint_save(s)) return -1;
+    for (int i = 0; i < s->family_count; i++) {
+        if (!s->families[i].done && !study_halted(s))
+            one_run(s, s->families + i, probe, &done);
+    }
+    snprintf(s->stop_text, sizeof s->stop_text, "the end of run %ld of %d",
+             s->family_count - left + done, s->family_count);
+    if (s->config.save && !s->failed && checkpoint_save(s))
+        return -1;
     return s->failed || s->stopped ? -1 : 0;
 }
 
-/* ==== what the rules are told ====================================================================================== */
+/* ==== what the rules are told
+   ====================================================================================== */
 typedef struct {
-    int    task, rate, good;
-    long   seed;
-    double last, value[SIGNALS], rank[SIGNALS];                       /* rank: among the runs of its task; -1: it has none */
+    int task, rate, good;
+    long seed;
+    double last, value[SIGNALS],
+        rank[SIGNALS]; /* rank: among the runs of its task; -1: it has none */
 } sample;
-typedef struct { uint64_t word[WORDS]; } many;                        /* of samples */
-typedef struct { int kept, right; } count_of;
+
 typedef struct {
-    study  *study;
-    int     arm, tasks, task[TASKS], rates;                           /* task: rows of environment_table */
-    long    seeds;
-    sample *all; int n, words;
-    double  at_random[TASKS], best[TASKS]; int best_rate[TASKS];      /* by row */
-    many   *strip;                                                    /* [signal][strip]: the samples in it */
-    many    good;
-    count_of *counts;                                                 /* [kind][rule][recall][task][seed] */
+    uint64_t word[WORDS];
+} many; /* of samples */
+
+typedef struct {
+    int kept, right;
+} count_of;
+
+typedef struct {
+    study *study;
+    int arm, tasks, task[TASKS], rates; /* task: rows of environment_table */
+    long seeds;
+    sample *all;
+    int n, words;
+    double at_random[TASKS], best[TASKS];
+    int best_rate[TASKS]; /* by row */
+    many *strip;          /* [signal][strip]: the samples in it */
+    many good;
+    count_of *counts; /* [kind][rule][recall][task][seed] */
 } screening;
 
 static count_of *counts(const screening *c, int kind, int rule, int recall, int t, long seed)
 {
-    return c->counts + ((((long)kind * RULES + rule) * RECALLS + recall) * TASKS + t) * c->seeds + seed;
+    return c->counts + ((((long)kind * RULES + rule) * RECALLS + recall) * TASKS + t) * c->seeds
+           + seed;
 }
 
 static int collect(screening *c)
 {
     study *s = c->study;
-    const int env = plan_axis(s, "env"), lr = plan_axis(s, "lr"), tenth = (int)s->config.epochs / TENTH;
+    const int env = plan_axis(s, "env"), lr = plan_axis(s, "lr"),
+              tenth = (int)s->config.epochs / TENTH;
     double mean[TASKS][MOST_VALUES] = { { 0 } };
     c->tasks = env < 0 ? 1 : s->axis[env].values;
     c->rates = lr < 0 ? 1 : s->axis[lr].values;
@@ -218,29 +317,40 @@ static int collect(screening *c)
             a->rate = rate;
             a->seed = i;
             a->last = record_get(s, r, "last_100", (int)r->config.epochs, -1);
-            if (!(a->last >= -HUGE_VAL)) a->last = c->at_random[r->config.env];        /* it diverged */
+            /* it diverged */
+            if (!(a->last >= -HUGE_VAL))
+                a->last = c->at_random[r->config.env];
             mean[t][rate] += a->last / (double)c->seeds;
-            for (int k = 0; k < SIGNALS; k++)
-                a->value[k] = signal_table[k].quantity ? record_get(s, r, signal_table[k].quantity, tenth, -1) : r->config.lr;
+            for (int k = 0; k < SIGNALS; k++) {
+                a->value[k] = signal_table[k].quantity
+                                  ? record_get(s, r, signal_table[k].quantity, tenth, -1)
+                                  : r->config.lr;
+            }
         }
     }
     for (int t = 0; t < c->tasks; t++) {
         c->best_rate[t] = 0;
-        for (int k = 1; k < c->rates; k++) if (mean[t][k] > mean[t][c->best_rate[t]]) c->best_rate[t] = k;
+        for (int k = 1; k < c->rates; k++) {
+            if (mean[t][k] > mean[t][c->best_rate[t]])
+                c->best_rate[t] = k;
+        }
         c->best[t] = mean[t][c->best_rate[t]];
     }
     memset(&c->good, 0, sizeof c->good);
     c->words = (c->n + 63) / 64;
     for (int i = 0; i < c->n; i++) {
         sample *a = c->all + i;
-        const double low = c->at_random[c->task[a->task]], bar = low + SHARE_OF_BEST * (c->best[a->task] - low);
+        const double low = c->at_random[c->task[a->task]],
+                     bar = low + SHARE_OF_BEST * (c->best[a->task] - low);
         a->good = a->last >= bar;
-        if (a->good) c->good.word[i / 64] |= (uint64_t)1 << i % 64;
+        if (a->good)
+            c->good.word[i / 64] |= (uint64_t)1 << i % 64;
         for (int k = 0; k < SIGNALS; k++) {
             double below = 0, of = 0;
             for (int j = 0; j < c->n; j++) {
                 const sample *b = c->all + j;
-                if (b->task != a->task || !(b->value[k] >= -HUGE_VAL)) continue;
+                if (b->task != a->task || !(b->value[k] >= -HUGE_VAL))
+                    continue;
                 below += b->value[k] < a->value[k] ? 1 : b->value[k] > a->value[k] ? 0 : 0.5;
                 of++;
             }
@@ -253,47 +363,68 @@ static int collect(screening *c)
 static void make_strips(screening *c)
 {
     memset(c->strip, 0, (size_t)SIGNALS * STRIPS * sizeof *c->strip);
-    for (int k = 0, m = 0; k < SIGNALS; k++)
-        for (int low = 0; low < TENTH; low++) for (int high = low + 1; high <= TENTH; high++, m++)
-            for (int i = 0; i < c->n; i++)
-                if (c->all[i].rank[k] * TENTH >= low && c->all[i].rank[k] * TENTH < high)
-                    c->strip[m].word[i / 64] |= (uint64_t)1 << i % 64;
+    for (int k = 0, m = 0; k < SIGNALS; k++) {
+        for (int low = 0; low < TENTH; low++) {
+            for (int high = low + 1; high <= TENTH; high++, m++) {
+                for (int i = 0; i < c->n; i++) {
+                    if (c->all[i].rank[k] * TENTH >= low && c->all[i].rank[k] * TENTH < high)
+                        c->strip[m].word[i / 64] |= (uint64_t)1 << i % 64;
+                }
+            }
+        }
+    }
 }
+
 static int bits(uint64_t x)
 {
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
     return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
 }
+
 static count_of tally(const screening *c, const many *a)
 {
     count_of n = { 0, 0 };
-    for (int i = 0; i < c->words; i++) { n.kept += bits(a->word[i]); n.right += bits(a->word[i] & c->good.word[i]); }
+    for (int i = 0; i < c->words; i++) {
+        n.kept += bits(a->word[i]);
+        n.right += bits(a->word[i] & c->good.word[i]);
+    }
     return n;
 }
+
 /* what is kept of `from` by strip m of a signal */
 static void cut(const screening *c, many *to, const many *from, int signal, int m)
 {
     const many *strip = c->strip + signal * STRIPS + m;
-    for (int i = 0; i < c->words; i++) to->word[i] = from->word[i] & strip->word[i];
+    for (int i = 0; i < c->words; i++)
+        to->word[i] = from->word[i] & strip->word[i];
 }
 
 /* the best strips of a rule for each recall: fit says how good the ones are that have been found */
-typedef struct { int strip[3]; count_of fit; } choice;
-static void search(const screening *c, int rule, int depth, const many *from, int strip[3], const int need[RECALLS],
-                   choice best[RECALLS])
+typedef struct {
+    int strip[3];
+    count_of fit;
+} choice;
+
+static void search(const screening *c, int rule, int depth, const many *from, int strip[3],
+                   const int need[RECALLS], choice best[RECALLS])
 {
     many to;
     for (int m = 0; m < STRIPS; m++) {
         count_of n;
         cut(c, &to, from, rule_table[rule].signal[depth], m);
         n = tally(c, &to);
-        if (n.right < need[0]) continue;
+        if (n.right < need[0])
+            continue;
         strip[depth] = m;
-        if (depth + 1 < rule_table[rule].signals) { search(c, rule, depth + 1, &to, strip, need, best); continue; }
+        if (depth + 1 < rule_table[rule].signals) {
+            search(c, rule, depth + 1, &to, strip, need, best);
+            continue;
+        }
         for (int k = 0; k < RECALLS && n.right >= need[k]; k++) {
             const long a = (long)n.right * best[k].fit.kept, b = (long)best[k].fit.right * n.kept;
-            if (best[k].fit.kept && (a < b || (a == b && n.right <= best[k].fit.right))) continue;
+            if (best[k].fit.kept && (a < b || (a == b && n.right <= best[k].fit.right)))
+                continue;
             memcpy(best[k].strip, strip, sizeof best[k].strip);
             best[k].fit = n;
         }
@@ -302,51 +433,65 @@ static void search(const screening *c, int rule, int depth, const many *from, in
 
 static void screen(screening *c)
 {
-    for (int kind = 0; kind < KINDS; kind++) for (int t = 0; t < c->tasks; t++) for (long i = 0; i < c->seeds; i++) {
-        many fit, held;
-        count_of known;
-        int need[RECALLS], strip[3] = { 0, 0, 0 };
-        memset(&fit, 0, sizeof fit);
-        memset(&held, 0, sizeof held);
-        for (int k = 0; k < c->n; k++) {
-            const sample *a = c->all + k;
-            const uint64_t bit = (uint64_t)1 << k % 64;
-            if (a->task == t && a->seed == i) held.word[k / 64] |= bit;
-            if (a->seed != i && (a->task == t) == (kind == OTHER_SEEDS)) fit.word[k / 64] |= bit;
-        }
-        known = tally(c, &fit);
-        for (int k = 0; k < RECALLS; k++) need[k] = (int)ceil(recall_table[k] * known.right - 1e-9);
-        for (int rule = 0; rule < RULES; rule++) {
-            choice best[RECALLS];
-            memset(best, 0, sizeof best);
-            search(c, rule, 0, &fit, strip, need, best);
-            for (int k = 0; k < RECALLS; k++) {
-                many kept = held, to;
-                for (int d = 0; d < rule_table[rule].signals && best[k].fit.kept; d++) {
-                    cut(c, &to, &kept, rule_table[rule].signal[d], best[k].strip[d]);
-                    kept = to;
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (int t = 0; t < c->tasks; t++) {
+            for (long i = 0; i < c->seeds; i++) {
+                many fit, held;
+                count_of known;
+                int need[RECALLS], strip[3] = { 0, 0, 0 };
+                memset(&fit, 0, sizeof fit);
+                memset(&held, 0, sizeof held);
+                for (int k = 0; k < c->n; k++) {
+                    const sample *a = c->all + k;
+                    const uint64_t bit = (uint64_t)1 << k % 64;
+                    if (a->task == t && a->seed == i)
+                        held.word[k / 64] |= bit;
+                    if (a->seed != i && (a->task == t) == (kind == OTHER_SEEDS))
+                        fit.word[k / 64] |= bit;
                 }
-                *counts(c, kind, rule, k, t, i) = tally(c, &kept);
+                known = tally(c, &fit);
+                for (int k = 0; k < RECALLS; k++)
+                    need[k] = (int)ceil(recall_table[k] * known.right - 1e-9);
+                for (int rule = 0; rule < RULES; rule++) {
+                    choice best[RECALLS];
+                    memset(best, 0, sizeof best);
+                    search(c, rule, 0, &fit, strip, need, best);
+                    for (int k = 0; k < RECALLS; k++) {
+                        many kept = held, to;
+                        for (int d = 0; d < rule_table[rule].signals && best[k].fit.kept; d++) {
+                            cut(c, &to, &kept, rule_table[rule].signal[d], best[k].strip[d]);
+                            kept = to;
+                        }
+                        *counts(c, kind, rule, k, t, i) = tally(c, &kept);
+                    }
+                }
             }
         }
     }
 }
 
-/* of a seed, over all tasks (which < 0) or one. Where nothing is kept, precision is what drawing lots would give */
-typedef struct { double precision, recall, base; } quality;
+/* of a seed, over all tasks (which < 0) or one. Where nothing is kept, precision is what drawing
+   lots would give */
+typedef struct {
+    double precision, recall, base;
+} quality;
+
 static quality quality_of(const screening *c, int kind, int rule, int recall, int which, long seed)
 {
     count_of n = { 0, 0 }, all = { 0, 0 };
     quality q;
     for (int t = 0; t < c->tasks; t++) {
         const count_of *one = counts(c, kind, rule, recall, t, seed);
-        if (which >= 0 && t != which) continue;
+        if (which >= 0 && t != which)
+            continue;
         n.kept += one->kept;
         n.right += one->right;
     }
-    for (int i = 0; i < c->n; i++) if (c->all[i].seed == seed && (which < 0 || c->all[i].task == which)) {
-        all.kept++;
-        all.right += c->all[i].good;
+    for (int i = 0; i < c->n; i++) {
+        if (c->all[i].seed == seed && (which < 0 || c->all[i].task == which)) {
+            all.kept++;
+            all.right += c->all[i].good;
+        }
     }
     q.base = (double)all.right / all.kept;
     q.precision = n.kept ? (double)n.right / n.kept : q.base;
@@ -354,7 +499,8 @@ static quality quality_of(const screening *c, int kind, int rule, int recall, in
     return q;
 }
 
-/* ==== tables and findings ========================================================================================== */
+/* ==== tables and findings
+   ========================================================================================== */
 static void say_tasks(screening *c)
 {
     enum { COLUMNS = 6 };
@@ -364,25 +510,35 @@ static void say_tasks(screening *c)
     for (int t = 0; t < c->tasks; t++) {
         const environment *env = environment_table + c->task[t];
         const double low = c->at_random[c->task[t]];
-        say(s, "\n%s: a random policy returns %.1f; good is a return from %.1f on\n", env->title, low,
-            low + SHARE_OF_BEST * (c->best[t] - low));
+        say(s, "\n%s: a random policy returns %.1f; good is a return from %.1f on\n", env->title,
+            low, low + SHARE_OF_BEST * (c->best[t] - low));
         say(s, "%10s%22s%8s%22s", "rate", "return at the end", "good", "return at a tenth");
-        say(s, "%18s%18s%18s%18s%18s\n", "OUI, actor", "OUI, critic", "clipped share", "KL", "flips");
+        say(s, "%18s%18s%18s%18s%18s\n", "OUI, actor", "OUI, critic", "clipped share", "KL",
+            "flips");
         for (int k = 0; k < c->rates; k++) {
             int good = 0;
             long n = 0;
-            for (int i = 0; i < c->n; i++) if (c->all[i].task == t && c->all[i].rate == k) {
-                v[n++] = c->all[i].last;
-                good += c->all[i].good;
+            for (int i = 0; i < c->n; i++) {
+                if (c->all[i].task == t && c->all[i].rate == k) {
+                    v[n++] = c->all[i].last;
+                    good += c->all[i].good;
+                }
             }
             say(s, "%10g", c->all[(t * c->rates + k) * c->seeds].value[RATE]);
             say_cell(s, 22, "%.1f", v, n);
             say(s, "%4d/%-3ld", good, n);
             for (int m = 0; m < COLUMNS; m++) {
                 n = 0;
-                for (int i = 0; i < c->n; i++) if (c->all[i].task == t && c->all[i].rate == k && c->all[i].rank[column[m]] >= 0)
-                    v[n++] = c->all[i].value[column[m]];
-                say_cell(s, m ? 18 : 22, column[m] == EARLY ? "%.1f" : column[m] == KL ? "%.4f" : "%.3f", v, n);
+                for (int i = 0; i < c->n; i++) {
+                    if (c->all[i].task == t && c->all[i].rate == k
+                        && c->all[i].rank[column[m]] >= 0)
+                        v[n++] = c->all[i].value[column[m]];
+                }
+                say_cell(s, m ? 18 : 22,
+                         column[m] == EARLY ? "%.1f"
+                         : column[m] == KL  ? "%.4f"
+                                            : "%.3f",
+                         v, n);
             }
             say(s, "%s\n", k == c->best_rate[t] ? "  best" : "");
         }
@@ -393,9 +549,12 @@ static void say_rules(screening *c, int kind)
 {
     study *s = c->study;
     double v[MOST_SEEDS], base = 0;
-    for (long i = 0; i < c->seeds; i++) base += quality_of(c, kind, 0, 0, -1, i).base / (double)c->seeds;
-    say(s, "\nIntervals from %s: precision and recall on the seed that was left out, mean ± standard deviation over the seeds;\n"
-           "keeping every run has a precision of %.3f\n", kind_table[kind], base);
+    for (long i = 0; i < c->seeds; i++)
+        base += quality_of(c, kind, 0, 0, -1, i).base / (double)c->seeds;
+    say(s,
+        "\nIntervals from %s: precision and recall on the seed that was left out, mean ± standard deviation over the seeds;\n"
+        "keeping every run has a precision of %.3f\n",
+        kind_table[kind], base);
     say_left(s, 24, "rule");
     for (int k = 0; k < RECALLS; k++) {
         char head[64];
@@ -403,13 +562,15 @@ static void say_rules(screening *c, int kind)
         say_right(s, 28, head);
         say_right(s, 16, "recall");
     }
-    for (int t = 0; t < c->tasks; t++) say(s, "%10s", environment_table[c->task[t]].name);
+    for (int t = 0; t < c->tasks; t++)
+        say(s, "%10s", environment_table[c->task[t]].name);
     say(s, "\n");
     for (int rule = 0; rule < RULES; rule++) {
         say_left(s, 24, rule_table[rule].name);
         for (int k = 0; k < RECALLS; k++) {
             long n = 0;
-            for (long i = 0; i < c->seeds; i++) v[i] = quality_of(c, kind, rule, k, -1, i).precision;
+            for (long i = 0; i < c->seeds; i++)
+                v[i] = quality_of(c, kind, rule, k, -1, i).precision;
             say_cell(s, 28, "%.3f", v, c->seeds);
             for (long i = 0; i < c->seeds; i++) {
                 v[n] = quality_of(c, kind, rule, k, -1, i).recall;
@@ -419,7 +580,8 @@ static void say_rules(screening *c, int kind)
         }
         for (int t = 0; t < c->tasks; t++) {
             double sum = 0;
-            for (long i = 0; i < c->seeds; i++) sum += quality_of(c, kind, rule, MATCHED, t, i).precision / (double)c->seeds;
+            for (long i = 0; i < c->seeds; i++)
+                sum += quality_of(c, kind, rule, MATCHED, t, i).precision / (double)c->seeds;
             say(s, "%10.3f", sum);
         }
         say(s, "\n");
@@ -427,40 +589,48 @@ static void say_rules(screening *c, int kind)
     say(s, "The last columns: precision on each task at a recall of %g\n", recall_table[MATCHED]);
 }
 
-/* With the rate held: rank correlation of a signal with the return over the seeds, for each task and rate that has runs of both
-   kinds. Returns how many */
+/* With the rate held: rank correlation of a signal with the return over the seeds, for each task
+   and rate that has runs of both kinds. Returns how many */
 static long at_equal_rate(const screening *c, int signal, double *v)
 {
     long n = 0;
-    for (int t = 0; t < c->tasks; t++) for (int k = 0; k < c->rates; k++) {
-        float x[MOST_SEEDS], y[MOST_SEEDS];
-        size_t m = 0;
-        int good = 0;
-        for (int i = 0; i < c->n; i++) {
-            const sample *a = c->all + i;
-            if (a->task != t || a->rate != k || a->rank[signal] < 0) continue;
-            x[m] = (float)a->value[signal];
-            y[m++] = (float)a->last;
-            good += a->good;
+    for (int t = 0; t < c->tasks; t++) {
+        for (int k = 0; k < c->rates; k++) {
+            float x[MOST_SEEDS], y[MOST_SEEDS];
+            size_t m = 0;
+            int good = 0;
+            for (int i = 0; i < c->n; i++) {
+                const sample *a = c->all + i;
+                if (a->task != t || a->rate != k || a->rank[signal] < 0)
+                    continue;
+                x[m] = (float)a->value[signal];
+                y[m++] = (float)a->last;
+                good += a->good;
+            }
+            if (!good || good == (int)m)
+                continue;
+            v[n] = lgelu_spearman(x, y, m);
+            n += v[n] >= -1;
         }
-        if (!good || good == (int)m) continue;
-        v[n] = lgelu_spearman(x, y, m);
-        n += v[n] >= -1;
     }
     return n;
 }
+
 static void say_equal_rate(screening *c)
 {
     study *s = c->study;
     double v[TASKS * MOST_VALUES], mean, low, high;
-    say(s, "\nWith the rate held, over the seeds: rank correlation of a signal at a tenth with the return at the end, mean over\n"
-           "the tasks and rates that have good runs and others, its 95 %% interval\n");
+    say(s,
+        "\nWith the rate held, over the seeds: rank correlation of a signal at a tenth with the return at the end, mean over\n"
+        "the tasks and rates that have good runs and others, its 95 %% interval\n");
     for (int k = 0; k < RATE; k++) {
         const long n = at_equal_rate(c, k, v);
         stat_interval(v, n, &mean, &low, &high);
         say_left(s, 24, signal_table[k].name);
-        if (n > 1) say(s, "%+.3f (%+.3f to %+.3f), %ld of them\n", mean, low, high, n);
-        else say(s, "%s, %ld of them\n", "-", n);
+        if (n > 1)
+            say(s, "%+.3f (%+.3f to %+.3f), %ld of them\n", mean, low, high, n);
+        else
+            say(s, "%s, %ld of them\n", "-", n);
     }
 }
 
@@ -471,12 +641,14 @@ static int compare(screening *c, int kind, int rule, int other, const char *pref
     char text[200];
     for (long i = 0; i < c->seeds; i++) {
         const quality a = quality_of(c, kind, rule, MATCHED, -1, i);
-        v[i] = a.precision - (other < 0 ? a.base : quality_of(c, kind, other, MATCHED, -1, i).precision);
+        v[i] = a.precision
+               - (other < 0 ? a.base : quality_of(c, kind, other, MATCHED, -1, i).precision);
     }
-    snprintf(text, sizeof text, "%s%s%s less %s", prefix, kind == OTHER_SEEDS ? "same task: " : "", rule_table[rule].name,
-             other < 0 ? "keeping all" : rule_table[other].name);
+    snprintf(text, sizeof text, "%s%s%s less %s", prefix, kind == OTHER_SEEDS ? "same task: " : "",
+             rule_table[rule].name, other < 0 ? "keeping all" : rule_table[other].name);
     return stat_find(c->study, text, "%+.3f", v, c->seeds, 0, HUGE_VAL);
 }
+
 /* per seed the mean rank of the good runs, over the tasks */
 static long rank_of_good(const screening *c, int signal, double *v)
 {
@@ -484,50 +656,66 @@ static long rank_of_good(const screening *c, int signal, double *v)
     for (long i = 0; i < c->seeds; i++) {
         double sum = 0;
         int good = 0;
-        for (int k = 0; k < c->n; k++) if (c->all[k].seed == i && c->all[k].good && c->all[k].rank[signal] >= 0) {
-            sum += c->all[k].rank[signal];
-            good++;
+        for (int k = 0; k < c->n; k++) {
+            if (c->all[k].seed == i && c->all[k].good && c->all[k].rank[signal] >= 0) {
+                sum += c->all[k].rank[signal];
+                good++;
+            }
         }
-        if (good) v[n++] = sum / good;
+        if (good)
+            v[n++] = sum / good;
     }
     return n;
 }
+
 static int find(screening *c)
 {
-    static const struct { int kind, rule, other; } pair[] = {
-        { OTHER_TASKS, BY_OUI, -1 }, { OTHER_TASKS, BY_OUI, BY_RATE }, { OTHER_TASKS, BY_OUI, BY_RETURN },
-        { OTHER_TASKS, BY_OUI, BY_CLIP }, { OTHER_TASKS, BY_OUI, BY_KL }, { OTHER_TASKS, BY_OUI, BY_FLIPS },
-        { OTHER_TASKS, BY_BOTH, BY_RETURN }, { OTHER_TASKS, BY_BOTH, BY_RATE_TOO },
-        { OTHER_SEEDS, BY_OUI, BY_RATE }, { OTHER_SEEDS, BY_OUI, BY_RETURN }, { OTHER_SEEDS, BY_BOTH, BY_RATE_TOO }
-    };
+    static const struct {
+        int kind, rule, other;
+    } pair[] = { { OTHER_TASKS, BY_OUI, -1 },          { OTHER_TASKS, BY_OUI, BY_RATE },
+                 { OTHER_TASKS, BY_OUI, BY_RETURN },   { OTHER_TASKS, BY_OUI, BY_CLIP },
+                 { OTHER_TASKS, BY_OUI, BY_KL },       { OTHER_TASKS, BY_OUI, BY_FLIPS },
+                 { OTHER_TASKS, BY_BOTH, BY_RETURN },  { OTHER_TASKS, BY_BOTH, BY_RATE_TOO },
+                 { OTHER_SEEDS, BY_OUI, BY_RATE },     { OTHER_SEEDS, BY_OUI, BY_RETURN },
+                 { OTHER_SEEDS, BY_BOTH, BY_RATE_TOO } };
     study *s = c->study;
     double v[TASKS * MOST_VALUES + MOST_SEEDS];
     char prefix[32] = "", text[200];
     long n;
-    if (s->arm_total > 1) snprintf(prefix, sizeof prefix, "%s: ", arm_table[c->arm].name);
+    if (s->arm_total > 1)
+        snprintf(prefix, sizeof prefix, "%s: ", arm_table[c->arm].name);
     for (int t = 0; t < c->tasks; t++) {
         const double aim = environment_table[c->task[t]].aim;
         double worst = HUGE_VAL;
-        if (!(aim >= -HUGE_VAL)) continue;
+        if (!(aim >= -HUGE_VAL))
+            continue;
         for (n = 0; n < c->seeds; n++) {
             v[n] = c->all[(t * c->rates + c->best_rate[t]) * c->seeds + n].last;
-            if (v[n] < worst) worst = v[n];
+            if (v[n] < worst)
+                worst = v[n];
         }
-        snprintf(text, sizeof text, "%s%s at its best rate, worst seed %.1f", prefix, environment_table[c->task[t]].name, worst);
-        if (stat_find(s, text, "%.1f", v, n, aim, HUGE_VAL)) return -1;
-    }
-    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
-        if ((c->tasks > 1 || pair[i].kind != OTHER_TASKS) && compare(c, pair[i].kind, pair[i].rule, pair[i].other, prefix))
+        snprintf(text, sizeof text, "%s%s at its best rate, worst seed %.1f", prefix,
+                 environment_table[c->task[t]].name, worst);
+        if (stat_find(s, text, "%.1f", v, n, aim, HUGE_VAL))
             return -1;
+    }
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        if ((c->tasks > 1 || pair[i].kind != OTHER_TASKS)
+            && compare(c, pair[i].kind, pair[i].rule, pair[i].other, prefix))
+            return -1;
+    }
     n = rank_of_good(c, OUI_ACTOR, v);
     snprintf(text, sizeof text, "%sactor's OUI: mean rank of good runs", prefix);
-    if (stat_find(s, text, "%.3f", v, n, 0.5, HUGE_VAL)) return -1;
+    if (stat_find(s, text, "%.3f", v, n, 0.5, HUGE_VAL))
+        return -1;
     n = rank_of_good(c, OUI_CRITIC, v);
     snprintf(text, sizeof text, "%scritic's OUI: mean rank of good runs", prefix);
-    if (stat_find(s, text, "%.3f", v, n, 1.0 / 3, 2.0 / 3)) return -1;
+    if (stat_find(s, text, "%.3f", v, n, 1.0 / 3, 2.0 / 3))
+        return -1;
     n = at_equal_rate(c, OUI_ACTOR, v);
     snprintf(text, sizeof text, "%srate held: actor's OUI with the return", prefix);
-    if (n && stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL)) return -1;
+    if (n && stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL))
+        return -1;
     n = at_equal_rate(c, EARLY, v);
     snprintf(text, sizeof text, "%srate held: early return with the return", prefix);
     return n ? stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL) : 0;
@@ -535,16 +723,26 @@ static int find(screening *c)
 
 /* ---- several gates ---- */
 /* what there is to compare; best: by row of environment_table */
-typedef struct { double share[MOST_SEEDS], precision[MOST_SEEDS], end[TASKS][MOST_VALUES][MOST_SEEDS], best[TASKS]; } gate_known;
+typedef struct {
+    double share[MOST_SEEDS], precision[MOST_SEEDS], end[TASKS][MOST_VALUES][MOST_SEEDS],
+        best[TASKS];
+} gate_known;
 
 static void know(const screening *c, gate_known *g)
 {
-    for (int i = 0; i < c->n; i++) g->end[c->all[i].task][c->all[i].rate][c->all[i].seed] = c->all[i].last;
-    for (int t = 0; t < c->tasks; t++) g->best[t] = c->best[t];
-    for (long i = 0; i < c->seeds; i++)
-        g->precision[i] = quality_of(c, c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS, BY_OUI, MATCHED, -1, i).precision;
+    for (int i = 0; i < c->n; i++)
+        g->end[c->all[i].task][c->all[i].rate][c->all[i].seed] = c->all[i].last;
+    for (int t = 0; t < c->tasks; t++)
+        g->best[t] = c->best[t];
+    for (long i = 0; i < c->seeds; i++) {
+        g->precision[i] =
+            quality_of(c, c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS, BY_OUI, MATCHED, -1, i)
+                .precision;
+    }
 }
-/* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best without this seed */
+
+/* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best
+   without this seed */
 static double share_of_way(const screening *c, const gate_known *g, const double *best, long seed)
 {
     double sum = 0;
@@ -553,83 +751,130 @@ static double share_of_way(const screening *c, const gate_known *g, const double
         double most = -HUGE_VAL, end = 0;
         for (int k = 0; k < c->rates; k++) {
             double others = 0;
-            for (long i = 0; i < c->seeds; i++) if (i != seed || c->seeds == 1) others += g->end[t][k][i];
-            if (others > most) { most = others; end = g->end[t][k][seed]; }
+            for (long i = 0; i < c->seeds; i++) {
+                if (i != seed || c->seeds == 1)
+                    others += g->end[t][k][i];
+            }
+            if (others > most) {
+                most = others;
+                end = g->end[t][k][seed];
+            }
         }
         sum += (end - low) / (best[t] - low) / c->tasks;
     }
     return sum;
 }
+
 static int find_gates(const screening *c, gate_known *known)
 {
     study *s = c->study;
     const gate_known *relu = known;
     double v[MOST_SEEDS];
     char text[200];
-    for (int a = 0; a < s->arm_total; a++) if (s->arms[a] == plan_arm("relu")) relu = known + a;
-    if (s->arm_total < 2 || s->arms[relu - known] != plan_arm("relu")) return 0;
-    say(s, "\nEach gate at the rate that is best on the other seeds: share of the way from a random policy to ReLU's best mean; "
-           "precision of OUI\n");
+    for (int a = 0; a < s->arm_total; a++) {
+        if (s->arms[a] == plan_arm("relu"))
+            relu = known + a;
+    }
+    if (s->arm_total < 2 || s->arms[relu - known] != plan_arm("relu"))
+        return 0;
+    say(s,
+        "\nEach gate at the rate that is best on the other seeds: share of the way from a random policy to ReLU's best mean; "
+        "precision of OUI\n");
     for (int a = 0; a < s->arm_total; a++) {
         gate_known *g = known + a;
-        for (long i = 0; i < c->seeds; i++) g->share[i] = share_of_way(c, g, relu->best, i);
+        for (long i = 0; i < c->seeds; i++)
+            g->share[i] = share_of_way(c, g, relu->best, i);
         say_left(s, 10, arm_table[s->arms[a]].name);
         say_cell(s, 18, "%.3f", g->share, c->seeds);
         say_cell(s, 18, "%.3f", g->precision, c->seeds);
         say(s, "\n");
     }
-    for (const gate_known *g = known; g < known + s->arm_total; g++) for (int k = 0; k < 2 && g != relu; k++) {
-        for (long i = 0; i < c->seeds; i++) v[i] = k ? g->precision[i] - relu->precision[i] : g->share[i] - relu->share[i];
-        snprintf(text, sizeof text, "%s: %s less ReLU's", arm_table[s->arms[g - known]].name,
-                 k ? "OUI's precision" : "return, share of the way,");
-        if (stat_find(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL)) return -1;
+    for (const gate_known *g = known; g < known + s->arm_total; g++) {
+        for (int k = 0; k < 2 && g != relu; k++) {
+            for (long i = 0; i < c->seeds; i++)
+                v[i] = k ? g->precision[i] - relu->precision[i] : g->share[i] - relu->share[i];
+            snprintf(text, sizeof text, "%s: %s less ReLU's", arm_table[s->arms[g - known]].name,
+                     k ? "OUI's precision" : "return, share of the way,");
+            if (stat_find(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL))
+                return -1;
+        }
     }
     return 0;
 }
 
-/* ==== figures ====================================================================================================== */
+/* ==== figures
+   ======================================================================================================
+ */
 static int draw_rates(screening *c, const char *stem)
 {
-    static const char *const name[3] = { "return at the end", "actor's OUI at a tenth", "critic's OUI at a tenth" };
+    static const char *const name[3] = { "return at the end", "actor's OUI at a tenth",
+                                         "critic's OUI at a tenth" };
     static const int signal[3] = { -1, OUI_ACTOR, OUI_CRITIC };
     study *s = c->study;
     char what[48], title[160];
     double end[2] = { 0, 0 };
     figure f;
-    for (int i = 0; i < c->n; i++) for (int k = 0; k < 2; k++)
-        if (c->all[i].rate == (k ? c->rates - 1 : 0)) end[k] += c->all[i].value[OUI_ACTOR] / (double)(c->seeds * c->tasks);
+    for (int i = 0; i < c->n; i++) {
+        for (int k = 0; k < 2; k++) {
+            if (c->all[i].rate == (k ? c->rates - 1 : 0))
+                end[k] += c->all[i].value[OUI_ACTOR] / (double)(c->seeds * c->tasks);
+        }
+    }
     snprintf(what, sizeof what, "%srates", stem);
-    snprintf(title, sizeof title, "The actor's OUI at a tenth goes from %.2f at the smallest rate to %.2f at the largest", end[0],
-             end[1]);
-    if (figure_open(s, &f, what, 400 * c->tasks + 40, 860, title, "dots: runs, filled where good; lines: means")) return -1;
-    for (int t = 0; t < c->tasks; t++) for (int row = 0; row < 3; row++) {
-        svg_panel p = { 70 + 400 * t, 110 + 250 * row, 310, 180, 0, 0, 0, row ? 1 : -HUGE_VAL, 1, 0 };
-        double x[MOST_VALUES], y[MOST_VALUES] = { 0 };
-        p.y0 = row ? 0 : HUGE_VAL;
-        for (int i = 0; i < c->n; i++) if (c->all[i].task == t) {
-            const sample *a = c->all + i;
-            x[a->rate] = a->value[RATE];
-            y[a->rate] += (row ? a->value[signal[row]] : a->last) / (double)c->seeds;
-            if (!row) figure_range(&p.y0, &p.y1, a->last);
+    snprintf(
+        title, sizeof title,
+        "The actor's OUI at a tenth goes from %.2f at the smallest rate to %.2f at the largest",
+        end[0], end[1]);
+    if (figure_open(s, &f, what, 400 * c->tasks + 40, 860, title,
+                    "dots: runs, filled where good; lines: means"))
+        return -1;
+    for (int t = 0; t < c->tasks; t++) {
+        for (int row = 0; row < 3; row++) {
+            svg_panel p = {
+                70 + 400 * t, 110 + 250 * row, 310, 180, 0, 0, 0, row ? 1 : -HUGE_VAL, 1, 0
+            };
+            double x[MOST_VALUES], y[MOST_VALUES] = { 0 };
+            p.y0 = row ? 0 : HUGE_VAL;
+            for (int i = 0; i < c->n; i++) {
+                if (c->all[i].task == t) {
+                    const sample *a = c->all + i;
+                    x[a->rate] = a->value[RATE];
+                    y[a->rate] += (row ? a->value[signal[row]] : a->last) / (double)c->seeds;
+                    if (!row)
+                        figure_range(&p.y0, &p.y1, a->last);
+                }
+            }
+            p.x0 = x[0] / 1.5;
+            p.x1 = x[c->rates - 1] * 1.5;
+            if (!row) {
+                const double room = 0.05 * (p.y1 - p.y0) + 1;
+                p.y0 -= room;
+                p.y1 += room;
+            }
+            svg_axes(&f.s, &p, row == 2 ? "learning rate" : NULL, name[row], 5, 4);
+            if (!row) {
+                svg_text(&f.s, p.left, p.top - 28, 's', -13, SVG_INK, "%s",
+                         environment_table[c->task[t]].title);
+            }
+            svg_clip(&f.s, &p);
+            svg_line(&f.s, &p, x, y, c->rates, "#0072B2", 1.5, NULL);
+            for (int i = 0; i < c->n; i++) {
+                if (c->all[i].task == t) {
+                    const sample *a = c->all + i;
+                    const double to = row ? a->value[signal[row]] : a->last;
+                    const double aside = exp(0.25 * ((double)a->seed / (double)c->seeds - 0.5));
+                    if (to >= -HUGE_VAL) {
+                        svg_dot(&f.s, svg_x(&p, a->value[RATE] * aside), svg_y(&p, to), 2.5,
+                                a->good ? "#117733" : "none", a->good ? "#117733" : "#D55E00");
+                    }
+                }
+            }
+            svg_unclip(&f.s);
         }
-        p.x0 = x[0] / 1.5;
-        p.x1 = x[c->rates - 1] * 1.5;
-        if (!row) { const double room = 0.05 * (p.y1 - p.y0) + 1; p.y0 -= room; p.y1 += room; }
-        svg_axes(&f.s, &p, row == 2 ? "learning rate" : NULL, name[row], 5, 4);
-        if (!row) svg_text(&f.s, p.left, p.top - 28, 's', -13, SVG_INK, "%s", environment_table[c->task[t]].title);
-        svg_clip(&f.s, &p);
-        svg_line(&f.s, &p, x, y, c->rates, "#0072B2", 1.5, NULL);
-        for (int i = 0; i < c->n; i++) if (c->all[i].task == t) {
-            const sample *a = c->all + i;
-            const double to = row ? a->value[signal[row]] : a->last;
-            const double aside = exp(0.25 * ((double)a->seed / (double)c->seeds - 0.5));
-            if (to >= -HUGE_VAL) svg_dot(&f.s, svg_x(&p, a->value[RATE] * aside), svg_y(&p, to), 2.5,
-                                         a->good ? "#117733" : "none", a->good ? "#117733" : "#D55E00");
-        }
-        svg_unclip(&f.s);
     }
     return figure_close(s, &f);
 }
+
 static int draw_rules(screening *c, const char *stem)
 {
     study *s = c->study;
@@ -643,63 +888,99 @@ static int draw_rules(screening *c, const char *stem)
         by_rate += quality_of(c, first, BY_RATE, MATCHED, -1, i).precision / (double)c->seeds;
     }
     snprintf(what, sizeof what, "%srules", stem);
-    snprintf(title, sizeof title, "Of the runs kept at a tenth by OUI %.0f %% turn out good, of those kept by their rate alone "
-             "%.0f %%", 100 * by_oui, 100 * by_rate);
-    if (figure_open(s, &f, what, 220 + 420 * (KINDS - first), (int)(150 + line * RULES), title,
-                    "dots: mean precision over the seeds left out, lines: 95 % interval; dashed: all runs")) return -1;
+    snprintf(
+        title, sizeof title,
+        "Of the runs kept at a tenth by OUI %.0f %% turn out good, of those kept by their rate alone "
+        "%.0f %%",
+        100 * by_oui, 100 * by_rate);
+    if (figure_open(
+            s, &f, what, 220 + 420 * (KINDS - first), (int)(150 + line * RULES), title,
+            "dots: mean precision over the seeds left out, lines: 95 % interval; dashed: all runs"))
+        return -1;
     for (int kind = first; kind < KINDS; kind++) {
         svg_panel p = { 190 + 420 * (kind - first), 110, 360, line * RULES, 0, 1, 0, 1, 0, 0 };
         double tick[16], base = 0;
         char text[32];
         const int n = svg_ticks(tick, 16, 0, 1, 0, 5);
         for (int i = 0; i < n; i++) {
-            svg_rule(&f.s, svg_x(&p, tick[i]), p.top, svg_x(&p, tick[i]), p.top + p.height, SVG_RULE, 1, NULL);
+            svg_rule(&f.s, svg_x(&p, tick[i]), p.top, svg_x(&p, tick[i]), p.top + p.height,
+                     SVG_RULE, 1, NULL);
             svg_tick_text(text, tick, i, n, 0);
-            svg_text(&f.s, svg_x(&p, tick[i]), p.top + p.height + 18, 'm', 12, SVG_GREY, "%s", text);
+            svg_text(&f.s, svg_x(&p, tick[i]), p.top + p.height + 18, 'm', 12, SVG_GREY, "%s",
+                     text);
         }
-        for (long i = 0; i < c->seeds; i++) base += quality_of(c, kind, 0, 0, -1, i).base / (double)c->seeds;
-        svg_rule(&f.s, svg_x(&p, base), p.top, svg_x(&p, base), p.top + p.height, SVG_GREY, 1, "3 3");
-        svg_text(&f.s, p.left, p.top - 10, 's', -12, SVG_INK, "intervals from %s", kind_table[kind]);
+        for (long i = 0; i < c->seeds; i++)
+            base += quality_of(c, kind, 0, 0, -1, i).base / (double)c->seeds;
+        svg_rule(&f.s, svg_x(&p, base), p.top, svg_x(&p, base), p.top + p.height, SVG_GREY, 1,
+                 "3 3");
+        svg_text(&f.s, p.left, p.top - 10, 's', -12, SVG_INK, "intervals from %s",
+                 kind_table[kind]);
         for (int rule = 0; rule < RULES; rule++) {
-            if (kind == first) svg_text(&f.s, p.left - 14, p.top + line * (rule + 0.5) + 4, 'e', 12, SVG_INK, "%s",
-                                        rule_table[rule].name);
+            if (kind == first) {
+                svg_text(&f.s, p.left - 14, p.top + line * (rule + 0.5) + 4, 'e', 12, SVG_INK, "%s",
+                         rule_table[rule].name);
+            }
             for (int k = 0; k < RECALLS; k++) {
                 double v[MOST_SEEDS], mean, low, high;
                 const double y = p.top + line * (rule + 0.5) + 9 * (k - 1);
-                for (long i = 0; i < c->seeds; i++) v[i] = quality_of(c, kind, rule, k, -1, i).precision;
+                for (long i = 0; i < c->seeds; i++)
+                    v[i] = quality_of(c, kind, rule, k, -1, i).precision;
                 stat_interval(v, c->seeds, &mean, &low, &high);
-                if (c->seeds > 1) svg_rule(&f.s, svg_x(&p, fmax(low, 0)), y, svg_x(&p, fmin(high, 1)), y,
-                                           rule_table[rule].colour, k == MATCHED ? 2.5 : 1, NULL);
-                svg_dot(&f.s, svg_x(&p, mean), y, k == MATCHED ? 4 : 2.5, rule_table[rule].colour, "#FFFFFF");
-                if (!rule) svg_text(&f.s, p.left + p.width + 4, y + 4, 's', 9, SVG_GREY, "recall %g", recall_table[k]);
+                if (c->seeds > 1) {
+                    svg_rule(&f.s, svg_x(&p, fmax(low, 0)), y, svg_x(&p, fmin(high, 1)), y,
+                             rule_table[rule].colour, k == MATCHED ? 2.5 : 1, NULL);
+                }
+                svg_dot(&f.s, svg_x(&p, mean), y, k == MATCHED ? 4 : 2.5, rule_table[rule].colour,
+                        "#FFFFFF");
+                if (!rule) {
+                    svg_text(&f.s, p.left + p.width + 4, y + 4, 's', 9, SVG_GREY, "recall %g",
+                             recall_table[k]);
+                }
             }
         }
     }
     return figure_close(s, &f);
 }
 
-/* ==== all of it ==================================================================================================== */
+/* ==== all of it
+   ====================================================================================================
+ */
 static int check(study *s)
 {
     ppo_plan p;
     size_t used = (size_t)snprintf(s->task.network, sizeof s->task.network, "actor and critic ");
     s->usage = 1;
-    if (s->config.keep) return study_fail(s, "--keep: control keeps no networks");
-    if (s->config.seeds > MOST_SEEDS) return study_fail(s, "--seeds: %ld, expected at most %d", s->config.seeds, MOST_SEEDS);
-    if (s->config.epochs % TENTH || s->config.epochs > 100)
-        return study_fail(s, "--epochs: %ld, expected a multiple of %d up to 100", s->config.epochs, TENTH);
-    if (s->config.activations) return study_fail(s, "--activations: control keeps them in f32");
-    for (int a = 0; a < s->arm_total; a++)
-        if (arm_table[s->arms[a]].event != EVENT_NONE || arm_table[s->arms[a]].gate == LGELU_GATE_OUTER)
-            return study_fail(s, "--arms: '%s', expected gelu, lgelu or relu: nothing is swapped here",
+    if (s->config.keep)
+        return study_fail(s, "--keep: control keeps no networks");
+    if (s->config.seeds > MOST_SEEDS)
+        return study_fail(s, "--seeds: %ld, expected at most %d", s->config.seeds, MOST_SEEDS);
+    if (s->config.epochs % TENTH || s->config.epochs > 100) {
+        return study_fail(s, "--epochs: %ld, expected a multiple of %d up to 100", s->config.epochs,
+                          TENTH);
+    }
+    if (s->config.activations)
+        return study_fail(s, "--activations: control keeps them in f32");
+    for (int a = 0; a < s->arm_total; a++) {
+        if (arm_table[s->arms[a]].event != EVENT_NONE
+            || arm_table[s->arms[a]].gate == LGELU_GATE_CUSTOM) {
+            return study_fail(s,
+                              "--arms: '%s', expected gelu, lgelu or relu: nothing is swapped here",
                               arm_table[s->arms[a]].name);
-    for (int k = 0; k < s->axes; k++)
-        if (strcmp(s->axis[k].option->name, "env") && strcmp(s->axis[k].option->name, "lr"))
-            return study_fail(s, "--%s: one value, only --env and --lr take several here", s->axis[k].option->name);
-    if (plan_of(&p, s, s->runs)) return -1;
+        }
+    }
+    for (int k = 0; k < s->axes; k++) {
+        if (strcmp(s->axis[k].option->name, "env") && strcmp(s->axis[k].option->name, "lr")) {
+            return study_fail(s, "--%s: one value, only --env and --lr take several here",
+                              s->axis[k].option->name);
+        }
+    }
+    if (plan_of(&p, s, s->runs))
+        return -1;
     s->usage = 0;
-    for (int k = 0; k < p.layers; k++)
-        used += (size_t)snprintf(s->task.network + used, sizeof s->task.network - used, "%s%zu", k ? "-" : "", p.hidden[k]);
+    for (int k = 0; k < p.layers; k++) {
+        used += (size_t)snprintf(s->task.network + used, sizeof s->task.network - used, "%s%zu",
+                                 k ? "-" : "", p.hidden[k]);
+    }
     return 0;
 }
 
@@ -708,13 +989,19 @@ static int report(study *s, const double at_random[TASKS])
     screening *c = (screening *)calloc(1, sizeof *c);
     gate_known *known = (gate_known *)calloc((size_t)s->arm_total, sizeof *known);
     int bad = 0;
-    if (!c || !known) { free(c); free(known); return study_fail(s, "out of memory"); }
+    if (!c || !known) {
+        free(c);
+        free(known);
+        return study_fail(s, "out of memory");
+    }
     c->study = s;
     memcpy(c->at_random, at_random, sizeof c->at_random);
     c->all = (sample *)calloc((size_t)(s->variants * s->config.seeds), sizeof *c->all);
     c->strip = (many *)malloc((size_t)SIGNALS * STRIPS * sizeof *c->strip);
-    c->counts = (count_of *)calloc((size_t)KINDS * RULES * RECALLS * TASKS * (size_t)s->config.seeds, sizeof *c->counts);
-    if (!c->all || !c->strip || !c->counts) bad = study_fail(s, "out of memory");
+    c->counts = (count_of *)calloc(
+        (size_t)KINDS * RULES * RECALLS * TASKS * (size_t)s->config.seeds, sizeof *c->counts);
+    if (!c->all || !c->strip || !c->counts)
+        bad = study_fail(s, "out of memory");
     for (int a = 0; a < s->arm_total && !bad; a++) {
         char stem[32] = "";
         c->arm = s->arms[a];
@@ -726,12 +1013,14 @@ static int report(study *s, const double at_random[TASKS])
         make_strips(c);
         screen(c);
         say_tasks(c);
-        for (int kind = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS; kind < KINDS; kind++) say_rules(c, kind);
+        for (int kind = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS; kind < KINDS; kind++)
+            say_rules(c, kind);
         say_equal_rate(c);
         bad = find(c) || (s->config.svg && (draw_rates(c, stem) || draw_rules(c, stem))) ? -1 : 0;
         know(c, known + a);
     }
-    if (!bad) bad = find_gates(c, known);
+    if (!bad)
+        bad = find_gates(c, known);
     free(c->all);
     free(c->strip);
     free(c->counts);
@@ -754,23 +1043,34 @@ int control_main(study *s)
     t->sign = t->margin = 1;
     t->pass_steps = 1;
     s->best_by = "last_100";
-    if (plan_make(s) || check(s)) return -1;
+    if (plan_make(s) || check(s))
+        return -1;
     for (int k = 0; k < (env < 0 ? 1 : s->axis[env].values); k++) {
         config one = *c;
-        if (env >= 0 && option_set(s, &one, s->axis[env].option, s->axis[env].value[k])) return -1;
-        used += (size_t)snprintf(t->name + used, sizeof t->name - used, "%s%s", k ? ", " : "", environment_table[one.env].name);
+        if (env >= 0 && option_set(s, &one, s->axis[env].option, s->axis[env].value[k]))
+            return -1;
+        used += (size_t)snprintf(t->name + used, sizeof t->name - used, "%s%s", k ? ", " : "",
+                                 environment_table[one.env].name);
     }
-    if (checkpoint_keep_options(s) || checkpoint_load(s) || study_outputs(s)) return -1;
-    printf("%s; %s; %d runs of %ld steps; %s, %ld at a time\n", t->name, t->network, s->family_count, c->steps,
-           lgelu_isa_name(lgelu_isa()), c->threads);
-    printf("What decides: %s\nA 95 %% interval inside of the range: seen; outside: not seen; else, or with fewer than 5 seeds, "
-           "not decidable at this size\n", s->experiment->rule);
+    if (checkpoint_keep_options(s) || checkpoint_load(s) || study_outputs(s))
+        return -1;
+    printf("%s; %s; %d runs of %ld steps; %s, %ld at a time\n", t->name, t->network,
+           s->family_count, c->steps, lgelu_isa_name(lgelu_isa()), c->threads);
+    printf(
+        "What decides: %s\nA 95 %% interval inside of the range: seen; outside: not seen; else, or with fewer than 5 seeds, "
+        "not decidable at this size\n",
+        s->experiment->rule);
     fflush(stdout);
-    if (run_them(s, at_random)) return -1;
-    if (c->text_out && output_begin(&s->text)) return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
-    say(s, "\n%s: %s, %ld steps, %ld seed%s\n", t->name, t->network, c->steps, c->seeds, c->seeds > 1 ? "s" : "");
-    if (report(s, at_random)) return -1;
+    if (run_them(s, at_random))
+        return -1;
+    if (c->text_out && output_begin(&s->text))
+        return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
+    say(s, "\n%s: %s, %ld steps, %ld seed%s\n", t->name, t->network, c->steps, c->seeds,
+        c->seeds > 1 ? "s" : "");
+    if (report(s, at_random))
+        return -1;
     show_findings(s);
-    if (c->text_out && output_end(&s->text)) return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
+    if (c->text_out && output_end(&s->text))
+        return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
     return (c->csv && record_csv(s)) || (c->json && record_json(s)) ? -1 : 0;
 }

@@ -1,45 +1,65 @@
 /* SPDX-License-Identifier: MIT-0
-   gates.c: the gates side by side. What does each score on the test samples at its own best rate, chosen on the hold-out; and
-   how wide is the band of usable rates, in decades: those at which the hold-out score at the end is within five margins (1.5
-   points, 0.1 nats) of that seed's best, the score between two rates of the grid taken as a straight line over their
-   logarithms. What lies beyond the ends of the grid is not counted. Both again with and without warm-up, from other first
-   weights (--start), and with what the gates give rounded to 16 bits (--activations): a *setting* is one value of each of
-   these.
+   gates.c: the gates side by side. What does each score on the test samples at its own best rate,
+   chosen on the hold-out; and how wide is the band of usable rates, in decades: those at which the
+   hold-out score at the end is within five margins (1.5 points, 0.1 nats) of that seed's best, the
+   score between two rates of the grid taken as a straight line over their logarithms. What lies
+   beyond the ends of the grid is not counted. Both again with and without warm-up, from other first
+   weights (--start), and with what the gates give rounded to 16 bits (--activations): a *setting*
+   is one value of each of these.
 
-   --activations models where activations are kept in 16 bits between a gate and what reads it, the backward included: each
-   number that a gate gives is rounded to the nearest, the gradient passes as if it were not. Sums, normalisations, what goes
-   into a gate, gradients and weights stay in f32. SiLU, ELU and the stochastic gate are gates of the caller's own
-   (gates_other.h). */
+   --activations models where activations are kept in 16 bits between a gate and what reads it, the
+   backward included: each number that a gate gives is rounded to the nearest, the gradient passes
+   as if it were not. Sums, normalisations, what goes into a gate, gradients and weights stay in
+   f32. SiLU, ELU and the stochastic gate are gates of the caller's own (gates_other.h). */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
 
 static double tolerance(const study *s) { return 5 * s->task.margin; }
 static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
-static double rate_at(const study *s, int i) { return strtod(s->axis[plan_axis(s, "lr")].value[i], NULL); }
-static int settings(const study *s) { return (int)s->variants / rates(s); }
-static int place(const study *s, int setting, int which)               /* of a setting on an axis; 0 on that of the rates */
+
+static double rate_at(const study *s, int i)
 {
-    for (int k = s->axes - 1; k > which; k--) if (k != plan_axis(s, "lr")) setting /= s->axis[k].values;
+    return strtod(s->axis[plan_axis(s, "lr")].value[i], NULL);
+}
+
+static int settings(const study *s) { return (int)s->variants / rates(s); }
+
+static int place(const study *s, int setting,
+                 int which) /* of a setting on an axis; 0 on that of the rates */
+{
+    for (int k = s->axes - 1; k > which; k--) {
+        if (k != plan_axis(s, "lr"))
+            setting /= s->axis[k].values;
+    }
     return which == plan_axis(s, "lr") ? 0 : setting % s->axis[which].values;
 }
+
 static long variant_at(const study *s, int setting, int rate)
 {
     int at[MOST_AXES] = { 0 };
-    for (int k = 0; k < s->axes; k++) at[k] = place(s, setting, k);
+    for (int k = 0; k < s->axes; k++)
+        at[k] = place(s, setting, k);
     at[plan_axis(s, "lr")] = rate;
     return plan_variant(s, at);
 }
+
 static const char *axis_name(const study *s, int k)
-    { return strcmp(s->axis[k].option->name, "warmup") ? s->axis[k].option->name : "warm-up"; }
-static const char *setting_text(const study *s, int setting)           /* "warm-up 50, start glorot" */
+{
+    return strcmp(s->axis[k].option->name, "warmup") ? s->axis[k].option->name : "warm-up";
+}
+
+static const char *setting_text(const study *s, int setting) /* "warm-up 50, start glorot" */
 {
     static char text[160];
     size_t n = 0;
     snprintf(text, sizeof text, "all runs");
-    for (int k = 0; k < s->axes; k++) if (k != plan_axis(s, "lr") && n < sizeof text)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", axis_name(s, k),
-                              s->axis[k].value[place(s, setting, k)]);
+    for (int k = 0; k < s->axes; k++) {
+        if (k != plan_axis(s, "lr") && n < sizeof text) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "",
+                                  axis_name(s, k), s->axis[k].value[place(s, setting, k)]);
+        }
+    }
     return text;
 }
 
@@ -50,34 +70,44 @@ static double score_at(const study *s, int setting, int rate, int arm, long seed
     const double v = s->task.sign * record_get(s, r, "holdout", (int)r->config.epochs, -1);
     return v >= -HUGE_VAL ? v : -HUGE_VAL;
 }
+
 /* on the test samples, at the arm's best rate */
 static double best_score(const study *s, int setting, int arm, long seed)
 {
-    return record_get(s, plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, seed), "before", -1, -1);
+    return record_get(s, plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, seed),
+                      "before", -1, -1);
 }
 
 /* the usable part of a straight line from (0, a) to (1, b), both less what is usable */
 static double share_above(double a, double b)
 {
-    if (a >= 0 && b >= 0) return 1;
-    if (a < 0 && b < 0) return 0;
+    if (a >= 0 && b >= 0)
+        return 1;
+    if (a < 0 && b < 0)
+        return 0;
     return a >= 0 ? a / (a - b) : b / (b - a);
 }
+
 /* in decades; from, to: its outermost ends, where they are asked for */
 static double width_of(const study *s, int setting, int arm, long seed, double *from, double *to)
 {
     double best = -HUGE_VAL, sum = 0, floor_at, last = 0;
-    if (from) *from = *to = (double)NAN;
-    for (int i = 0; i < rates(s); i++) best = fmax(best, score_at(s, setting, i, arm, seed));
-    if (!(best > -HUGE_VAL)) return 0;
+    if (from)
+        *from = *to = (double)NAN;
+    for (int i = 0; i < rates(s); i++)
+        best = fmax(best, score_at(s, setting, i, arm, seed));
+    if (!(best > -HUGE_VAL))
+        return 0;
     floor_at = best - tolerance(s);
     for (int i = 0; i < rates(s); i++) {
-        const double v = fmax(score_at(s, setting, i, arm, seed) - floor_at, -20 * tolerance(s)), x = log10(rate_at(s, i));
+        const double v = fmax(score_at(s, setting, i, arm, seed) - floor_at, -20 * tolerance(s)),
+                     x = log10(rate_at(s, i));
         if (i) {
             const double before = log10(rate_at(s, i - 1)), share = share_above(last, v);
             sum += share * (x - before);
             if (from && share > 0) {
-                if (!(*from >= -HUGE_VAL)) *from = last >= 0 ? before : x - share * (x - before);
+                if (!(*from >= -HUGE_VAL))
+                    *from = last >= 0 ? before : x - share * (x - before);
                 *to = v >= 0 ? x : before + share * (x - before);
             }
         }
@@ -86,46 +116,67 @@ static double width_of(const study *s, int setting, int arm, long seed, double *
     return sum;
 }
 
-/* ==== the table and what it says =================================================================================== */
-static int find(study *s, int setting, int arm, int width, const char *text, double least, double most, double *v)
+/* ==== the table and what it says
+   =================================================================================== */
+static int find(study *s, int setting, int arm, int width, const char *text, double least,
+                double most, double *v)
 {
     const int gelu = plan_arm("gelu");
     char line[200];
     long n = 0;
-    if (!plan_run(s, 0, arm, 0) || !plan_run(s, 0, gelu, 0)) return 0;
+    if (!plan_run(s, 0, arm, 0) || !plan_run(s, 0, gelu, 0))
+        return 0;
     for (long i = 0; i < s->config.seeds; i++) {
-        v[n] = width ? width_of(s, setting, arm, i, NULL, NULL) - width_of(s, setting, gelu, i, NULL, NULL)
-            : s->task.sign * (best_score(s, setting, arm, i) - best_score(s, setting, gelu, i));
+        v[n] = width ? width_of(s, setting, arm, i, NULL, NULL)
+                           - width_of(s, setting, gelu, i, NULL, NULL)
+                     : s->task.sign
+                           * (best_score(s, setting, arm, i) - best_score(s, setting, gelu, i));
         n += v[n] >= -HUGE_VAL;
     }
-    snprintf(line, sizeof line, "%s: %s%s", setting_text(s, setting), width ? "decades, " : "", text);
+    snprintf(line, sizeof line, "%s: %s%s", setting_text(s, setting), width ? "decades, " : "",
+             text);
     return n ? stat_find(s, line, width ? "%+.2f" : NULL, v, n, least, most) : 0;
 }
-/* what value j of an axis does to an arm beside the first, mean over the settings of the other axes */
-static int find_axis(study *s, int k, int j, int arm, int width, const char *text, double least, double most, double *v)
+
+/* what value j of an axis does to an arm beside the first, mean over the settings of the other axes
+ */
+static int find_axis(study *s, int k, int j, int arm, int width, const char *text, double least,
+                     double most, double *v)
 {
     char line[200];
     int pairs = 0, stride = 1;
     long n = 0;
-    for (int i = k + 1; i < s->axes; i++) if (i != plan_axis(s, "lr")) stride *= s->axis[i].values;
-    for (int w = 0; w < settings(s); w++) pairs += place(s, w, k) == j;
+    for (int i = k + 1; i < s->axes; i++) {
+        if (i != plan_axis(s, "lr"))
+            stride *= s->axis[i].values;
+    }
+    for (int w = 0; w < settings(s); w++)
+        pairs += place(s, w, k) == j;
     for (long i = 0; i < s->config.seeds; i++) {
         v[n] = 0;
-        for (int w = 0; w < settings(s); w++) if (place(s, w, k) == j) {
-            const int first = w - j * stride;
-            v[n] += (width ? width_of(s, w, arm, i, NULL, NULL) - width_of(s, first, arm, i, NULL, NULL)
-                : s->task.sign * (best_score(s, w, arm, i) - best_score(s, first, arm, i))) / pairs;
+        for (int w = 0; w < settings(s); w++) {
+            if (place(s, w, k) == j) {
+                const int first = w - j * stride;
+                v[n] += (width ? width_of(s, w, arm, i, NULL, NULL)
+                                     - width_of(s, first, arm, i, NULL, NULL)
+                               : s->task.sign
+                                     * (best_score(s, w, arm, i) - best_score(s, first, arm, i)))
+                        / pairs;
+            }
         }
         n += v[n] >= -HUGE_VAL;
     }
-    snprintf(line, sizeof line, "%s %s, %s: %s", axis_name(s, k), s->axis[k].value[j], arm_table[arm].name, text);
+    snprintf(line, sizeof line, "%s %s, %s: %s", axis_name(s, k), s->axis[k].value[j],
+             arm_table[arm].name, text);
     return n ? stat_find(s, line, width ? "%+.2f" : NULL, v, n, least, most) : 0;
 }
+
 static void say_scores(study *s, int setting, double *v)
 {
     say(s, "\n%s\n", setting_text(s, setting));
     say_left(s, 10, "arm");
-    for (int i = 0; i < rates(s); i++) say_right(s, 17, s->axis[plan_axis(s, "lr")].value[i]);
+    for (int i = 0; i < rates(s); i++)
+        say_right(s, 17, s->axis[plan_axis(s, "lr")].value[i]);
     say(s, "      best rate    its test score   usable decades\n");
     for (int a = 0; a < s->arm_total; a++) {
         const int arm = s->arms[a];
@@ -139,80 +190,117 @@ static void say_scores(study *s, int setting, double *v)
             }
             say_cell(s, 17, s->task.percent ? "%.2f" : "%.4f", v, n);
         }
-        say_right(s, 15, s->axis[plan_axis(s, "lr")].value[plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm,
-            0)->at[plan_axis(s, "lr")]]);
+        say_right(s, 15,
+                  s->axis[plan_axis(s, "lr")]
+                      .value[plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, 0)
+                                 ->at[plan_axis(s, "lr")]]);
         n = 0;
-        for (long k = 0; k < s->config.seeds; k++) { v[n] = best_score(s, setting, arm, k); n += v[n] >= -HUGE_VAL; }
+        for (long k = 0; k < s->config.seeds; k++) {
+            v[n] = best_score(s, setting, arm, k);
+            n += v[n] >= -HUGE_VAL;
+        }
         say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, n);
-        for (long k = 0; k < s->config.seeds; k++) v[k] = width_of(s, setting, arm, k, NULL, NULL);
+        for (long k = 0; k < s->config.seeds; k++)
+            v[k] = width_of(s, setting, arm, k, NULL, NULL);
         say_cell(s, 17, "%.2f", v, s->config.seeds);
         say(s, "\n");
     }
 }
+
 static int find_all(study *s, double *v)
 {
     /* each beside GELU: text, then decades within 0.1, above 0 (+), below 0 (-) */
-    static const struct { const char *arm, *text, *width; char side; } row[] = {
-        { "tanh",       "the tanh form scores as GELU", "the tanh form less GELU", 0 },
-        { "silu",       "SiLU scores as GELU",          "SiLU less GELU", 0 },
-        { "swish",      "Swish, β learned, scores as GELU", "Swish less GELU", '+' },
-        { "elu",        "ELU scores as GELU",           "ELU less GELU", '+' },
-        { "lgelu",      "λ-GELU scores as GELU",        "λ-GELU less GELU", '+' },
-        { "stochastic", "the stochastic gate scores as GELU", "the stochastic gate less GELU", '-' },
-        { "relu",       "ReLU scores as GELU",          "ReLU less GELU", '-' } };
+    static const struct {
+        const char *arm, *text, *width;
+        char side;
+    } row[] = { { "tanh", "the tanh form scores as GELU", "the tanh form less GELU", 0 },
+                { "silu", "SiLU scores as GELU", "SiLU less GELU", 0 },
+                { "swish", "Swish, β learned, scores as GELU", "Swish less GELU", '+' },
+                { "elu", "ELU scores as GELU", "ELU less GELU", '+' },
+                { "lgelu", "λ-GELU scores as GELU", "λ-GELU less GELU", '+' },
+                { "stochastic", "the stochastic gate scores as GELU",
+                  "the stochastic gate less GELU", '-' },
+                { "relu", "ReLU scores as GELU", "ReLU less GELU", '-' } };
     const double m = s->task.margin;
     int bad = 0;
-    for (int k = 0; k < settings(s); k++) for (int i = 0; i < 14 && !bad; i++) {
-        const int r = i % 7, width = i > 6;
-        bad = !width ? find(s, k, plan_arm(row[r].arm), 0, row[r].text, -m, m, v)
-            : find(s, k, plan_arm(row[r].arm), 1, row[r].width, row[r].side == '+' ? 0 : row[r].side ? -HUGE_VAL : -0.1,
-                   row[r].side == '-' ? 0 : row[r].side ? HUGE_VAL : 0.1, v);
+    for (int k = 0; k < settings(s); k++) {
+        for (int i = 0; i < 14 && !bad; i++) {
+            const int r = i % 7, width = i > 6;
+            bad = !width ? find(s, k, plan_arm(row[r].arm), 0, row[r].text, -m, m, v)
+                         : find(s, k, plan_arm(row[r].arm), 1, row[r].width,
+                                row[r].side == '+' ? 0
+                                : row[r].side      ? -HUGE_VAL
+                                                   : -0.1,
+                                row[r].side == '-' ? 0
+                                : row[r].side      ? HUGE_VAL
+                                                   : 0.1,
+                                v);
+        }
     }
-    for (int k = 0; k < s->axes; k++) for (int j = 1; k != plan_axis(s, "lr") && j < s->axis[k].values; j++) {
-        const int warm = !strcmp(s->axis[k].option->name, "warmup");
-        for (int a = 0; a < s->arm_total && !bad; a++) {
-            bad = find_axis(s, k, j, s->arms[a], 1, "decades that it adds to the band", warm ? 0 : -0.1, warm ? HUGE_VAL : 0.1, v)
-                || find_axis(s, k, j, s->arms[a], 0, "what it adds to the score", -m, m, v);
+    for (int k = 0; k < s->axes; k++) {
+        for (int j = 1; k != plan_axis(s, "lr") && j < s->axis[k].values; j++) {
+            const int warm = !strcmp(s->axis[k].option->name, "warmup");
+            for (int a = 0; a < s->arm_total && !bad; a++) {
+                bad = find_axis(s, k, j, s->arms[a], 1, "decades that it adds to the band",
+                                warm ? 0 : -0.1, warm ? HUGE_VAL : 0.1, v)
+                      || find_axis(s, k, j, s->arms[a], 0, "what it adds to the score", -m, m, v);
+            }
         }
     }
     return bad;
 }
+
 int gates_check(study *s)
 {
     const int lr = plan_axis(s, "lr");
-    if (lr < 0) return study_fail(s, "--lr: several values are needed");
-    for (int i = 1; i < rates(s); i++) if (!(rate_at(s, i) > rate_at(s, i - 1)))
-        return study_fail(s, "--lr: %s after %s, expected rising rates", s->axis[lr].value[i], s->axis[lr].value[i - 1]);
+    if (lr < 0)
+        return study_fail(s, "--lr: several values are needed");
+    for (int i = 1; i < rates(s); i++) {
+        if (!(rate_at(s, i) > rate_at(s, i - 1))) {
+            return study_fail(s, "--lr: %s after %s, expected rising rates", s->axis[lr].value[i],
+                              s->axis[lr].value[i - 1]);
+        }
+    }
     for (int k = 0; k < s->axes; k++) {
         const char *name = s->axis[k].option->name;
-        if (strcmp(name, "lr") && strcmp(name, "warmup") && strcmp(name, "start") && strcmp(name, "activations"))
-            return study_fail(s, "--%s: several values; only --lr, --warmup, --start and --activations may have them", name);
+        if (strcmp(name, "lr") && strcmp(name, "warmup") && strcmp(name, "start")
+            && strcmp(name, "activations")) {
+            return study_fail(
+                s,
+                "--%s: several values; only --lr, --warmup, --start and --activations may have them",
+                name);
+        }
     }
     return 0;
 }
+
 int gates_report(study *s)
 {
     double *v;
     int bad;
-    if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
+    if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v)))
+        return study_fail(s, "out of memory");
     show_head(s);
     say(s, "%s on the hold-out at the end for each rate; usable: within %g %s of the best\n",
         s->task.percent ? "Score in percent" : "Loss", tolerance(s), s->task.unit);
-    for (int k = 0; k < settings(s); k++) say_scores(s, k, v);
+    for (int k = 0; k < settings(s); k++)
+        say_scores(s, k, v);
     bad = find_all(s, v);
     free(v);
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: scores over the rate, and the bands ============================================================== */
-static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low, double high, double *v)
+/* ==== the figure: scores over the rate, and the bands
+   ============================================================== */
+static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low, double high,
+                        double *v)
 {
     static band b;
     p->y0 = low - 0.04 * (high - low);
     p->y1 = high + 0.04 * (high - low);
     svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "%s", setting_text(s, setting));
-    svg_axes(g, p, "learning rate (log scale)", s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end",
-             4, 6);
+    svg_axes(g, p, "learning rate (log scale)",
+             s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 4, 6);
     svg_clip(g, p);
     for (int a = s->arm_total - 1; a >= 0; a--) {
         b.n = 0;
@@ -223,7 +311,8 @@ static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low,
                 v[n] = s->task.sign * score_at(s, setting, i, s->arms[a], k);
                 n += fabs(v[n]) < HUGE_VAL;
             }
-            if (!n) continue;
+            if (!n)
+                continue;
             d = n > 1 ? stat_deviation(v, n) : 0;
             b.x[b.n] = rate_at(s, i);
             b.mean[b.n] = stat_mean(v, n);
@@ -231,19 +320,27 @@ static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low,
             b.high[b.n] = b.mean[b.n] + d;
             b.n++;
         }
-        figure_draw(g, p, &b, arm_table[s->arms[a]].colour, 2, s->arms[a] == plan_arm("relu") ? "5 3" : NULL);
+        figure_draw(g, p, &b, arm_table[s->arms[a]].colour, 2,
+                    s->arms[a] == plan_arm("relu") ? "5 3" : NULL);
     }
     svg_unclip(g);
 }
+
 static double mean_width(const study *s, int setting, int arm)
 {
     double sum = 0;
-    for (long k = 0; k < s->config.seeds; k++) sum += width_of(s, setting, arm, k, NULL, NULL) / (double)s->config.seeds;
+    for (long k = 0; k < s->config.seeds; k++)
+        sum += width_of(s, setting, arm, k, NULL, NULL) / (double)s->config.seeds;
     return sum;
 }
+
 enum { SETTING_ROW = 18 };
+
 static double bands_height(const study *s)
-    { return settings(s) * (SETTING_ROW + s->arm_total * (8.0 + 3.6 * (double)s->config.seeds)); }
+{
+    return settings(s) * (SETTING_ROW + s->arm_total * (8.0 + 3.6 * (double)s->config.seeds));
+}
+
 static void draw_bands(study *s, svg *g, svg_panel *p)
 {
     double row = 0, tick[32];
@@ -253,51 +350,79 @@ static void draw_bands(study *s, svg *g, svg_panel *p)
     p->height = bands_height(s);
     for (int i = 0; i < n; i++) {
         svg_number(text, tick[i]);
-        svg_rule(g, svg_x(p, tick[i]), p->top, svg_x(p, tick[i]), p->top + p->height, SVG_RULE, 1, NULL);
+        svg_rule(g, svg_x(p, tick[i]), p->top, svg_x(p, tick[i]), p->top + p->height, SVG_RULE, 1,
+                 NULL);
         svg_text(g, svg_x(p, tick[i]), p->top + p->height + 18, 'm', 12, SVG_GREY, "%s", text);
     }
-    svg_text(g, p->left + p->width / 2, p->top + p->height + 38, 'm', 12, SVG_INK, "learning rate (log scale)");
-    for (int k = 0; k < settings(s); k++) for (int a = 0; a < s->arm_total; a++) {
-        const double high = 8.0 + 3.6 * (double)s->config.seeds;
-        if (!a) svg_text(g, p->left + 6, p->top + (row += SETTING_ROW) - 5, 's', -11, SVG_GREY, "%s", setting_text(s, k));
-        const char *ink = arm_table[s->arms[a]].colour;
-        for (long i = 0; i < s->config.seeds; i++) {
-            const double y = p->top + row + 4 + 3.6 * ((double)i + 0.5);
-            double from, to;
-            width_of(s, k, s->arms[a], i, &from, &to);
-            if (from <= to) svg_rule(g, svg_x(p, pow(10, from)), y, svg_x(p, pow(10, to)), y, ink, 2.2, NULL);
+    svg_text(g, p->left + p->width / 2, p->top + p->height + 38, 'm', 12, SVG_INK,
+             "learning rate (log scale)");
+    for (int k = 0; k < settings(s); k++) {
+        for (int a = 0; a < s->arm_total; a++) {
+            const double high = 8.0 + 3.6 * (double)s->config.seeds;
+            if (!a) {
+                svg_text(g, p->left + 6, p->top + (row += SETTING_ROW) - 5, 's', -11, SVG_GREY,
+                         "%s", setting_text(s, k));
+            }
+            const char *ink = arm_table[s->arms[a]].colour;
+            for (long i = 0; i < s->config.seeds; i++) {
+                const double y = p->top + row + 4 + 3.6 * ((double)i + 0.5);
+                double from, to;
+                width_of(s, k, s->arms[a], i, &from, &to);
+                if (from <= to) {
+                    svg_rule(g, svg_x(p, pow(10, from)), y, svg_x(p, pow(10, to)), y, ink, 2.2,
+                             NULL);
+                }
+            }
+            svg_text(g, p->left - 8, p->top + row + high / 2 + 4, 'e', 12, ink, "%s",
+                     arm_table[s->arms[a]].name);
+            svg_text(g, p->left + p->width + 8, p->top + row + high / 2 + 4, 's', 12, ink, "%.2f",
+                     mean_width(s, k, s->arms[a]));
+            row += high;
         }
-        svg_text(g, p->left - 8, p->top + row + high / 2 + 4, 'e', 12, ink, "%s", arm_table[s->arms[a]].name);
-        svg_text(g, p->left + p->width + 8, p->top + row + high / 2 + 4, 's', 12, ink, "%.2f", mean_width(s, k, s->arms[a]));
-        row += high;
     }
     svg_text(g, p->left + p->width + 8, p->top - 10, 's', 11, SVG_GREY, "decades");
 }
+
 int gates_figures(study *s)
 {
-    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low = HUGE_VAL, high = -HUGE_VAL, least = HUGE_VAL;
+    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low = HUGE_VAL,
+           high = -HUGE_VAL, least = HUGE_VAL;
     double most = -HUGE_VAL, narrow = HUGE_VAL, wide = -HUGE_VAL;
     const double x0 = rate_at(s, 0) / 1.2, x1 = rate_at(s, rates(s) - 1) * 1.2;
     svg_panel q = { 520, 118, 230, 0, 0, 1, 0, 1, 1, 0 };
     char title[200];
     figure f;
-    if (!v) return study_fail(s, "out of memory");
-    for (int k = 0; k < settings(s); k++) for (int a = 0; a < s->arm_total; a++) {
-        double sum = 0;
-        for (long i = 0; i < s->config.seeds; i++) sum += best_score(s, k, s->arms[a], i) / (double)s->config.seeds;
-        figure_range(&least, &most, sum);
-        figure_range(&narrow, &wide, mean_width(s, k, s->arms[a]));
-        for (int r = 0; r < rates(s); r++) for (long i = 0; i < s->config.seeds; i++) {
-            const double score = s->task.sign * score_at(s, k, r, s->arms[a], i);
-            if (fabs(score) < HUGE_VAL) figure_range(&low, &high, score);
+    if (!v)
+        return study_fail(s, "out of memory");
+    for (int k = 0; k < settings(s); k++) {
+        for (int a = 0; a < s->arm_total; a++) {
+            double sum = 0;
+            for (long i = 0; i < s->config.seeds; i++)
+                sum += best_score(s, k, s->arms[a], i) / (double)s->config.seeds;
+            figure_range(&least, &most, sum);
+            figure_range(&narrow, &wide, mean_width(s, k, s->arms[a]));
+            for (int r = 0; r < rates(s); r++) {
+                for (long i = 0; i < s->config.seeds; i++) {
+                    const double score = s->task.sign * score_at(s, k, r, s->arms[a], i);
+                    if (fabs(score) < HUGE_VAL)
+                        figure_range(&low, &high, score);
+                }
+            }
         }
     }
-    if (s->task.sign > 0) low = fmax(low, high - 10 * tolerance(s));   /* where they differ at rates that are of use */
-    else high = fmin(high, low + 10 * tolerance(s));
-    if (!(high > low)) high = low + 1;
-    snprintf(title, sizeof title, s->task.percent
-             ? "The gates' best scores are %.1f to %.1f %%; %.1f to %.1f decades of rates are usable"
-             : "The gates' best losses are %.3f to %.3f; %.1f to %.1f decades of rates are usable", least, most, narrow, wide);
+    /* where they differ at rates that are of use */
+    if (s->task.sign > 0)
+        low = fmax(low, high - 10 * tolerance(s));
+    else
+        high = fmin(high, low + 10 * tolerance(s));
+    if (!(high > low))
+        high = low + 1;
+    snprintf(
+        title, sizeof title,
+        s->task.percent
+            ? "The gates' best scores are %.1f to %.1f %%; %.1f to %.1f decades of rates are usable"
+            : "The gates' best losses are %.3f to %.3f; %.1f to %.1f decades of rates are usable",
+        least, most, narrow, wide);
     const int height = (int)fmax(90 + 276.0 * settings(s), bands_height(s) + 174);
     if (figure_open(s, &f, "gates", 850, height, title, "bands: standard deviation")) {
         free(v);

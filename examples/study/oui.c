@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: MIT-0
-   oui.c: the overfitting-underfitting indicator through training, over a grid of learning rates and weight decays: does an early
-   OUI tell which runs end well? Both forms, on 256 held-out samples, the mean over the layers:
+   oui.c: the overfitting-underfitting indicator through training, over a grid of learning rates and
+   weight decays: does an early OUI tell which runs end well? Both forms, on 256 held-out samples,
+   the mean over the layers:
 
-       pairwise (arXiv 2504.17160)   bits (output of the gate > 0) of whole layers, flattened; 28 pairs of samples, drawn once
-       batch (arXiv 2605.10161)      as published: what a linear layer or a convolution gives, before normalisation and gate; of
-                                     maps one random position a picture, drawn once, width = channels. Of a block's sum it is
-                                     its last convolution; convolutions on shortcuts are left out
+       pairwise (arXiv 2504.17160)   bits (output of the gate > 0) of whole layers, flattened; 28
+   pairs of samples, drawn once batch (arXiv 2605.10161)      as published: what a linear layer or a
+   convolution gives, before normalisation and gate; of maps one random position a picture, drawn
+   once, width = channels. Of a block's sum it is its last convolution; convolutions on shortcuts
+   are left out
 
-   Beside them what is known without any indicator: the learning rate itself, and the training loss and the hold-out score at the
-   same time. All are treated alike: the rank of a run among those of its seed is fitted by a parabola in the rank of its
-   indicator over the runs of the other seeds (of two indicators with their product), and what counts is Spearman's correlation of
-   prediction and truth in the seed left out. The band 0.6 to 0.8 that 2504.17160 states for the pairwise form is taken as it
-   stands. */
+   Beside them what is known without any indicator: the learning rate itself, and the training loss
+   and the hold-out score at the same time. All are treated alike: the rank of a run among those of
+   its seed is fitted by a parabola in the rank of its indicator over the runs of the other seeds
+   (of two indicators with their product), and what counts is Spearman's correlation of prediction
+   and truth in the seed left out. The band 0.6 to 0.8 that 2504.17160 states for the pairwise form
+   is taken as it stands. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { PAIRS = 28, STREAM_PAIRS = 1 << 22, STREAM_PLACES = 1 << 23 };
 
-/* ==== while training: after each look at the hold-out ============================================================== */
+/* ==== while training: after each look at the hold-out
+   ============================================================== */
 static int layer_of(const lgelu_net *net, int gate)
 {
     int i = net->nodes[gate].input[0];
-    while (net->nodes[i].op != LGELU_OP_LINEAR && net->nodes[i].op != LGELU_OP_CONV) i = net->nodes[i].input[0];
+    while (net->nodes[i].op != LGELU_OP_LINEAR && net->nodes[i].op != LGELU_OP_CONV)
+        i = net->nodes[i].input[0];
     return i;
 }
 
@@ -35,68 +40,101 @@ void oui_epoch(seat *w)
     uint32_t order[256], pair[PAIRS][2];
     int nodes[2 * MOST_GATES], pairs = (int)(n / 2) < PAIRS ? (int)(n / 2) : PAIRS;
     float *value, *place, *at;
-    for (int g = 0; g < w->gates; g++) { nodes[g] = w->gate_node[g]; nodes[w->gates + g] = layer_of(net, w->gate_node[g]); }
-    if (!(value = seat_own(w, probe_size(w, nodes, 2 * w->gates) + probe_size(w, nodes + w->gates, w->gates)))) return;
+    for (int g = 0; g < w->gates; g++) {
+        nodes[g] = w->gate_node[g];
+        nodes[w->gates + g] = layer_of(net, w->gate_node[g]);
+    }
+    if (!(value = seat_own(w, probe_size(w, nodes, 2 * w->gates)
+                                  + probe_size(w, nodes + w->gates, w->gates))))
+        return;
     place = value + probe_size(w, nodes, 2 * w->gates);
-    if (probe_read(w, nodes, 2 * w->gates, value)) return;
-    lgelu_shuffle(order, n, 1, STREAM_PAIRS);                          /* the same in all runs */
-    for (int i = 0; i < pairs; i++) { pair[i][0] = order[2 * i]; pair[i][1] = order[2 * i + 1]; }
+    if (probe_read(w, nodes, 2 * w->gates, value))
+        return;
+    /* the same in all runs */
+    lgelu_shuffle(order, n, 1, STREAM_PAIRS);
+    for (int i = 0; i < pairs; i++) {
+        pair[i][0] = order[2 * i];
+        pair[i][1] = order[2 * i + 1];
+    }
     at = value;
     for (int g = 0; g < w->gates; g++) {
         const size_t size = probe_size(w, nodes + g, 1) / n;
-        record(s, w->run, "oui_pairwise", epoch, g, lgelu_oui_pairwise(at, size, (const uint32_t (*)[2])pair, (size_t)pairs));
+        record(s, w->run, "oui_pairwise", epoch, g,
+               lgelu_oui_pairwise(at, size, (const uint32_t(*)[2])pair, (size_t)pairs));
         at += n * size;
     }
     for (int g = 0; g < w->gates; g++) {
         const lgelu_node *node = net->nodes + nodes[w->gates + g];
         const size_t places = node->shape[0] * node->shape[1], width = node->shape[2];
         for (size_t i = 0; i < n; i++, at += places * width) {
-            const size_t p = (size_t)((uint64_t)lgelu_random(1, (uint64_t)(STREAM_PLACES + g), i) * places >> 32);
+            const size_t p =
+                (size_t)((uint64_t)lgelu_random(1, (uint64_t)(STREAM_PLACES + g), i) * places
+                         >> 32);
             memcpy(place + i * width, at + p * width, width * sizeof *place);
         }
         record(s, w->run, "oui_batch_before", epoch, g, lgelu_oui_batch(place, n, width));
     }
 }
 
-/* ==== what is known of a run after so many epochs ================================================================== */
-enum { PAIRWISE = 0, BATCH, RATE, DECAY, LOSS, HELD, FEATURES };       /* indicators */
-typedef struct { const char *name; int a, b, band; const char *colour; } rule;         /* b: -1, or a second indicator */
-enum { BY_PAIRWISE = 0, BY_BATCH, BY_BAND, BY_RATE, BY_LOSS, BY_HELD, BY_DECAY_TOO, BY_PAIRWISE_TOO, BY_BATCH_TOO, RULES };
-static const rule rule_table[RULES] = {
-    { "OUI pairwise",        PAIRWISE, -1, 0, "#D55E00" },
-    { "OUI batch",           BATCH, -1, 0, "#AA4499" },
-    { "OUI in its band",     PAIRWISE, -1, 1, "#997700" },
-    { "learning rate",       RATE, -1, 0, "#222222" },
-    { "training loss",       LOSS, -1, 0, "#0072B2" },
-    { "hold-out score",      HELD, -1, 0, "#117733" },
-    { "rate, decay",         RATE, DECAY, 0, NULL },
-    { "rate, OUI pairwise",  RATE, PAIRWISE, 0, NULL },
-    { "rate, OUI batch",     RATE, BATCH, 0, NULL }
+/* ==== what is known of a run after so many epochs
+   ================================================================== */
+enum { PAIRWISE = 0, BATCH, RATE, DECAY, LOSS, HELD, FEATURES }; /* indicators */
+typedef struct {
+    const char *name;
+    int a, b, band;
+    const char *colour;
+} rule; /* b: -1, or a second indicator */
+
+enum {
+    BY_PAIRWISE = 0,
+    BY_BATCH,
+    BY_BAND,
+    BY_RATE,
+    BY_LOSS,
+    BY_HELD,
+    BY_DECAY_TOO,
+    BY_PAIRWISE_TOO,
+    BY_BATCH_TOO,
+    RULES
 };
+
+static const rule rule_table[RULES] = { { "OUI pairwise", PAIRWISE, -1, 0, "#D55E00" },
+                                        { "OUI batch", BATCH, -1, 0, "#AA4499" },
+                                        { "OUI in its band", PAIRWISE, -1, 1, "#997700" },
+                                        { "learning rate", RATE, -1, 0, "#222222" },
+                                        { "training loss", LOSS, -1, 0, "#0072B2" },
+                                        { "hold-out score", HELD, -1, 0, "#117733" },
+                                        { "rate, decay", RATE, DECAY, 0, NULL },
+                                        { "rate, OUI pairwise", RATE, PAIRWISE, 0, NULL },
+                                        { "rate, OUI batch", RATE, BATCH, 0, NULL } };
 
 typedef struct {
     const study *study;
-    int     arm;
-    long    variants, seeds, epochs;
-    double *x, *place;                       /* [epoch][feature][seed][variant]; their ranks in their seed, from 0 to 1 */
-    double *final, *rank, *predicted;        /* [seed][variant]; [variant] */
-    float *pair;                             /* [2][variant] */
+    int arm;
+    long variants, seeds, epochs;
+    double *x, *place; /* [epoch][feature][seed][variant]; their ranks in their seed, from 0 to 1 */
+    double *final, *rank, *predicted; /* [seed][variant]; [variant] */
+    float *pair;                      /* [2][variant] */
 } known;
 
 static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
 {
     double sum = 0;
-    for (int g = 0; g < s->gates; g++) sum += record_get(s, r, quantity, epoch, g) / s->gates;
+    for (int g = 0; g < s->gates; g++)
+        sum += record_get(s, r, quantity, epoch, g) / s->gates;
     return sum;
 }
+
 static double *feature(const known *k, long epoch, int f, long seed)
 {
     return k->x + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
 }
+
 static double *place_of(const known *k, long epoch, int f, long seed)
 {
     return k->place + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
 }
+
 static int is_known(double v) { return v >= -HUGE_VAL && v < HUGE_VAL; }
 
 /* the share of the others that are smaller, equal ones counting half */
@@ -104,7 +142,12 @@ static void rank_them(double *rank, const double *v, long n)
 {
     for (long i = 0; i < n; i++) {
         double below = 0, many = 0;
-        for (long j = 0; j < n; j++) if (j != i && is_known(v[j])) { below += v[j] < v[i] ? 1 : v[j] > v[i] ? 0 : 0.5; many++; }
+        for (long j = 0; j < n; j++) {
+            if (j != i && is_known(v[j])) {
+                below += v[j] < v[i] ? 1 : v[j] > v[i] ? 0 : 0.5;
+                many++;
+            }
+        }
         rank[i] = is_known(v[i]) && many > 0 ? below / many : (double)NAN;
     }
 }
@@ -112,10 +155,14 @@ static void rank_them(double *rank, const double *v, long n)
 static int known_make(study *s, known *k, int arm)
 {
     const size_t cells = (size_t)(s->variants * s->config.seeds);
-    k->study = s; k->arm = arm;
-    k->variants = s->variants; k->seeds = s->config.seeds; k->epochs = s->config.epochs;
+    k->study = s;
+    k->arm = arm;
+    k->variants = s->variants;
+    k->seeds = s->config.seeds;
+    k->epochs = s->config.epochs;
     k->x = (double *)malloc((2 * (size_t)k->epochs * FEATURES + 4) * cells * sizeof *k->x);
-    if (!k->x) return study_fail(s, "out of memory");
+    if (!k->x)
+        return study_fail(s, "out of memory");
     k->place = k->x + (size_t)k->epochs * FEATURES * cells;
     k->final = k->place + (size_t)k->epochs * FEATURES * cells;
     k->rank = k->final + cells;
@@ -124,43 +171,67 @@ static int known_make(study *s, known *k, int arm)
     for (long i = 0; i < k->seeds; i++) {
         for (long v = 0; v < k->variants; v++) {
             const run *r = plan_run(s, v, arm, i);
-            k->final[i * k->variants + v] = s->task.sign * record_get(s, r, "holdout", (int)k->epochs, -1);
+            k->final[i * k->variants + v] =
+                s->task.sign * record_get(s, r, "holdout", (int)k->epochs, -1);
             for (long e = 1; e <= k->epochs; e++) {
-                const double f[FEATURES] = { mean_of_gates(s, r, "oui_pairwise", (int)e), mean_of_gates(s, r, "oui_batch_before",
-                    (int)e), r->config.lr, r->config.weight_decay, record_get(s, r, "loss", (int)e, -1),
-                    record_get(s, r, "holdout", (int)e, -1) };
-                for (int j = 0; j < FEATURES; j++) feature(k, e, j, i)[v] = f[j];
+                const double f[FEATURES] = { mean_of_gates(s, r, "oui_pairwise", (int)e),
+                                             mean_of_gates(s, r, "oui_batch_before", (int)e),
+                                             r->config.lr,
+                                             r->config.weight_decay,
+                                             record_get(s, r, "loss", (int)e, -1),
+                                             record_get(s, r, "holdout", (int)e, -1) };
+                for (int j = 0; j < FEATURES; j++)
+                    feature(k, e, j, i)[v] = f[j];
             }
         }
         rank_them(k->rank + i * k->variants, k->final + i * k->variants, k->variants);
-        for (long e = 1; e <= k->epochs; e++) for (int j = 0; j < FEATURES; j++)
-            rank_them(place_of(k, e, j, i), feature(k, e, j, i), k->variants);
+        for (long e = 1; e <= k->epochs; e++) {
+            for (int j = 0; j < FEATURES; j++)
+                rank_them(place_of(k, e, j, i), feature(k, e, j, i), k->variants);
+        }
     }
     return 0;
 }
 
-/* ==== the parabola ================================================================================================= */
+/* ==== the parabola
+   =================================================================================================
+ */
 enum { TERMS = 6 };
+
 static int terms_of(double t[TERMS], double a, double b, int two)
 {
-    t[0] = 1; t[1] = a; t[2] = a * a;
-    if (two) { t[3] = b; t[4] = b * b; t[5] = a * b; }
+    t[0] = 1;
+    t[1] = a;
+    t[2] = a * a;
+    if (two) {
+        t[3] = b;
+        t[4] = b * b;
+        t[5] = a * b;
+    }
     return two ? 6 : 3;
 }
-/* least squares by elimination; a little on the diagonal, since a grid of two rates has no parabola */
+
+/* least squares by elimination; a little on the diagonal, since a grid of two rates has no parabola
+ */
 static void solve(double m[TERMS][TERMS], double *y, int n)
 {
-    for (int i = 0; i < n; i++) m[i][i] = fma(1e-6, 1 + m[i][i], m[i][i]);
-    for (int i = 0; i < n; i++) for (int j = i + 1; j < n; j++) {
-        const double by = m[j][i] / m[i][i];
-        for (int l = i; l < n; l++) m[j][l] = fma(-by, m[i][l], m[j][l]);
-        y[j] = fma(-by, y[i], y[j]);
+    for (int i = 0; i < n; i++)
+        m[i][i] = fma(1e-6, 1 + m[i][i], m[i][i]);
+    for (int i = 0; i < n; i++) {
+        for (int j = i + 1; j < n; j++) {
+            const double by = m[j][i] / m[i][i];
+            for (int l = i; l < n; l++)
+                m[j][l] = fma(-by, m[i][l], m[j][l]);
+            y[j] = fma(-by, y[i], y[j]);
+        }
     }
     for (int i = n - 1; i >= 0; i--) {
-        for (int l = i + 1; l < n; l++) y[i] = fma(-m[i][l], y[l], y[i]);
+        for (int l = i + 1; l < n; l++)
+            y[i] = fma(-m[i][l], y[l], y[i]);
         y[i] /= m[i][i];
     }
 }
+
 /* predictions for the runs of a seed from those of the others */
 static void predict(const known *k, const rule *r, long epoch, long seed)
 {
@@ -176,35 +247,50 @@ static void predict(const known *k, const rule *r, long epoch, long seed)
     memset(m, 0, sizeof m);
     memset(y, 0, sizeof y);
     for (int pass = 0; pass < 2; pass++) {
-        for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants && (i == seed) == pass; v++) {
-            const double a = place_of(k, epoch, r->a, i)[v], b = two ? place_of(k, epoch, r->b, i)[v] : 0;
-            const double rank = k->rank[i * k->variants + v];
-            terms_of(t, a, b, two);
-            if (pass) {
-                double sum = 0;
-                for (int j = 0; j < n; j++) sum = fma(y[j], t[j], sum);
-                k->predicted[v] = sum;
-            } else if (is_known(a + b + rank))
-                for (int j = 0; j < n; j++) {
-                    y[j] = fma(t[j], rank, y[j]);
-                    for (int l = 0; l < n; l++) m[j][l] = fma(t[j], t[l], m[j][l]);
+        for (long i = 0; i < k->seeds; i++) {
+            for (long v = 0; v < k->variants && (i == seed) == pass; v++) {
+                const double a = place_of(k, epoch, r->a, i)[v],
+                             b = two ? place_of(k, epoch, r->b, i)[v] : 0;
+                const double rank = k->rank[i * k->variants + v];
+                terms_of(t, a, b, two);
+                if (pass) {
+                    double sum = 0;
+                    for (int j = 0; j < n; j++)
+                        sum = fma(y[j], t[j], sum);
+                    k->predicted[v] = sum;
+                } else if (is_known(a + b + rank)) {
+                    for (int j = 0; j < n; j++) {
+                        y[j] = fma(t[j], rank, y[j]);
+                        for (int l = 0; l < n; l++)
+                            m[j][l] = fma(t[j], t[l], m[j][l]);
+                    }
                 }
+            }
         }
-        if (!pass) solve(m, y, n);
+        if (!pass)
+            solve(m, y, n);
     }
 }
-/* Spearman's correlation of prediction and truth in a seed; and how far the run that it puts first lies under the best one */
+
+/* Spearman's correlation of prediction and truth in a seed; and how far the run that it puts first
+   lies under the best one */
 static double judge(const known *k, const rule *r, long epoch, long seed, double *regret)
 {
     const double *truth = k->final + seed * k->variants;
     float *a = k->pair, *b = a + k->variants;
     double best = -HUGE_VAL, first = -HUGE_VAL, picked = (double)NAN, rho;
     size_t n = 0;
-    if (k->seeds > 1 || r->band) predict(k, r, epoch, seed);
+    if (k->seeds > 1 || r->band)
+        predict(k, r, epoch, seed);
     for (long v = 0; v < k->variants && (k->seeds > 1 || r->band); v++) {
-        if (!is_known(k->predicted[v]) || !is_known(truth[v])) continue;
-        if (k->predicted[v] > first) { first = k->predicted[v]; picked = truth[v]; }
-        if (truth[v] > best) best = truth[v];
+        if (!is_known(k->predicted[v]) || !is_known(truth[v]))
+            continue;
+        if (k->predicted[v] > first) {
+            first = k->predicted[v];
+            picked = truth[v];
+        }
+        if (truth[v] > best)
+            best = truth[v];
         a[n] = (float)k->predicted[v];
         b[n++] = (float)truth[v];
     }
@@ -213,34 +299,43 @@ static double judge(const known *k, const rule *r, long epoch, long seed, double
     return rho;
 }
 
-/* ==== the table and what it says =================================================================================== */
+/* ==== the table and what it says
+   =================================================================================== */
 static long early_epoch(const study *s) { return (s->config.epochs + 9) / 10; }
 
 static long judge_seeds(const known *k, int which, long epoch, double *rho, double *regret)
 {
     long n = 0;
-    for (long i = 0; i < k->seeds; i++) { rho[n] = judge(k, rule_table + which, epoch, i, regret + n); n += is_known(rho[n]); }
+    for (long i = 0; i < k->seeds; i++) {
+        rho[n] = judge(k, rule_table + which, epoch, i, regret + n);
+        n += is_known(rho[n]);
+    }
     return n;
 }
+
 /* of two rules; other -1: of one alone */
-static int find(study *s, const known *k, int which, int other, const char *text, double least, double *v)
+static int find(study *s, const known *k, int which, int other, const char *text, double least,
+                double *v)
 {
     char line[200];
     double regret;
     long n = 0;
     for (long i = 0; i < k->seeds; i++) {
         v[n] = judge(k, rule_table + which, early_epoch(s), i, &regret);
-        if (other >= 0) v[n] -= judge(k, rule_table + other, early_epoch(s), i, &regret);
+        if (other >= 0)
+            v[n] -= judge(k, rule_table + other, early_epoch(s), i, &regret);
         n += is_known(v[n]);
     }
     snprintf(line, sizeof line, "%s: %s", arm_table[k->arm].name, text);
     return n ? stat_find(s, line, "%+.2f", v, n, least, HUGE_VAL) : 0;
 }
+
 static int report_arm(study *s, int arm, double *v)
 {
     known k;
     int bad;
-    if (known_make(s, &k, arm)) return -1;
+    if (known_make(s, &k, arm))
+        return -1;
     say(s, "\n%s: after epoch %ld of %ld\n", arm_table[arm].name, early_epoch(s), k.epochs);
     say_left(s, 24, "what is known");
     say_right(s, 20, "rank correlation");
@@ -254,32 +349,42 @@ static int report_arm(study *s, int arm, double *v)
         say(s, "\n");
     }
     bad = find(s, &k, BY_PAIRWISE, -1, "early pairwise OUI ranks the runs", 0.5, v)
-        || find(s, &k, BY_BATCH, -1, "early batch OUI ranks the runs", 0.5, v)
-        || find(s, &k, BY_BAND, -1, "the band 0.6 to 0.8 ranks the runs", 0.5, v)
-        || find(s, &k, BY_PAIRWISE, BY_RATE, "pairwise OUI less the rate alone", 0, v)
-        || find(s, &k, BY_BATCH, BY_RATE, "batch OUI less the rate alone", 0, v)
-        || find(s, &k, BY_PAIRWISE, BY_LOSS, "pairwise OUI less the early loss", 0, v)
-        || find(s, &k, BY_BATCH, BY_LOSS, "batch OUI less the early loss", 0, v)
-        || find(s, &k, BY_PAIRWISE_TOO, BY_RATE, "what pairwise OUI adds to the rate", 0, v)
-        || find(s, &k, BY_BATCH_TOO, BY_RATE, "what batch OUI adds to the rate", 0, v);
+          || find(s, &k, BY_BATCH, -1, "early batch OUI ranks the runs", 0.5, v)
+          || find(s, &k, BY_BAND, -1, "the band 0.6 to 0.8 ranks the runs", 0.5, v)
+          || find(s, &k, BY_PAIRWISE, BY_RATE, "pairwise OUI less the rate alone", 0, v)
+          || find(s, &k, BY_BATCH, BY_RATE, "batch OUI less the rate alone", 0, v)
+          || find(s, &k, BY_PAIRWISE, BY_LOSS, "pairwise OUI less the early loss", 0, v)
+          || find(s, &k, BY_BATCH, BY_LOSS, "batch OUI less the early loss", 0, v)
+          || find(s, &k, BY_PAIRWISE_TOO, BY_RATE, "what pairwise OUI adds to the rate", 0, v)
+          || find(s, &k, BY_BATCH_TOO, BY_RATE, "what batch OUI adds to the rate", 0, v);
     free(k.x);
     return bad ? -1 : 0;
 }
-int oui_check(study *s) { return plan_axis(s, "lr") < 0 ? study_fail(s, "--lr: several values are needed") : 0; }
+
+int oui_check(study *s)
+{
+    return plan_axis(s, "lr") < 0 ? study_fail(s, "--lr: several values are needed") : 0;
+}
+
 int oui_report(study *s)
 {
     double *v;
     int bad = 0;
-    if (!(v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v))) return study_fail(s, "out of memory");
+    if (!(v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v)))
+        return study_fail(s, "out of memory");
     show_head(s);
-    say(s, "Spearman's rank correlation of what is known early and the hold-out score at the end, over %ld runs a seed, fitted "
-        "on the other seeds;\nand how far the run that comes first ends under the best one (%s)\n", s->variants, s->task.unit);
-    for (int a = 0; a < s->arm_total && !bad; a++) bad = report_arm(s, s->arms[a], v);
+    say(s,
+        "Spearman's rank correlation of what is known early and the hold-out score at the end, over %ld runs a seed, fitted "
+        "on the other seeds;\nand how far the run that comes first ends under the best one (%s)\n",
+        s->variants, s->task.unit);
+    for (int a = 0; a < s->arm_total && !bad; a++)
+        bad = report_arm(s, s->arms[a], v);
     free(v);
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: correlations through training, and the runs themselves, for each arm ============================= */
+/* ==== the figure: correlations through training, and the runs themselves, for each arm
+   ============================= */
 static void draw_rules(study *s, svg *g, svg_panel *p, const known *k, double *v)
 {
     double x[2048], y[2048];
@@ -289,14 +394,17 @@ static void draw_rules(study *s, svg *g, svg_panel *p, const known *k, double *v
     svg_clip(g, p);
     for (int i = 0; i < RULES; i++) {
         int n = 0;
-        if (!rule_table[i].colour) continue;
+        if (!rule_table[i].colour)
+            continue;
         for (long e = 1; e <= k->epochs && n < 2048; e++) {
             y[n] = stat_mean(v, judge_seeds(k, i, e, v, v + s->config.seeds));
             x[n] = (double)e;
             n += is_known(y[n]);
         }
-        if (!n) continue;
-        svg_line(g, p, x, y, n, rule_table[i].colour, rule_table[i].a == RATE ? 1.6 : 2, rule_table[i].a == RATE ? "5 3" : NULL);
+        if (!n)
+            continue;
+        svg_line(g, p, x, y, n, rule_table[i].colour, rule_table[i].a == RATE ? 1.6 : 2,
+                 rule_table[i].a == RATE ? "5 3" : NULL);
         label[labels].y = fmin(svg_y(p, y[n - 1]), p->top + p->height);
         label[labels].colour = rule_table[i].colour;
         snprintf(label[labels++].text, sizeof label->text, "%s", rule_table[i].name);
@@ -304,6 +412,7 @@ static void draw_rules(study *s, svg *g, svg_panel *p, const known *k, double *v
     svg_unclip(g);
     svg_labels(g, label, labels, p->left + p->width, p->top, p->top + p->height, 16);
 }
+
 static void draw_runs(study *s, svg *g, svg_panel *p, const known *k, int f, const char *name)
 {
     const int lr = plan_axis(s, "lr");
@@ -319,21 +428,34 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const known *k, int f, con
             figure_range(&least, &most, s->task.sign * k->final[i]);
         }
     }
-    if (!(p->x1 > p->x0)) { p->x0 = 0; p->x1 = 1; }
-    if (!(most > least)) { least = 0; most = 1; }
-    p->x0 -= 0.02; p->x1 += 0.02;
-    p->y0 = least - 0.04 * (most - least); p->y1 = most + 0.04 * (most - least);
-    svg_axes(g, p, name, s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 3, 5);
+    if (!(p->x1 > p->x0)) {
+        p->x0 = 0;
+        p->x1 = 1;
+    }
+    if (!(most > least)) {
+        least = 0;
+        most = 1;
+    }
+    p->x0 -= 0.02;
+    p->x1 += 0.02;
+    p->y0 = least - 0.04 * (most - least);
+    p->y1 = most + 0.04 * (most - least);
+    svg_axes(g, p, name,
+             s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 3, 5);
     x = feature(k, early_epoch(s), f, 0);
-    for (long i = 0; i < k->seeds; i++) for (long v = 0; v < k->variants; v++) {
-        int at[MOST_AXES];
-        const long c = i * k->variants + v;
-        plan_place(s, v, at);
-        if (!is_known(x[c]) || !is_known(k->final[c])) continue;
-        svg_ramp(ink, s->axis[lr].values > 1 ? (double)at[lr] / (s->axis[lr].values - 1) : 0);
-        svg_dot(g, svg_x(p, x[c]), svg_y(p, s->task.sign * k->final[c]), 3, ink, "#FFFFFF");
+    for (long i = 0; i < k->seeds; i++) {
+        for (long v = 0; v < k->variants; v++) {
+            int at[MOST_AXES];
+            const long c = i * k->variants + v;
+            plan_place(s, v, at);
+            if (!is_known(x[c]) || !is_known(k->final[c]))
+                continue;
+            svg_ramp(ink, s->axis[lr].values > 1 ? (double)at[lr] / (s->axis[lr].values - 1) : 0);
+            svg_dot(g, svg_x(p, x[c]), svg_y(p, s->task.sign * k->final[c]), 3, ink, "#FFFFFF");
+        }
     }
 }
+
 int oui_figures(study *s)
 {
     static const int shown[3] = { BY_PAIRWISE, BY_BATCH, BY_RATE };
@@ -346,18 +468,26 @@ int oui_figures(study *s)
     bad = !v || !k ? study_fail(s, "out of memory") : 0;
     for (int a = 0; a < s->arm_total && !bad; a++) {
         bad = known_make(s, k + a, s->arms[a]);
-        for (int i = 0; i < 3 && !bad; i++)
-            rho[i] += stat_mean(v, judge_seeds(k + a, shown[i], early_epoch(s), v, v + s->config.seeds)) / s->arm_total;
+        for (int i = 0; i < 3 && !bad; i++) {
+            rho[i] +=
+                stat_mean(v, judge_seeds(k + a, shown[i], early_epoch(s), v, v + s->config.seeds))
+                / s->arm_total;
+        }
     }
-    snprintf(title, sizeof title, "At %ld %% of training OUI ranks the runs with ρ = %.2f, batch %.2f, the rate alone %.2f",
-             100 * early_epoch(s) / s->config.epochs, rho[0], rho[1], rho[2]);
-    if (!bad) bad = figure_open(s, &f, "ranks", 900, 112 + 290 * s->arm_total, title,
-                                "dots: runs of all seeds, coloured by their rate");
+    snprintf(
+        title, sizeof title,
+        "At %ld %% of training OUI ranks the runs with ρ = %.2f, batch %.2f, the rate alone %.2f",
+        100 * early_epoch(s) / s->config.epochs, rho[0], rho[1], rho[2]);
+    if (!bad) {
+        bad = figure_open(s, &f, "ranks", 900, 112 + 290 * s->arm_total, title,
+                          "dots: runs of all seeds, coloured by their rate");
+    }
     for (int a = 0; a < s->arm_total && !bad; a++) {
         svg_panel p = { 62, 126, 170, 180, 1, (double)s->config.epochs, -0.2, 1, 0, 0 };
         svg_panel q = { 418, 126, 150, 180, 0, 1, 0, 1, 0, 0 };
         p.top = q.top = 126 + 290.0 * a;
-        svg_text(&f.s, p.left, p.top - 30, 's', -13, arm_table[s->arms[a]].colour, "%s", arm_table[s->arms[a]].name);
+        svg_text(&f.s, p.left, p.top - 30, 's', -13, arm_table[s->arms[a]].colour, "%s",
+                 arm_table[s->arms[a]].name);
         draw_rules(s, &f.s, &p, k + a, v);
         draw_runs(s, &f.s, &q, k + a, PAIRWISE, "early OUI, pairwise");
         q.left = 638;
@@ -367,7 +497,8 @@ int oui_figures(study *s)
             svg_text(&f.s, 806, p.top + 14 + 16 * i, 's', 12, ink, "rate %s", s->axis[lr].value[i]);
         }
     }
-    for (int a = 0; k && a < s->arm_total; a++) free(k[a].x);
+    for (int a = 0; k && a < s->arm_total; a++)
+        free(k[a].x);
     free(k);
     free(v);
     return bad || figure_close(s, &f) || figure_findings(s) ? -1 : 0;

@@ -7,38 +7,63 @@
 
 #ifdef _WIN32
 #include <direct.h>
-static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && (s.st_mode & S_IFDIR); }
+static int is_folder(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && (s.st_mode & S_IFDIR);
+}
+
 int output_folder(const char *path) { return _mkdir(path) && errno != EEXIST ? -1 : 0; }
 #else
-static int is_folder(const char *path) { struct stat s; return !stat(path, &s) && S_ISDIR(s.st_mode); }
-int output_folder(const char *path) { return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path)) ? -1 : 0; }
+static int is_folder(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && S_ISDIR(s.st_mode);
+}
+
+int output_folder(const char *path)
+{
+    return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path)) ? -1 : 0;
+}
 #endif
 
 int output_try(output *o, const char *path)
 {
     int plain;
     memset(o, 0, sizeof *o);
-    if (is_folder(path)) { errno = EISDIR; return -1; }
+    if (is_folder(path)) {
+        errno = EISDIR;
+        return -1;
+    }
     if ((plain = part_plain(path)) >= 0) {
         o->plain = 1;
         o->f = part_open_plain(path, plain);
         return o->f ? 0 : -1;
     }
-    if (part_follow(o->path, path) || output_begin(o)) return -1;
+    if (part_follow(o->path, path) || output_begin(o))
+        return -1;
     output_drop(o);
     return 0;
 }
 
 int output_begin(output *o)
 {
-    if (o->plain) { fflush(stdout); return o->f ? 0 : -1; }            /* after what was printed */
+    /* after what was printed */
+    if (o->plain) {
+        fflush(stdout);
+        return o->f ? 0 : -1;
+    }
     return (o->f = part_open(o->part, o->path)) ? 0 : -1;
 }
 
 void output_drop(output *o)
 {
-    if (!o->f) return;
-    if (o->plain) fclose(o->f); else part_drop(o->f, o->part);
+    if (!o->f)
+        return;
+    if (o->plain)
+        fclose(o->f);
+    else
+        part_drop(o->f, o->part);
     o->f = NULL;
 }
 
@@ -47,7 +72,9 @@ int output_end(output *o)
     FILE *f = o->f;
     int bad = ferror(f);
     errno = 0;
-    if (bad) putc(0, f);                     /* why? It is dropped anyway */
+    /* why? It is dropped anyway */
+    if (bad)
+        putc(0, f);
     if (fflush(f) || bad) {
         const int why = errno ? errno : EIO;
         output_drop(o);
@@ -62,21 +89,28 @@ int output_append(output *o, const char *path, int anew)
 {
     int plain;
     memset(o, 0, sizeof *o);
-    if (is_folder(path)) { errno = EISDIR; return -1; }
+    if (is_folder(path)) {
+        errno = EISDIR;
+        return -1;
+    }
     o->plain = 1;
     plain = part_plain(path);
     o->f = plain >= 0 ? part_open_plain(path, plain) : fopen(path, anew ? "wb" : "ab");
     return o->f ? 0 : -1;
 }
+
 int output_close(output *o)
 {
     int bad;
-    if (!o->f) return 0;
+    if (!o->f)
+        return 0;
     errno = 0;
     bad = ferror(o->f);
-    if (fclose(o->f)) bad = 1;
+    if (fclose(o->f))
+        bad = 1;
     o->f = NULL;
-    if (bad && !errno) errno = EIO;
+    if (bad && !errno)
+        errno = EIO;
     return bad ? -1 : 0;
 }
 
@@ -88,18 +122,26 @@ unsigned char *output_read(const char *path, size_t *bytes)
     unsigned char *p = NULL, *more;
     *bytes = 0;
     if (!stat(path, &file) && !S_ISREG(file.st_mode) && !S_ISFIFO(file.st_mode)) {
-        errno = S_ISDIR(file.st_mode) ? EISDIR : EINVAL;                /* nor a device, which might never end */
+        /* nor a device, which might never end */
+        errno = S_ISDIR(file.st_mode) ? EISDIR : EINVAL;
         return NULL;
     }
-    if (!(f = fopen(path, "rb"))) return NULL;
+    if (!(f = fopen(path, "rb")))
+        return NULL;
     do {
-        if (!(more = (unsigned char *)realloc(p, room *= 2))) break;
+        if (!(more = (unsigned char *)realloc(p, room *= 2)))
+            break;
         p = more;
         *bytes += got = fread(p + *bytes, 1, room - 1 - *bytes, f);
     } while (got && *bytes == room - 1);
-    if (!more || ferror(f)) { free(p); p = NULL; }
-    else p[*bytes] = 0;
+    if (!more || ferror(f)) {
+        free(p);
+        p = NULL;
+    } else {
+        p[*bytes] = 0;
+    }
     fclose(f);
-    if (!p) errno = more ? EIO : ENOMEM;
+    if (!p)
+        errno = more ? EIO : ENOMEM;
     return p;
 }

@@ -5,11 +5,12 @@
        output o;
        if (output_try(&o, path)) ...         before the work: could it be written?
        if (output_begin(&o)) ...             after it: write to o.f
-       if (output_end(&o)) ...               on the disk under its name; else errno, and the old file is still there
+       if (output_end(&o)) ...               on the disk under its name; else errno, and the old
+   file is still there
 
-   A file is written beside its place, under a name that no other process uses (../part.h), and renamed when it is on the disk.
-   A symbolic link is followed first, so that it stays one. What is no file (a device, a FIFO, standard output) is opened and
-   written plainly. */
+   A file is written beside its place, under a name that no other process uses (../part.h), and
+   renamed when it is on the disk. A symbolic link is followed first, so that it stays one. What is
+   no file (a device, a FIFO, standard output) is opened and written plainly. */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 #include <stdio.h>
@@ -17,16 +18,19 @@
 enum { OUTPUT_PATH = 1024 };
 typedef struct {
     FILE *f;
-    int   plain;                             /* no file: kept open from output_try on */
-    char  path[OUTPUT_PATH], part[OUTPUT_PATH + 40];       /* links followed; the name while it is written */
+    int plain; /* no file: kept open from output_try on */
+    char path[OUTPUT_PATH],
+        part[OUTPUT_PATH + 40]; /* links followed; the name while it is written */
 } output;
 
-int  output_try   (output *o, const char *path);           /* 0, or -1 with errno */
-int  output_begin (output *o);
-int  output_end   (output *o);
-void output_drop  (output *o);               /* leaves everything as it was */
-int  output_append(output *o, const char *path, int anew);  /* a file that grows by lines: flushed with fflush by the caller */
-int  output_close (output *o);               /* of output_append */
-int  output_folder(const char *path);        /* makes it if it isn't there */
-unsigned char *output_read(const char *path, size_t *bytes);           /* a whole file, and a 0 behind it; NULL with errno */
+int output_try(output *o, const char *path); /* 0, or -1 with errno */
+int output_begin(output *o);
+int output_end(output *o);
+void output_drop(output *o); /* leaves everything as it was */
+int output_append(output *o, const char *path,
+                  int anew); /* a file that grows by lines: flushed with fflush by the caller */
+int output_close(output *o); /* of output_append */
+int output_folder(const char *path); /* makes it if it isn't there */
+unsigned char *output_read(const char *path,
+                           size_t *bytes); /* a whole file, and a 0 behind it; NULL with errno */
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   plan.c: axes x arms x seeds become runs, and runs that share a beginning families. A run's place on an axis counts only where
-   that option matters to its arm: what is left is one run, however often it is asked for. */
+   plan.c: axes x arms x seeds become runs, and runs that share a beginning families. A run's place
+   on an axis counts only where that option matters to its arm: what is left is one run, however
+   often it is asked for. */
 #include "study.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,60 +15,89 @@ void plan_place(const study *s, long variant, int at[MOST_AXES])
         variant /= s->axis[k].values;
     }
 }
+
 long plan_variant(const study *s, const int at[MOST_AXES])
 {
     long v = 0;
-    for (int k = 0; k < s->axes; k++) v = v * s->axis[k].values + at[k];
+    for (int k = 0; k < s->axes; k++)
+        v = v * s->axis[k].values + at[k];
     return v;
 }
+
 int plan_axis(const study *s, const char *name)
 {
-    for (int k = 0; k < s->axes; k++) if (!strcmp(s->axis[k].option->name, name)) return k;
+    for (int k = 0; k < s->axes; k++) {
+        if (!strcmp(s->axis[k].option->name, name))
+            return k;
+    }
     return -1;
 }
+
 int plan_arm(const char *name)
 {
-    for (int i = 0; i < arm_count; i++) if (!strcmp(arm_table[i].name, name)) return i;
+    for (int i = 0; i < arm_count; i++) {
+        if (!strcmp(arm_table[i].name, name))
+            return i;
+    }
     return -1;
 }
 
 /* arms without which an experiment has nothing to report */
-static const struct { const char *experiment, *arm; } needed[] = { { "grid", "gelu" }, { "grid", "lgelu" }, { "sweep", "gelu" },
-    { "sweep", "lgelu" }, { "profiles", "lgelu" }, { "ablation", "hardened" }, { "reparam", "lgelu" } };
+static const struct {
+    const char *experiment, *arm;
+} needed[] = { { "grid", "gelu" },    { "grid", "lgelu" },     { "sweep", "gelu" },
+
+               { "sweep", "lgelu" },  { "profiles", "lgelu" }, { "ablation", "hardened" },
+               { "reparam", "lgelu" } };
+
 static int check_needed(study *s)
 {
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         int there = 0;
-        if (strcmp(s->experiment->name, needed[i].experiment)) continue;
-        for (int k = 0; k < s->arm_total; k++) there |= s->arms[k] == plan_arm(needed[i].arm);
-        if (!there) return study_fail(s, "--arms: %s needs '%s'", needed[i].experiment, needed[i].arm);
+        if (strcmp(s->experiment->name, needed[i].experiment))
+            continue;
+        for (int k = 0; k < s->arm_total; k++)
+            there |= s->arms[k] == plan_arm(needed[i].arm);
+        if (!there)
+            return study_fail(s, "--arms: %s needs '%s'", needed[i].experiment, needed[i].arm);
     }
     return 0;
 }
 
-/* --arms, or the experiment's, or all; those that need batch normalisation are left out where there is none */
+/* --arms, or the experiment's, or all; those that need batch normalisation are left out where there
+   is none */
 static int read_arms(study *s)
 {
     s->usage = 1;
     const char *list = s->config.arms ? s->config.arms : s->experiment->arms;
     const int normalised = s->task.net->normalised || s->config.norm;
-    for (int i = 0; !list && i < arm_count; i++)
-        if (!arm_table[i].named && (normalised || arm_table[i].event != EVENT_REESTIMATE)) s->arms[s->arm_total++] = i;
+    for (int i = 0; !list && i < arm_count; i++) {
+        if (!arm_table[i].named && (normalised || arm_table[i].event != EVENT_REESTIMATE))
+            s->arms[s->arm_total++] = i;
+    }
     for (const char *p = list; p; p = *p ? p + 1 : NULL) {
         char name[32];
         size_t n = strcspn(p, ",");
         int arm;
         snprintf(name, sizeof name, "%.*s", (int)n, p);
-        if ((arm = plan_arm(name)) < 0) return study_fail(s, "--arms: '%s' is none; --help lists them", name);
-        for (int i = 0; i < s->arm_total; i++) if (s->arms[i] == arm) return study_fail(s, "--arms: '%s' stands twice", name);
+        if ((arm = plan_arm(name)) < 0)
+            return study_fail(s, "--arms: '%s' is none; --help lists them", name);
+        for (int i = 0; i < s->arm_total; i++) {
+            if (s->arms[i] == arm)
+                return study_fail(s, "--arms: '%s' stands twice", name);
+        }
         p += n;
         if (!normalised && arm_table[arm].event == EVENT_REESTIMATE) {
-            if (s->config.arms) return study_fail(s, "--arms: '%s' needs batch normalisation, which this network has not", name);
+            if (s->config.arms) {
+                return study_fail(
+                    s, "--arms: '%s' needs batch normalisation, which this network has not", name);
+            }
             continue;
         }
         s->arms[s->arm_total++] = arm;
     }
-    if (check_needed(s)) return -1;
+    if (check_needed(s))
+        return -1;
     s->usage = 0;
     return 0;
 }
@@ -76,9 +106,12 @@ static int read_arms(study *s)
 static void key_of(char key[KEY], const study *s, const run *r, int matters)
 {
     int n = snprintf(key, KEY, "%lu", (unsigned long)r->seed);
-    for (int k = 0; k < s->axes; k++)
+    for (int k = 0; k < s->axes; k++) {
         n += snprintf(key + n, n < KEY ? KEY - (size_t)n : 0, ",%s",
-                      r->at[k] >= 0 && s->axis[k].option->matters & matters ? s->axis[k].value[r->at[k]] : "");
+                      r->at[k] >= 0 && s->axis[k].option->matters & matters
+                          ? s->axis[k].value[r->at[k]]
+                          : "");
+    }
 }
 
 static int make_run(study *s, run *r, long variant, int arm, long seed)
@@ -90,34 +123,40 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
     r->config = s->config;
     plan_place(s, variant, r->at);
     for (int k = 0; k < s->axes; k++) {
-        if (option_set(s, &r->config, s->axis[k].option, s->axis[k].value[r->at[k]])) return -1;
-        if (!(s->axis[k].option->matters & arm_matters(arm))) r->at[k] = -1;
+        if (option_set(s, &r->config, s->axis[k].option, s->axis[k].value[r->at[k]]))
+            return -1;
+        if (!(s->axis[k].option->matters & arm_matters(arm)))
+            r->at[k] = -1;
     }
     config_plan(&r->config);
     if (r->config.activations && arm_table[arm].event != EVENT_NONE) {
         s->usage = 1;
-        return study_fail(s, "--activations: arm '%s' changes its gates on the way, which goes with f32 alone",
-                          arm_table[arm].name);
+        return study_fail(
+            s, "--activations: arm '%s' changes its gates on the way, which goes with f32 alone",
+            arm_table[arm].name);
     }
-    if (r->config.teach > 0) s->taught = 1;
+    if (r->config.teach > 0)
+        s->taught = 1;
     const config *c = &r->config;
     r->epoch_steps = c->steps ? (c->steps + c->epochs - 1) / c->epochs : t->pass_steps;
     if (r->epoch_steps > 1000000000 / c->epochs)
         return study_fail(s, "--epochs: %ld of %ld steps are too many", c->epochs, r->epoch_steps);
     r->steps = r->epoch_steps * c->epochs;
     r->switch_step = (long)(c->harden_from * (double)r->steps + 0.5);
-    if (r->switch_step >= r->steps) r->switch_step = r->steps - 1;
+    if (r->switch_step >= r->steps)
+        r->switch_step = r->steps - 1;
     r->hold = (long)(c->hold * (double)r->steps + 0.5);
     return 0;
 }
 
-static int by_step(const void *a, const void *b)             /* ties as planned */
+static int by_step(const void *a, const void *b) /* ties as planned */
 {
     const branch *p = (const branch *)a, *q = (const branch *)b;
     return p->step < q->step ? -1 : p->step > q->step ? 1 : p->run - q->run;
 }
 
-/* the beginning of run i: a family from `first` on that has it, or a new one; a run without an event is its family's trunk */
+/* the beginning of run i: a family from `first` on that has it, or a new one; a run without an
+   event is its family's trunk */
 static int find_family(study *s, int i, int first, int *hidden)
 {
     run *r = s->runs + i;
@@ -130,23 +169,32 @@ static int find_family(study *s, int i, int first, int *hidden)
     for (f = s->families + first; f < s->families + s->family_count; f++) {
         const run *trunk = s->runs + f->trunk;
         key_of(other, s, trunk, matters);
-        if (arm_table[trunk->arm].gate == a->gate && arm_table[trunk->arm].own == a->own && !strcmp(key, other)) break;
+        if (arm_table[trunk->arm].gate == a->gate && arm_table[trunk->arm].own == a->own
+            && !strcmp(key, other))
+            break;
     }
     if (f == s->families + s->family_count) {
         memset(f, 0, sizeof *f);
         s->family_count++;
         f->trunk = i;
-        if (a->event) {                                                /* a trunk that nobody asked for */
+        /* a trunk that nobody asked for */
+        if (a->event) {
             run *t = s->runs + *hidden;
             *t = *r;
             t->hidden = 1;
-            for (t->arm = 0; arm_table[t->arm].gate != a->gate || arm_table[t->arm].event; ) t->arm++;
-            for (int k = 0; k < s->axes; k++) if (!(s->axis[k].option->matters & arm_matters(t->arm))) t->at[k] = -1;
+            for (t->arm = 0; arm_table[t->arm].gate != a->gate || arm_table[t->arm].event;)
+                t->arm++;
+            for (int k = 0; k < s->axes; k++) {
+                if (!(s->axis[k].option->matters & arm_matters(t->arm)))
+                    t->at[k] = -1;
+            }
             f->trunk = (*hidden)++;
         }
     }
-    if (!a->event) return 0;
-    if (!(more = (branch *)realloc(f->branches, ((size_t)f->count + 1) * sizeof *more))) return study_fail(s, "out of memory");
+    if (!a->event)
+        return 0;
+    if (!(more = (branch *)realloc(f->branches, ((size_t)f->count + 1) * sizeof *more)))
+        return study_fail(s, "out of memory");
     f->branches = more;
     f->branches[f->count].step = a->event == EVENT_REESTIMATE ? r->steps : r->switch_step;
     f->branches[f->count++].run = i;
@@ -158,39 +206,62 @@ int plan_make(study *s)
     const long seeds = s->config.seeds;
     char key[KEY], other[KEY];
     int hidden;
-    if (read_arms(s)) return -1;
-    if (s->variants * s->arm_total > 100000 / seeds) return study_fail(s, "--seeds: %ld variants of %d arms and %ld seeds are "
-        "too many runs", s->variants, s->arm_total, seeds);
-    s->runs = (run *)calloc(2 * (size_t)(s->variants * s->arm_total * seeds), sizeof *s->runs);        /* and as many trunks */
-    s->families = (family *)calloc((size_t)(s->variants * s->arm_total * seeds), sizeof *s->families);
+    if (read_arms(s))
+        return -1;
+    if (s->variants * s->arm_total > 100000 / seeds) {
+        return study_fail(s,
+                          "--seeds: %ld variants of %d arms and %ld seeds are "
+                          "too many runs",
+                          s->variants, s->arm_total, seeds);
+    }
+    /* and as many trunks */
+    s->runs = (run *)calloc(2 * (size_t)(s->variants * s->arm_total * seeds), sizeof *s->runs);
+    s->families =
+        (family *)calloc((size_t)(s->variants * s->arm_total * seeds), sizeof *s->families);
     s->run_of = (int *)calloc((size_t)(s->variants * s->arm_total * seeds), sizeof *s->run_of);
-    if (!s->runs || !s->families || !s->run_of) return study_fail(s, "out of memory");
-    for (long v = 0; v < s->variants; v++) for (int a = 0; a < s->arm_total; a++) for (long i = 0; i < seeds; i++) {
-        run *r = s->runs + s->run_count;
-        const int matters = arm_matters(s->arms[a]);
-        int k = s->run_count;
-        if (make_run(s, r, v, s->arms[a], i)) return -1;
-        key_of(key, s, r, matters);
-        for (long w = 0; w < v && k == s->run_count; w++) {            /* the same at an earlier point of the axes? */
-            const int j = s->run_of[(w * s->arm_total + a) * seeds + i];
-            key_of(other, s, s->runs + j, matters);
-            if (!strcmp(key, other)) k = j;
+    if (!s->runs || !s->families || !s->run_of)
+        return study_fail(s, "out of memory");
+    for (long v = 0; v < s->variants; v++) {
+        for (int a = 0; a < s->arm_total; a++) {
+            for (long i = 0; i < seeds; i++) {
+                run *r = s->runs + s->run_count;
+                const int matters = arm_matters(s->arms[a]);
+                int k = s->run_count;
+                if (make_run(s, r, v, s->arms[a], i))
+                    return -1;
+                key_of(key, s, r, matters);
+                /* the same at an earlier point of the axes? */
+                for (long w = 0; w < v && k == s->run_count; w++) {
+                    const int j = s->run_of[(w * s->arm_total + a) * seeds + i];
+                    key_of(other, s, s->runs + j, matters);
+                    if (!strcmp(key, other))
+                        k = j;
+                }
+                s->run_of[(v * s->arm_total + a) * seeds + i] = k;
+                s->run_count += k == s->run_count;
+            }
         }
-        s->run_of[(v * s->arm_total + a) * seeds + i] = k;
-        s->run_count += k == s->run_count;
     }
     /* trunks first, so that a branch finds the one that was asked for */
     hidden = s->run_count;
-    for (long i = 0; i < seeds; i++) for (int pass = 0, first = s->family_count; pass < 2; pass++)
-        for (int k = 0; k < s->run_count; k++)
-        if (s->runs[k].seed == (uint64_t)(s->config.seed + i) && (arm_table[s->runs[k].arm].event == EVENT_NONE) == (pass == 0)
-            && find_family(s, k, first, &hidden)) return -1;
+    for (long i = 0; i < seeds; i++) {
+        for (int pass = 0, first = s->family_count; pass < 2; pass++) {
+            for (int k = 0; k < s->run_count; k++) {
+                if (s->runs[k].seed == (uint64_t)(s->config.seed + i)
+                    && (arm_table[s->runs[k].arm].event == EVENT_NONE) == (pass == 0)
+                    && find_family(s, k, first, &hidden))
+                    return -1;
+            }
+        }
+    }
     s->run_count = hidden;
     for (family *f = s->families; f < s->families + s->family_count; f++) {
         const run *t = s->runs + f->trunk;
-        if (f->count) qsort(f->branches, (size_t)f->count, sizeof *f->branches, by_step);
+        if (f->count)
+            qsort(f->branches, (size_t)f->count, sizeof *f->branches, by_step);
         s->steps_all += t->hidden ? f->branches[f->count - 1].step : t->steps;
-        for (int k = 0; k < f->count; k++) s->steps_all += t->steps - f->branches[k].step;
+        for (int k = 0; k < f->count; k++)
+            s->steps_all += t->steps - f->branches[k].step;
     }
     return 0;
 }
@@ -198,8 +269,11 @@ int plan_make(study *s)
 run *plan_run(const study *s, long variant, int arm, long seed)
 {
     int a = 0;
-    while (a < s->arm_total && s->arms[a] != arm) a++;
-    return a < s->arm_total ? s->runs + s->run_of[(variant * s->arm_total + a) * s->config.seeds + seed] : NULL;
+    while (a < s->arm_total && s->arms[a] != arm)
+        a++;
+    return a < s->arm_total
+               ? s->runs + s->run_of[(variant * s->arm_total + a) * s->config.seeds + seed]
+               : NULL;
 }
 
 int plan_first_rate(const study *s, long variant)
@@ -208,6 +282,7 @@ int plan_first_rate(const study *s, long variant)
     plan_place(s, variant, at);
     return k < 0 || !at[k];
 }
+
 /* "plan ours, c 3: ": where on the axes two runs lie, without the rate */
 void plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b)
 {
@@ -215,11 +290,13 @@ void plan_name(char *text, size_t room, const study *s, long variant, const run 
     plan_place(s, variant, at);
     *text = 0;
     for (int k = 0; k < s->axes; k++) {
-        if ((a->at[k] < 0 && b->at[k] < 0) || !strcmp(s->axis[k].option->name, "lr")) continue;
-        n += snprintf(text + n, (size_t)n < room ? room - (size_t)n : 0, "%s%s %s", n ? ", " : "", s->axis[k].option->name,
-                      s->axis[k].value[at[k]]);
+        if ((a->at[k] < 0 && b->at[k] < 0) || !strcmp(s->axis[k].option->name, "lr"))
+            continue;
+        n += snprintf(text + n, (size_t)n < room ? room - (size_t)n : 0, "%s%s %s", n ? ", " : "",
+                      s->axis[k].option->name, s->axis[k].value[at[k]]);
     }
-    if (n && (size_t)n < room) snprintf(text + n, room - (size_t)n, ": ");
+    if (n && (size_t)n < room)
+        snprintf(text + n, room - (size_t)n, ": ");
 }
 
 /* several rates: each arm takes its best, by the mean score on the hold-out at the end */
@@ -229,7 +306,8 @@ long plan_best_rate(const study *s, long variant, int arm)
     const char *by = s->best_by ? s->best_by : "holdout";
     long best = variant;
     double most = -HUGE_VAL;
-    if (k < 0) return variant;
+    if (k < 0)
+        return variant;
     plan_place(s, variant, at);
     for (at[k] = 0; at[k] < s->axis[k].values; at[k]++) {
         double sum = 0;
@@ -237,7 +315,11 @@ long plan_best_rate(const study *s, long variant, int arm)
             const run *r = plan_run(s, plan_variant(s, at), arm, i);
             sum += r ? s->task.sign * record_get(s, r, by, (int)r->config.epochs, -1) : (double)NAN;
         }
-        if (sum > most) { most = sum; best = plan_variant(s, at); }    /* a run that diverged has none: never the best */
+        /* a run that diverged has none: never the best */
+        if (sum > most) {
+            most = sum;
+            best = plan_variant(s, at);
+        }
     }
     return best;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
 
-   ppo.h: proximal policy optimisation with an actor and a critic of their own, on environments side by side.
+   ppo.h: proximal policy optimisation with an actor and a critic of their own, on environments side
+   by side.
 
-   Sources  J. Schulman, F. Wolski, P. Dhariwal, A. Radford, O. Klimov: Proximal policy optimization algorithms, arXiv 1707.06347
-            J. Schulman, P. Moritz, S. Levine, M. Jordan, P. Abbeel: generalized advantage estimation, arXiv 1506.02438
-            F. Pardo, A. Tavakoli, V. Levdik, P. Kormushev: Time limits in reinforcement learning, arXiv 1712.00378: where an
-            episode is cut off by its limit, what would have come after is worth what the critic says. */
+   Sources  J. Schulman, F. Wolski, P. Dhariwal, A. Radford, O. Klimov: Proximal policy optimization
+   algorithms, arXiv 1707.06347 J. Schulman, P. Moritz, S. Levine, M. Jordan, P. Abbeel: generalized
+   advantage estimation, arXiv 1506.02438 F. Pardo, A. Tavakoli, V. Levdik, P. Kormushev: Time
+   limits in reinforcement learning, arXiv 1712.00378: where an episode is cut off by its limit,
+   what would have come after is worth what the critic says. */
 #ifndef PPO_H
 #define PPO_H
 #define LGELU_TRAINER
@@ -14,44 +16,58 @@
 
 enum { PPO_HIDDEN = 4, PPO_PROBE = 256 };
 typedef struct {
-    size_t hidden[PPO_HIDDEN]; int layers;   /* of both networks */
-    lgelu_gate_kind gate; float lambda; lgelu_hardness hardness;
-    lgelu_training training;                 /* its steps are ppo_train's to set */
-    size_t actors, horizon, batch;           /* environments side by side, steps of each between two updates, samples a step */
-    int    passes;                           /* over these */
-    double gae, clip, entropy;               /* λ of the advantages, bound of the ratio, weight of the bonus */
-    long   steps, looks;                     /* of all environments together; how often in a run `look` is called */
+    size_t hidden[PPO_HIDDEN];
+    int layers; /* of both networks */
+    lgelu_gate_kind gate;
+    float lambda;
+    lgelu_lambda_map hardness;
+    lgelu_training training; /* its steps are ppo_train's to set */
+    size_t actors, horizon,
+        batch;  /* environments side by side, steps of each between two updates, samples a step */
+    int passes; /* over these */
+    double gae, clip, entropy; /* λ of the advantages, bound of the ratio, weight of the bonus */
+    long steps, looks; /* of all environments together; how often in a run `look` is called */
     uint64_t seed;
 } ppo_plan;
+
 ppo_plan ppo_defaults(float lr, long steps, uint64_t seed);
-long     ppo_updates(const ppo_plan *plan);  /* steps, rounded up to whole updates */
+long ppo_updates(const ppo_plan *plan); /* steps, rounded up to whole updates */
 
 /* what is known at a look; those in the second group are means since the look before */
 typedef struct {
-    long   look, steps, episodes;
-    double early, late;                      /* mean return of the last 20, 100 episodes that ended; if none has: so far */
-    /* actor, critic, mean over the hidden layers: batch OUI on the probe, ahead of the gates; share of its bits that changed */
+    long look, steps, episodes;
+    double early,
+        late; /* mean return of the last 20, 100 episodes that ended; if none has: so far */
+    /* actor, critic, mean over the hidden layers: batch OUI on the probe, ahead of the gates; share
+       of its bits that changed */
     double oui[2], flips[2];
     double clip_share, kl, entropy, value_loss;
 } ppo_look;
-/* 0, 1: some number was not finite, -1: stopped by look (not 0) or out of memory. probe (PPO_PROBE, env->numbers). look is
-   called at the start (0), then `looks` times; halt between any two updates */
-int ppo_train(const ppo_plan *plan, const environment *env, const float *probe, int (*look)(void *user, const ppo_look *seen),
-              int (*halt)(void *user), void *user, char *message, size_t room);
 
-/* What a policy without preference sees, PPO_PROBE states of it from episodes of its own, and its mean return */
+/* 0, 1: some number was not finite, -1: stopped by look (not 0) or out of memory. probe (PPO_PROBE,
+   env->numbers). look is called at the start (0), then `looks` times; halt between any two updates
+ */
+int ppo_train(const ppo_plan *plan, const environment *env, const float *probe,
+              int (*look)(void *user, const ppo_look *seen), int (*halt)(void *user), void *user,
+              char *message, size_t room);
+
+/* What a policy without preference sees, PPO_PROBE states of it from episodes of its own, and its
+   mean return */
 double ppo_probe(float *probe, const environment *env);
 
 /* ---- its parts ---- */
-/* From the last step on: A = δ + discount·gae·(1 - ended)·A', δ = reward + discount·(1 - ended)·value' - value; arrays
-   (steps, actors), last: the values after the last step. target = A + value */
-void ppo_advantages(float *advantage, float *target, const float *reward, const float *value, const unsigned char *ended,
-                    const float *last, double discount, double gae, size_t steps, size_t actors);
+/* From the last step on: A = δ + discount·gae·(1 - ended)·A', δ = reward + discount·(1 -
+   ended)·value' - value; arrays (steps, actors), last: the values after the last step. target = A +
+   value */
+void ppo_advantages(float *advantage, float *target, const float *reward, const float *value,
+                    const unsigned char *ended, const float *last, double discount, double gae,
+                    size_t steps, size_t actors);
 /* to mean 0 and deviation 1 */
 void ppo_normalise(float *advantage, size_t n);
-/* L = -mean of min(ratio·A, within(ratio, 1 ± clip)·A) - weight·mean of the entropy, ratio = p(action)/p_then(action), and its
-   gradient; seen: the sums of [ratio beyond 1 ± clip], of ratio - 1 - log ratio and of the entropy are added to. NULL: no
-   gradient, no sums */
-double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, const int *action, const double *log_p_then,
-                       const float *advantage, double clip, double entropy, int actions, size_t n);
+/* L = -mean of min(ratio·A, within(ratio, 1 ± clip)·A) - weight·mean of the entropy, ratio =
+   p(action)/p_then(action), and its gradient; seen: the sums of [ratio beyond 1 ± clip], of ratio -
+   1 - log ratio and of the entropy are added to. NULL: no gradient, no sums */
+double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, const int *action,
+                       const double *log_p_then, const float *advantage, double clip,
+                       double entropy, int actions, size_t n);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   probe.c: some samples that no run trains on, and what a network in training makes of them between its layers. */
+   probe.c: some samples that no run trains on, and what a network in training makes of them between
+   its layers. */
 #include "study.h"
 #include <string.h>
 
@@ -8,19 +9,26 @@ enum { PROBE = 256 };
 size_t probe_samples(const study *s)
 {
     const task *t = &s->task;
-    const size_t many = t->count[t->count[PART_HOLDOUT] ? PART_HOLDOUT : PART_TRAIN], n = (PROBE + t->labels - 1) / t->labels;
+    const size_t many = t->count[t->count[PART_HOLDOUT] ? PART_HOLDOUT : PART_TRAIN],
+                 n = (PROBE + t->labels - 1) / t->labels;
     return n < many ? n : many;
 }
 
-static size_t size_of(const lgelu_node *node) { return node->shape[0] * node->shape[1] * node->shape[2]; }
+static size_t size_of(const lgelu_node *node)
+{
+    return node->shape[0] * node->shape[1] * node->shape[2];
+}
+
 size_t probe_size(const seat *w, const int *nodes, int count)
 {
     size_t sum = 0;
-    for (int i = 0; i < count; i++) sum += size_of(w->net->nodes + nodes[i]);
+    for (int i = 0; i < count; i++)
+        sum += size_of(w->net->nodes + nodes[i]);
     return sum * probe_samples(w->study);
 }
 
-/* The step that is under way goes on: its gradients stand, and dropout draws on as if nobody had looked. */
+/* The step that is under way goes on: its gradients stand, and dropout draws on as if nobody had
+   looked. */
 int probe_read(seat *w, const int *nodes, int count, float *out)
 {
     const task *t = &w->study->task;
@@ -48,6 +56,8 @@ int probe_read(seat *w, const int *nodes, int count, float *out)
     net->evaluate = 0;
     net->pass = pass;
     net->loss = loss;
-    if (net->status == LGELU_E_NONFINITE) net->status = LGELU_OK;      /* the next step says so */
+    /* the next step says so */
+    if (net->status == LGELU_E_NONFINITE)
+        net->status = LGELU_OK;
     return bad;
 }

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: MIT-0
-   profiles.c: figure 3 of the paper: which gates turn hard, and do runs agree on it? The rank correlation of the gates' λ between
-   two first values stands beside its noise ceiling, that of the same first value and other seeds. */
+   profiles.c: figure 3 of the paper: which gates turn hard, and do runs agree on it? The rank
+   correlation of the gates' λ between two first values stands beside its noise ceiling, that of the
+   same first value and other seeds. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_INITS = 8 };
-static const char *const init_colour[MOST_INITS] =
-    { "#0072B2", "#D55E00", "#117733", "#AA4499", "#997700", "#56B4E9", "#555555", "#882255" };
+static const char *const init_colour[MOST_INITS] = { "#0072B2", "#D55E00", "#117733", "#AA4499",
+                                                     "#997700", "#56B4E9", "#555555", "#882255" };
 
 static int axis_of(const study *s) { return plan_axis(s, "init"); }
 static int inits(const study *s) { return s->axis[axis_of(s)].values; }
+
 static long variant_of(const study *s, int init)
 {
     int at[MOST_AXES] = { 0 };
     at[axis_of(s)] = init;
     return plan_variant(s, at);
 }
+
 static double lambda_of(const study *s, int init, long seed, int gate)
 {
     const run *r = plan_run(s, variant_of(s, init), plan_arm("lgelu"), seed);
     return record_get(s, r, "lambda", (int)r->config.epochs, gate);
 }
+
 static double rank_correlation(const study *s, int a, long i, int b, long j)
 {
     float p[2][MOST_GATES];
@@ -31,50 +35,66 @@ static double rank_correlation(const study *s, int a, long i, int b, long j)
     }
     return lgelu_spearman(p[0], p[1], (size_t)s->gates);
 }
+
 /* of run (a, i) with those of init b and other seeds */
 static double agreement(const study *s, int a, long i, int b)
 {
     double sum = 0;
-    for (long j = 0; j < s->config.seeds; j++) if (j != i) sum += rank_correlation(s, a, i, b, j);
+    for (long j = 0; j < s->config.seeds; j++) {
+        if (j != i)
+            sum += rank_correlation(s, a, i, b, j);
+    }
     return sum / (double)(s->config.seeds - 1);
 }
+
 static double mean_agreement(const study *s, int a, int b)
 {
     double sum = 0;
-    for (long i = 0; i < s->config.seeds; i++) sum += agreement(s, a, i, b) / (double)s->config.seeds;
+    for (long i = 0; i < s->config.seeds; i++)
+        sum += agreement(s, a, i, b) / (double)s->config.seeds;
     return sum;
 }
 
-/* ==== the table and what it says =================================================================================== */
+/* ==== the table and what it says
+   =================================================================================== */
 static void say_profiles(study *s, double *v)
 {
     char cell[32];
     const int k = axis_of(s);
     say(s, "λ of each gate at the end\n\n");
     say_left(s, 20, "gate");
-    for (int a = 0; a < inits(s); a++) say_right(s, 18, s->axis[k].value[a]);
+    for (int a = 0; a < inits(s); a++)
+        say_right(s, 18, s->axis[k].value[a]);
     say(s, "\n");
     say_left(s, 20, "best hold-out score");
-    for (int a = 0; a < inits(s); a++)
-        say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, show_values(s, variant_of(s, a), plan_arm("lgelu"), "best", v));
+    for (int a = 0; a < inits(s); a++) {
+        say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v,
+                 show_values(s, variant_of(s, a), plan_arm("lgelu"), "best", v));
+    }
     say(s, "\n");
     say_left(s, 20, "its epoch");
-    for (int a = 0; a < inits(s); a++)
-        say_cell(s, 18, "%.1f", v, show_values(s, variant_of(s, a), plan_arm("lgelu"), "best_epoch", v));
+    for (int a = 0; a < inits(s); a++) {
+        say_cell(s, 18, "%.1f", v,
+                 show_values(s, variant_of(s, a), plan_arm("lgelu"), "best_epoch", v));
+    }
     say(s, "\n");
     for (int g = 0; g < s->gates; g++) {
         say_left(s, 20, s->gate_name[g]);
         for (int a = 0; a < inits(s); a++) {
-            for (long i = 0; i < s->config.seeds; i++) v[i] = lambda_of(s, a, i, g);
+            for (long i = 0; i < s->config.seeds; i++)
+                v[i] = lambda_of(s, a, i, g);
             say_cell(s, 18, "%.3f", v, s->config.seeds);
         }
         say(s, "\n");
     }
-    if (s->config.seeds < 2) return;
-    say(s, "\nSpearman's rank correlation of the gates' λ, mean over pairs of other seeds; on the diagonal the ceiling, "
+    if (s->config.seeds < 2)
+        return;
+    say(s,
+        "\nSpearman's rank correlation of the gates' λ, mean over pairs of other seeds; on the diagonal the ceiling, "
         "the same first λ\n\n");
     say_left(s, 20, "");
-    for (int b = 0; b < inits(s); b++) say_right(s, 18, s->axis[k].value[b]);
+    for (int b = 0; b < inits(s); b++)
+        say_right(s, 18, s->axis[k].value[b]);
     say(s, "\n");
     for (int a = 0; a < inits(s); a++) {
         say_left(s, 20, s->axis[k].value[a]);
@@ -88,9 +108,12 @@ static void say_profiles(study *s, double *v)
 
 int profiles_check(study *s)
 {
-    if (axis_of(s) >= 0 && inits(s) <= MOST_INITS && s->axes == 1) return 0;
-    return study_fail(s, "--init: profiles need two to %d values, and no other option several", MOST_INITS);
+    if (axis_of(s) >= 0 && inits(s) <= MOST_INITS && s->axes == 1)
+        return 0;
+    return study_fail(s, "--init: profiles need two to %d values, and no other option several",
+                      MOST_INITS);
 }
+
 int profiles_report(study *s)
 {
     const long seeds = s->config.seeds;
@@ -98,19 +121,27 @@ int profiles_report(study *s)
     const int k = axis_of(s);
     char text[200];
     int bad = 0;
-    if (!v) return study_fail(s, "out of memory");
+    if (!v)
+        return study_fail(s, "out of memory");
     show_head(s);
-    if (s->gates < 6) say(s, "Of %d gates ranks say little: take a network of six or more\n", s->gates);
+    if (s->gates < 6)
+        say(s, "Of %d gates ranks say little: take a network of six or more\n", s->gates);
     say_profiles(s, v);
     for (int a = 0; a < inits(s) && seeds > 1 && !bad; a++) {
-        for (long i = 0; i < seeds; i++) v[i] = agreement(s, a, i, a);
-        snprintf(text, sizeof text, "init %s: other seeds rank the gates alike", s->axis[k].value[a]);
+        for (long i = 0; i < seeds; i++)
+            v[i] = agreement(s, a, i, a);
+        snprintf(text, sizeof text, "init %s: other seeds rank the gates alike",
+                 s->axis[k].value[a]);
         bad = stat_find(s, text, "%.2f", v, seeds, 0.5, HUGE_VAL);
-        for (int b = a + 1; b < inits(s) && !bad; b++) {               /* both rows of the pair against both ceilings */
-            for (long i = 0; i < seeds; i++)
-                v[i] = (agreement(s, a, i, b) + agreement(s, b, i, a) - agreement(s, a, i, a) - agreement(s, b, i, b)) / 2;
-            snprintf(text, sizeof text, "init %s and %s agree as other seeds of one do", s->axis[k].value[a],
-                s->axis[k].value[b]);
+        /* both rows of the pair against both ceilings */
+        for (int b = a + 1; b < inits(s) && !bad; b++) {
+            for (long i = 0; i < seeds; i++) {
+                v[i] = (agreement(s, a, i, b) + agreement(s, b, i, a) - agreement(s, a, i, a)
+                        - agreement(s, b, i, b))
+                       / 2;
+            }
+            snprintf(text, sizeof text, "init %s and %s agree as other seeds of one do",
+                     s->axis[k].value[a], s->axis[k].value[b]);
             bad = stat_find(s, text, "%+.2f", v, seeds, -0.1, HUGE_VAL);
         }
     }
@@ -118,7 +149,9 @@ int profiles_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure =================================================================================================== */
+/* ==== the figure
+   ===================================================================================================
+ */
 static void draw_scores(study *s, svg *g, svg_panel *p)
 {
     static band b;
@@ -127,21 +160,28 @@ static void draw_scores(study *s, svg *g, svg_panel *p)
     const int arm = plan_arm("lgelu");
     for (int a = 0; a < inits(s); a++) {
         figure_band(s, &b, variant_of(s, a), arm, "holdout", -1, s->config.epochs / 4 + 1);
-        for (int i = 0; i < b.n; i++) { figure_range(&low, &high, b.low[i]); figure_range(&low, &high, b.high[i]); }
+        for (int i = 0; i < b.n; i++) {
+            figure_range(&low, &high, b.low[i]);
+            figure_range(&low, &high, b.high[i]);
+        }
     }
-    if (!(high > low)) high = low + 1;
+    if (!(high > low))
+        high = low + 1;
     p->x1 = (double)s->config.epochs;
     p->y0 = low - 0.05 * (high - low);
     p->y1 = high + 0.05 * (high - low);
-    svg_axes(g, p, "epoch", s->task.percent ? "hold-out score (%); dots: best epochs" : "hold-out loss; dots: best epochs", 5, 6);
+    svg_axes(g, p, "epoch",
+             s->task.percent ? "hold-out score (%); dots: best epochs"
+                             : "hold-out loss; dots: best epochs",
+             5, 6);
     svg_clip(g, p);
     for (int a = 0; a < inits(s); a++) {
         figure_band(s, &b, variant_of(s, a), arm, "holdout", -1, 1);
         figure_draw(g, p, &b, init_colour[a], 2, NULL);
         for (long i = 0; i < s->config.seeds; i++) {
             const run *r = plan_run(s, variant_of(s, a), arm, i);
-            svg_dot(g, svg_x(p, record_get(s, r, "best_epoch", -1, -1)), svg_y(p, record_get(s, r, "best", -1, -1)), 3,
-                init_colour[a], "#FFFFFF");
+            svg_dot(g, svg_x(p, record_get(s, r, "best_epoch", -1, -1)),
+                    svg_y(p, record_get(s, r, "best", -1, -1)), 3, init_colour[a], "#FFFFFF");
         }
         label[a].y = b.n ? svg_y(p, b.mean[b.n - 1]) : p->top;
         label[a].colour = init_colour[a];
@@ -150,6 +190,7 @@ static void draw_scores(study *s, svg *g, svg_panel *p)
     svg_unclip(g);
     svg_labels(g, label, inits(s), p->left + p->width, p->top + 4, p->top + p->height - 4, 17);
 }
+
 static void draw_lambdas(study *s, svg *g, svg_panel *p)
 {
     static band b;
@@ -157,15 +198,19 @@ static void draw_lambdas(study *s, svg *g, svg_panel *p)
     const long seeds = s->config.seeds < 1000 ? s->config.seeds : 1000;
     for (int pass = 0; pass < 2; pass++) {
         if (pass) {
-            p->x0 = 0.6; p->x1 = s->gates + 0.4;
-            p->y0 = fmax(1, low * 0.97); p->y1 = high * 1.05;
-            svg_axes(g, p, "gate, from the input on", "learned λ (log scale)", s->gates < 8 ? s->gates : 6, 5);
+            p->x0 = 0.6;
+            p->x1 = s->gates + 0.4;
+            p->y0 = fmax(1, low * 0.97);
+            p->y1 = high * 1.05;
+            svg_axes(g, p, "gate, from the input on", "learned λ (log scale)",
+                     s->gates < 8 ? s->gates : 6, 5);
         }
         for (int a = 0; a < inits(s); a++) {
             b.n = 0;
             for (int k = 0; k < s->gates; k++, b.n++) {
                 double d;
-                for (long i = 0; i < seeds; i++) v[i] = lambda_of(s, a, i, k);
+                for (long i = 0; i < seeds; i++)
+                    v[i] = lambda_of(s, a, i, k);
                 d = seeds > 1 ? stat_deviation(v, seeds) : 0;
                 b.x[k] = k + 1;
                 b.mean[k] = stat_mean(v, seeds);
@@ -174,48 +219,66 @@ static void draw_lambdas(study *s, svg *g, svg_panel *p)
                 figure_range(&low, &high, b.low[k]);
                 figure_range(&low, &high, b.high[k]);
             }
-            if (!pass) continue;
+            if (!pass)
+                continue;
             svg_clip(g, p);
             figure_draw(g, p, &b, init_colour[a], 2, NULL);
             svg_unclip(g);
-            for (int k = 0; k < s->gates; k++) svg_dot(g, svg_x(p, b.x[k]), svg_y(p, b.mean[k]), 3, init_colour[a], "#FFFFFF");
+            for (int k = 0; k < s->gates; k++)
+                svg_dot(g, svg_x(p, b.x[k]), svg_y(p, b.mean[k]), 3, init_colour[a], "#FFFFFF");
         }
     }
 }
+
 static void draw_matrix(study *s, svg *g, double left, double top, double side)
 {
     const int n = inits(s), k = axis_of(s);
     const double w = side / n;
     svg_text(g, left, top - 10, 's', 12, SVG_INK, "rank correlation, other seeds");
     for (int a = 0; a < n; a++) {
-        svg_text(g, left - 8, top + w * (a + 0.5) + 4, 'e', 12, init_colour[a], "%s", s->axis[k].value[a]);
-        svg_text(g, left + w * (a + 0.5), top + side + 17, 'm', 12, init_colour[a], "%s", s->axis[k].value[a]);
+        svg_text(g, left - 8, top + w * (a + 0.5) + 4, 'e', 12, init_colour[a], "%s",
+                 s->axis[k].value[a]);
+        svg_text(g, left + w * (a + 0.5), top + side + 17, 'm', 12, init_colour[a], "%s",
+                 s->axis[k].value[a]);
         for (int b = 0; b < n; b++) {
             const double rho = s->config.seeds > 1 ? mean_agreement(s, a, b) : (double)NAN;
             char ink[8];
             svg_box(g, left + w * b, top + w * a, w - 1.5, w - 1.5,
-                svg_ramp(ink, rho >= -HUGE_VAL ? 0.9 * (1 - fmax(rho, 0)) : 1), 1);
-            if (rho >= -HUGE_VAL)
-                svg_text(g, left + w * (b + 0.5), top + w * (a + 0.5) + 4, 'm', a == b ? -13 : 13, "#FFFFFF", "%.2f", rho);
+                    svg_ramp(ink, rho >= -HUGE_VAL ? 0.9 * (1 - fmax(rho, 0)) : 1), 1);
+            if (rho >= -HUGE_VAL) {
+                svg_text(g, left + w * (b + 0.5), top + w * (a + 0.5) + 4, 'm', a == b ? -13 : 13,
+                         "#FFFFFF", "%.2f", rho);
+            }
         }
     }
     svg_text(g, left, top + side + 36, 's', 11, SVG_GREY, "diagonal, bold: the ceiling");
 }
+
 int profiles_figures(study *s)
 {
     figure f;
-    svg_panel p = { 58, 100, 210, 260, 0, 1, 0, 1, 0, 0 }, q = { 386, 100, 230, 260, 0, 1, 1, 2, 0, 1 };
+    svg_panel p = { 58, 100, 210, 260, 0, 1, 0, 1, 0, 0 },
+              q = { 386, 100, 230, 260, 0, 1, 1, 2, 0, 1 };
     char title[160];
     double within = 0, between = 0;
     const int n = inits(s);
-    for (int a = 0; a < n && s->config.seeds > 1; a++) for (int b = 0; b < n; b++)
-        if (a == b) within += mean_agreement(s, a, b) / n;
-        else between += mean_agreement(s, a, b) / (n * (n - 1));
-    if (s->config.seeds > 1 && n > 1)
-        snprintf(title, sizeof title, "Different first λ rank the gates with ρ = %.2f, other seeds of one with ρ = %.2f",
-            between, within);
-    else snprintf(title, sizeof title, "Learned λ of each gate");
-    if (figure_open(s, &f, "profiles", 910, 430, title, "bands: standard deviation")) return -1;
+    for (int a = 0; a < n && s->config.seeds > 1; a++) {
+        for (int b = 0; b < n; b++) {
+            if (a == b)
+                within += mean_agreement(s, a, b) / n;
+            else
+                between += mean_agreement(s, a, b) / (n * (n - 1));
+        }
+    }
+    if (s->config.seeds > 1 && n > 1) {
+        snprintf(title, sizeof title,
+                 "Different first λ rank the gates with ρ = %.2f, other seeds of one with ρ = %.2f",
+                 between, within);
+    } else {
+        snprintf(title, sizeof title, "Learned λ of each gate");
+    }
+    if (figure_open(s, &f, "profiles", 910, 430, title, "bands: standard deviation"))
+        return -1;
     draw_scores(s, &f.s, &p);
     draw_lambdas(s, &f.s, &q);
     draw_matrix(s, &f.s, 722, 100, 150);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT-0
-   regimes.c: two time scales (arXiv 2602.08333): do the patterns of active units settle before the weights do?
+   regimes.c: two time scales (arXiv 2602.08333): do the patterns of active units settle before the
+   weights do?
 
-       A_k  share of the gates' bits (output > 0) on 256 held-out samples that step k changes; of text 256 tokens
-       W_k  L2 norm of what step k does to the weights
-       τ    the first step from which on the smoothed curve stays under q of its maximum; the last one where it never does (ours).
-            Adam's first ten steps, each of nearly the rate's size in every weight, are left out
+       A_k  share of the gates' bits (output > 0) on 256 held-out samples that step k changes; of
+   text 256 tokens W_k  L2 norm of what step k does to the weights τ    the first step from which on
+   the smoothed curve stays under q of its maximum; the last one where it never does (ours). Adam's
+   first ten steps, each of nearly the rate's size in every weight, are left out
 
-   Two dull explanations stand beside it. A cosine lets any W_k fall: so the same at a constant rate. And any smaller step changes
-   fewer bits: so each step is also taken in a random direction, with the norm that it has in each matrix and each bias, from the
-   same weights; its patterns are looked at, and it is taken back. */
+   Two dull explanations stand beside it. A cosine lets any W_k fall: so the same at a constant
+   rate. And any smaller step changes fewer bits: so each step is also taken in a random direction,
+   with the norm that it has in each matrix and each bias, from the same weights; its patterns are
+   looked at, and it is taken back. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +20,24 @@ static const char *const curve_name[CURVES] = { "step_patterns", "step_weights",
 static const char *const tau_name[CURVES] = { "tau_patterns", "tau_weights", "tau_random" };
 static const double q_of[QS] = { 0.5, 0.25, 0.1 };
 static const int q_percent[QS] = { 50, 25, 10 };
-static const double KEEP = 0.9;              /* of the smoothing, ten steps */
-enum { MAIN_Q = 1, SKIPPED = 10 };           /* the q that decides; steps */
+static const double KEEP = 0.9;    /* of the smoothing, ten steps */
+enum { MAIN_Q = 1, SKIPPED = 10 }; /* the q that decides; steps */
 
-/* ==== while training =============================================================================================== */
+/* ==== while training
+   ===============================================================================================
+ */
 /* own: outputs of the gates as they were, as they are; weights as they were, as they are */
-typedef struct { float *patterns[2], *w[2]; size_t bits; } room_of;
+typedef struct {
+    float *patterns[2], *w[2];
+    size_t bits;
+} room_of;
+
 static int own_room(seat *w, room_of *r)
 {
-    const size_t weights = w->net->parameters;
+    const size_t weights = w->net->parameter_count;
     r->bits = probe_size(w, w->gate_node, w->gates);
-    if (!(r->patterns[0] = seat_own(w, 2 * r->bits + 2 * weights))) return -1;
+    if (!(r->patterns[0] = seat_own(w, 2 * r->bits + 2 * weights)))
+        return -1;
     r->patterns[1] = r->patterns[0] + r->bits;
     r->w[0] = r->patterns[1] + r->bits;
     r->w[1] = r->w[0] + weights;
@@ -39,20 +48,24 @@ void regimes_before(seat *w)
 {
     const lgelu_net *net = w->net + w->which;
     room_of r;
-    if (own_room(w, &r)) return;
-    if (w->own_step != net->step && probe_read(w, w->gate_node, w->gates, r.patterns[0])) return;
+    if (own_room(w, &r))
+        return;
+    if (w->own_step != net->step && probe_read(w, w->gate_node, w->gates, r.patterns[0]))
+        return;
     w->own_step = net->step;
-    memcpy(r.w[0], net->w, net->parameters * sizeof *net->w);
+    memcpy(r.w[0], net->w, net->parameter_count * sizeof *net->w);
 }
 
-/* net.w in [first, first + n) becomes what it was, and a step of the norm that it has made, of random signs */
+/* net.w in [first, first + n) becomes what it was, and a step of the norm that it has made, of
+   random signs */
 static void random_step(lgelu_net *net, const room_of *r, size_t first, size_t n, uint64_t seed)
 {
     const double norm = lgelu_weight_change(net->w + first, r->w[0] + first, n);
     const float step = (float)(norm / sqrt((double)(n ? n : 1)));
     uint32_t bits = 0;
     for (size_t i = 0; i < n; i++, bits >>= 1) {
-        if (i % 32 == 0) bits = lgelu_random(seed, UINT64_C(1) << 32 | (uint64_t)net->step, first + i / 32);
+        if (i % 32 == 0)
+            bits = lgelu_random(seed, UINT64_C(1) << 32 | (uint64_t)net->step, first + i / 32);
         net->w[first + i] = r->w[0][first + i] + (bits & 1 ? step : -step);
     }
 }
@@ -63,18 +76,25 @@ void regimes_step(seat *w)
     const int k = (int)net->step;
     room_of r;
     double change;
-    if (own_room(w, &r) || w->own_step != net->step - 1) return;
-    record(w->study, w->run, curve_name[WEIGHTS], k, -1, lgelu_weight_change(net->w, r.w[0], net->parameters));
-    memcpy(r.w[1], net->w, net->parameters * sizeof *net->w);
+    if (own_room(w, &r) || w->own_step != net->step - 1)
+        return;
+    record(w->study, w->run, curve_name[WEIGHTS], k, -1,
+           lgelu_weight_change(net->w, r.w[0], net->parameter_count));
+    memcpy(r.w[1], net->w, net->parameter_count * sizeof *net->w);
     for (int i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        if (node->weights && !node->shares) random_step(net, &r, node->weight, node->weights, w->run->seed);
-        if (node->biases) random_step(net, &r, node->bias, node->biases, w->run->seed);
+        if (node->weight_count && !node->tied)
+            random_step(net, &r, node->weight_at, node->weight_count, w->run->seed);
+        if (node->bias_count)
+            random_step(net, &r, node->bias_at, node->bias_count, w->run->seed);
     }
-    if (!probe_read(w, w->gate_node, w->gates, r.patterns[1]))
-        record(w->study, w->run, curve_name[RANDOM], k, -1, lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits));
-    memcpy(net->w, r.w[1], net->parameters * sizeof *net->w);
-    if (probe_read(w, w->gate_node, w->gates, r.patterns[1])) return;
+    if (!probe_read(w, w->gate_node, w->gates, r.patterns[1])) {
+        record(w->study, w->run, curve_name[RANDOM], k, -1,
+               lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits));
+    }
+    memcpy(net->w, r.w[1], net->parameter_count * sizeof *net->w);
+    if (probe_read(w, w->gate_node, w->gates, r.patterns[1]))
+        return;
     change = lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits);
     record(w->study, w->run, curve_name[PATTERNS], k, -1, change);
     memcpy(r.patterns[0], r.patterns[1], r.bits * sizeof *r.patterns[0]);
@@ -82,15 +102,19 @@ void regimes_step(seat *w)
 }
 
 /* the smoothed curve, as shares of its maximum where asked for; how long it is */
-static int curve_of(const study *s, const run *r, int which, int as_share, double *x, double *y, int room)
+static int curve_of(const study *s, const run *r, int which, int as_share, double *x, double *y,
+                    int room)
 {
-    const int all = record_curve(s, r, curve_name[which], -1, x, y, room), n = all > SKIPPED ? all - SKIPPED : 0;
+    const int all = record_curve(s, r, curve_name[which], -1, x, y, room),
+              n = all > SKIPPED ? all - SKIPPED : 0;
     double most = 0;
     memmove(x, x + SKIPPED, (size_t)n * sizeof *x);
     memmove(y, y + SKIPPED, (size_t)n * sizeof *y);
     lgelu_smooth(y, (size_t)n, KEEP);
-    for (int i = 0; i < n; i++) most = fmax(most, y[i]);
-    for (int i = 0; i < n && as_share && most > 0; i++) y[i] /= most;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, y[i]);
+    for (int i = 0; i < n && as_share && most > 0; i++)
+        y[i] /= most;
     return n;
 }
 
@@ -100,36 +124,44 @@ void regimes_end(seat *w)
     const int room = (int)w->run->steps;
     double *x = (double *)malloc(2 * (size_t)room * sizeof *x);
     char name[48];
-    if (!x) { study_fail(s, "out of memory"); return; }
+    if (!x) {
+        study_fail(s, "out of memory");
+        return;
+    }
     for (int k = 0; k < CURVES; k++) {
         const int n = curve_of(s, w->run, k, 0, x, x + room, room);
         for (int q = 0; q < QS; q++) {
             const size_t at = lgelu_decay_time(x + room, (size_t)n, q_of[q]);
             snprintf(name, sizeof name, "%s_%d", tau_name[k], q_percent[q]);
-            record(s, w->run, name, -1, -1, (double)((at < (size_t)n ? at + 1 : (size_t)n) + SKIPPED));
+            record(s, w->run, name, -1, -1,
+                   (double)((at < (size_t)n ? at + 1 : (size_t)n) + SKIPPED));
         }
     }
     free(x);
 }
 
-/* ==== the table and what it says =================================================================================== */
+/* ==== the table and what it says
+   =================================================================================== */
 static double tau_of(const study *s, long variant, int arm, long seed, int curve, int q)
 {
     char name[48];
     snprintf(name, sizeof name, "%s_%d", tau_name[curve], q_percent[q]);
     return record_get(s, plan_run(s, variant, arm, seed), name, -1, -1);
 }
+
 /* log10 of τ of a curve over that of another, of each seed in which at least one of them settles */
 static long ratios(const study *s, long variant, int arm, int above, int below, int q, double *v)
 {
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
-        const double a = tau_of(s, variant, arm, i, above, q), b = tau_of(s, variant, arm, i, below, q);
+        const double a = tau_of(s, variant, arm, i, above, q),
+                     b = tau_of(s, variant, arm, i, below, q);
         v[n] = log10(a / b);
         n += fabs(v[n]) < HUGE_VAL && (a < (double)s->runs->steps || b < (double)s->runs->steps);
     }
     return n;
 }
+
 static void name_place(char *text, size_t room, const study *s, long variant, int arm)
 {
     const run *r = plan_run(s, variant, arm, 0);
@@ -142,9 +174,11 @@ int regimes_report(study *s)
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     char text[200];
     int bad = 0;
-    if (!v) return study_fail(s, "out of memory");
+    if (!v)
+        return study_fail(s, "out of memory");
     show_head(s);
-    say(s, "τ: the step from which on a curve, smoothed over ten steps, stays under q of its maximum; %zu held-out %s\n\n",
+    say(s,
+        "τ: the step from which on a curve, smoothed over ten steps, stays under q of its maximum; %zu held-out %s\n\n",
         probe_samples(s), s->task.samples);
     say_left(s, 26, "");
     for (int q = 0; q < QS; q++) {
@@ -154,30 +188,44 @@ int regimes_report(study *s)
         say_right(s, 16, "τ random");
     }
     say(s, "\n");
-    for (long variant = 0; variant < s->variants; variant++) for (int a = 0; a < s->arm_total; a++) {
-        name_place(text, sizeof text, s, variant, s->arms[a]);
-        say_left(s, 26, text);
-        for (int q = 0; q < QS; q++) for (int k = 0; k < CURVES; k++) {
-            for (long i = 0; i < s->config.seeds; i++) v[i] = tau_of(s, variant, s->arms[a], i, k, q);
-            say_cell(s, k ? 16 : 23, "%.0f", v, s->config.seeds);
-        }
-        say(s, "\n");
-    }
-    for (int control = 0; control < 2; control++)
-        for (long variant = 0; variant < s->variants; variant++) for (int a = 0; a < s->arm_total && !bad; a++) {
-            long n;
+    for (long variant = 0; variant < s->variants; variant++) {
+        for (int a = 0; a < s->arm_total; a++) {
             name_place(text, sizeof text, s, variant, s->arms[a]);
-            snprintf(text + strlen(text), sizeof text - strlen(text), control ? ": log10 of τ random over τ patterns"
-                : ": log10 of τ weights over τ patterns");
-            n = ratios(s, variant, s->arms[a], control ? RANDOM : WEIGHTS, PATTERNS, MAIN_Q, v);
-            if (n) bad = stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL);
-            else say(s, "%s%s: neither settles in any seed, nothing to compare\n", control || variant || a ? "" : "\n", text);
+            say_left(s, 26, text);
+            for (int q = 0; q < QS; q++) {
+                for (int k = 0; k < CURVES; k++) {
+                    for (long i = 0; i < s->config.seeds; i++)
+                        v[i] = tau_of(s, variant, s->arms[a], i, k, q);
+                    say_cell(s, k ? 16 : 23, "%.0f", v, s->config.seeds);
+                }
+            }
+            say(s, "\n");
         }
+    }
+    for (int control = 0; control < 2; control++) {
+        for (long variant = 0; variant < s->variants; variant++) {
+            for (int a = 0; a < s->arm_total && !bad; a++) {
+                long n;
+                name_place(text, sizeof text, s, variant, s->arms[a]);
+                snprintf(text + strlen(text), sizeof text - strlen(text),
+                         control ? ": log10 of τ random over τ patterns"
+                                 : ": log10 of τ weights over τ patterns");
+                n = ratios(s, variant, s->arms[a], control ? RANDOM : WEIGHTS, PATTERNS, MAIN_Q, v);
+                if (n) {
+                    bad = stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL);
+                } else {
+                    say(s, "%s%s: neither settles in any seed, nothing to compare\n",
+                        control || variant || a ? "" : "\n", text);
+                }
+            }
+        }
+    }
     free(v);
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: a panel for each arm and point of the axes ======================================================= */
+/* ==== the figure: a panel for each arm and point of the axes
+   ======================================================= */
 static void mean_curve(const study *s, long variant, int arm, int which, band *b, double *x)
 {
     const int room = (int)s->runs->steps;
@@ -187,14 +235,19 @@ static void mean_curve(const study *s, long variant, int arm, int which, band *b
     b->n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
         const int many = curve_of(s, plan_run(s, variant, arm, i), which, 1, x, x + room, room);
-        if (many + SKIPPED < room) continue;                                     /* it diverged */
+        /* it diverged */
+        if (many + SKIPPED < room)
+            continue;
         n++;
         for (b->n = 0; b->n * every < many; b->n++) {
             b->x[b->n] = x[b->n * every];
             b->mean[b->n] += x[room + b->n * every];
         }
     }
-    for (int i = 0; i < b->n; i++) { b->mean[i] /= (double)n; b->low[i] = b->high[i] = b->mean[i]; }
+    for (int i = 0; i < b->n; i++) {
+        b->mean[i] /= (double)n;
+        b->low[i] = b->high[i] = b->mean[i];
+    }
 }
 
 static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, band *b, double *x)
@@ -205,48 +258,70 @@ static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, ba
     name_place(text, sizeof text, s, variant, arm);
     svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "%s", text);
     svg_axes(g, p, "step", "share of its maximum (log)", 4, 4);
-    svg_rule(g, p->left, svg_y(p, q_of[MAIN_Q]), p->left + p->width, svg_y(p, q_of[MAIN_Q]), SVG_GREY, 1, "2 3");
+    svg_rule(g, p->left, svg_y(p, q_of[MAIN_Q]), p->left + p->width, svg_y(p, q_of[MAIN_Q]),
+             SVG_GREY, 1, "2 3");
     svg_clip(g, p);
     for (int k = CURVES - 1; k >= 0; k--) {
         mean_curve(s, variant, arm, k, b, x);
-        svg_line(g, p, b->x, b->mean, b->n, colour[k], k == RANDOM ? 1.4 : 2, k == RANDOM ? "5 3" : NULL);
+        svg_line(g, p, b->x, b->mean, b->n, colour[k], k == RANDOM ? 1.4 : 2,
+                 k == RANDOM ? "5 3" : NULL);
     }
     svg_unclip(g);
-    for (int k = 0; k < CURVES; k++)
-        svg_text(g, p->left + 8, p->top + p->height - 40 + 15 * k, 's', 11, colour[k], "%s", label[k]);
+    for (int k = 0; k < CURVES; k++) {
+        svg_text(g, p->left + 8, p->top + p->height - 40 + 15 * k, 's', 11, colour[k], "%s",
+                 label[k]);
+    }
 }
 
 int regimes_figures(study *s)
 {
     static band b;
-    const int columns = s->arm_total < 3 ? s->arm_total : 3, panels = (int)s->variants * s->arm_total;
-    double *x = (double *)malloc((2 * (size_t)s->runs->steps + (size_t)s->config.seeds) * sizeof *x);
+    const int columns = s->arm_total < 3 ? s->arm_total : 3,
+              panels = (int)s->variants * s->arm_total;
+    double *x =
+        (double *)malloc((2 * (size_t)s->runs->steps + (size_t)s->config.seeds) * sizeof *x);
     double *v = x ? x + 2 * s->runs->steps : NULL, sum[2] = { 0, 0 };
     int many[2] = { 0, 0 };
     char title[200];
     figure f;
     int at = 0, bad;
-    if (!x) return study_fail(s, "out of memory");
-    for (long variant = 0; variant < s->variants; variant++) for (int a = 0; a < s->arm_total; a++) {
-        for (int k = 0; k < 2; k++) {
-            const long n = ratios(s, variant, s->arms[a], k ? RANDOM : WEIGHTS, PATTERNS, MAIN_Q, v);
-            if (n) sum[k] += stat_mean(v, n);
-            if (n) many[k]++;
+    if (!x)
+        return study_fail(s, "out of memory");
+    for (long variant = 0; variant < s->variants; variant++) {
+        for (int a = 0; a < s->arm_total; a++) {
+            for (int k = 0; k < 2; k++) {
+                const long n =
+                    ratios(s, variant, s->arms[a], k ? RANDOM : WEIGHTS, PATTERNS, MAIN_Q, v);
+                if (n)
+                    sum[k] += stat_mean(v, n);
+                if (n)
+                    many[k]++;
+            }
         }
     }
-    if (many[0] && many[1])
-        snprintf(title, sizeof title, "Weights take %.2f times the steps of patterns to settle; random steps, %.2f times",
-                 pow(10, sum[0] / many[0]), pow(10, sum[1] / many[1]));
-    else snprintf(title, sizeof title, "Neither patterns nor weights settle");
-    bad = figure_open(s, &f, "curves", 40 + 290 * (columns > 2 ? columns : 3), 104 + 280 * ((panels + columns - 1) / columns),
-                      title, "smoothed, means over the seeds; random: of equal norm; dotted: q = 0.25");
-    if (bad) { free(x); return -1; }
-    for (long variant = 0; variant < s->variants; variant++) for (int a = 0; a < s->arm_total; a++, at++) {
-        svg_panel p = { 66, 118, 216, 180, 0, 1, 0.01, 1.2, 0, 1 };
-        p.left += 290.0 * (at % columns);
-        p.top += 280.0 * (at / columns);
-        p.x1 = (double)s->runs->steps;
-        draw_panel(s, &f.s, &p, variant, s->arms[a], &b, x);
+    if (many[0] && many[1]) {
+        snprintf(
+            title, sizeof title,
+            "Weights take %.2f times the steps of patterns to settle; random steps, %.2f times",
+            pow(10, sum[0] / many[0]), pow(10, sum[1] / many[1]));
+    } else {
+        snprintf(title, sizeof title, "Neither patterns nor weights settle");
+    }
+    bad = figure_open(s, &f, "curves", 40 + 290 * (columns > 2 ? columns : 3),
+                      104 + 280 * ((panels + columns - 1) / columns), title,
+                      "smoothed, means over the seeds; random: of equal norm; dotted: q = 0.25");
+    if (bad) {
+        free(x);
+        return -1;
+    }
+    for (long variant = 0; variant < s->variants; variant++) {
+        for (int a = 0; a < s->arm_total; a++, at++) {
+            svg_panel p = { 66, 118, 216, 180, 0, 1, 0.01, 1.2, 0, 1 };
+            p.left += 290.0 * (at % columns);
+            p.top += 280.0 * (at / columns);
+            p.x1 = (double)s->runs->steps;
+            draw_panel(s, &f.s, &p, variant, s->arms[a], &b, x);
+        }
     }
     free(x);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
-   show.c: what stands on standard output: the rules before the runs, the live line, tables, findings. Tables and findings go into
-   a text file, too, where one was asked for. */
+   show.c: what stands on standard output: the rules before the runs, the live line, tables,
+   findings. Tables and findings go into a text file, too, where one was asked for. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L              /* clock_gettime, isatty */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, isatty */
 #endif
 #include "study.h"
 #include <stdarg.h>
@@ -24,13 +24,15 @@ double clock_now(void)
 }
 #endif
 
-int show_columns(const char *text)           /* on a screen: UTF-8 continuation bytes take no place */
+int show_columns(const char *text) /* on a screen: UTF-8 continuation bytes take no place */
 {
     int n = 0;
-    for (; *text; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80;
     return n;
 }
-static void add(char *text, size_t room, const char *format, ...)      /* at its end */
+
+static void add(char *text, size_t room, const char *format, ...) /* at its end */
 {
     size_t n = strlen(text);
     va_list list;
@@ -38,11 +40,14 @@ static void add(char *text, size_t room, const char *format, ...)      /* at its
     vsnprintf(text + n, room - n, format, list);
     va_end(list);
 }
+
 static void add_time(char *text, size_t room, double seconds)
 {
     long s = (long)(seconds + 0.5);
-    if (s >= 3600) add(text, room, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-    else add(text, room, "%ld:%02ld", s / 60, s % 60);
+    if (s >= 3600)
+        add(text, room, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    else
+        add(text, room, "%ld:%02ld", s / 60, s % 60);
 }
 
 void say(study *s, const char *format, ...)
@@ -51,46 +56,59 @@ void say(study *s, const char *format, ...)
     va_start(list, format);
     vprintf(format, list);
     va_end(list);
-    if (!s->text.f) return;
+    if (!s->text.f)
+        return;
     va_start(list, format);
     vfprintf(s->text.f, format, list);
     va_end(list);
 }
+
 /* padded to so many columns */
 void say_left(study *s, int width, const char *text)
 {
     say(s, "%s%*s", text, width > show_columns(text) ? width - show_columns(text) : 0, "");
 }
+
 void say_right(study *s, int width, const char *text)
 {
     say(s, "%*s%s", width > show_columns(text) ? width - show_columns(text) : 0, "", text);
 }
 
-/* ==== before and while ============================================================================================= */
+/* ==== before and while
+   ============================================================================================= */
 void show_begin(study *s)
 {
     const task *t = &s->task;
     const experiment *e = s->experiment;
     char rule[120], text[200];
     s->terminal = is_terminal();
-    printf("%s: %zu training, %zu held-out and %zu test %s", t->name, t->count[PART_TRAIN], t->count[PART_HOLDOUT],
-           t->count[PART_TEST], t->samples);
-    if (t->classes > 1) printf(" of %zu classes", t->classes);
-    printf("; %s, %zu parameters; %ld steps; %s, %d at a time\n", t->network, s->parameters, s->runs->steps,
-           lgelu_isa_name(lgelu_isa()), s->workers);
+    printf("%s: %zu training, %zu held-out and %zu test %s", t->name, t->count[PART_TRAIN],
+           t->count[PART_HOLDOUT], t->count[PART_TEST], t->samples);
+    if (t->classes > 1)
+        printf(" of %zu classes", t->classes);
+    printf("; %s, %zu parameters; %ld steps; %s, %d at a time\n", t->network, s->parameters,
+           s->runs->steps, lgelu_isa_name(lgelu_isa()), s->workers);
     for (int k = 0; k < s->axes; k++) {
         printf("--%s:", s->axis[k].option->name);
-        for (int v = 0; v < s->axis[k].values; v++) printf(" %s", s->axis[k].value[v]);
+        for (int v = 0; v < s->axis[k].values; v++)
+            printf(" %s", s->axis[k].value[v]);
         printf("\n");
     }
-    if (e->rule) printf("What decides: %s\n", e->rule);
-    if (e->claims) printf("What decides: differences of two arms, paired by seed. A 95 %% interval inside of the range: seen; "
-                          "outside: not seen; else, or with fewer than 5 seeds, not decidable at this size\n");
+    if (e->rule)
+        printf("What decides: %s\n", e->rule);
+    if (e->claims) {
+        printf(
+            "What decides: differences of two arms, paired by seed. A 95 %% interval inside of the range: seen; "
+            "outside: not seen; else, or with fewer than 5 seeds, not decidable at this size\n");
+    }
     for (const claim *c = e->claims; c && c->text; c++) {
-        if (!plan_run(s, 0, plan_arm(c->arm), 0) || !plan_run(s, 0, plan_arm(c->other), 0)) continue;
+        if (!plan_run(s, 0, plan_arm(c->arm), 0) || !plan_run(s, 0, plan_arm(c->other), 0))
+            continue;
         stat_rule(rule, sizeof rule, s, c);
-        snprintf(text, sizeof text, "%s %s - %s %s", c->arm, c->quantity, c->other, c->other_quantity);
-        printf("  %s%*s  %s%*s  %s\n", c->text, 54 - show_columns(c->text), "", text, 34 - show_columns(text), "", rule);
+        snprintf(text, sizeof text, "%s %s - %s %s", c->arm, c->quantity, c->other,
+                 c->other_quantity);
+        printf("  %s%*s  %s%*s  %s\n", c->text, 54 - show_columns(c->text), "", text,
+               34 - show_columns(text), "", rule);
     }
     fflush(stdout);
 }
@@ -101,39 +119,55 @@ static void finish_line(study *s, const char *line, int last)
         int n = show_columns(line);
         printf("\r%s%*s", line, s->wide > n ? s->wide - n : 0, "");
         s->wide = last ? 0 : n;
-        if (last) printf("\n");
-    } else printf("%s\n", line);
+        if (last)
+            printf("\n");
+    } else {
+        printf("%s\n", line);
+    }
     fflush(stdout);
 }
 
 /* which run */
 static void name_run(char *line, size_t room, const study *s, const run *r)
 {
-    for (int k = 0; k < s->axes; k++)
-        if (r->at[k] >= 0) add(line, room, "%s %s  ", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
+    for (int k = 0; k < s->axes; k++) {
+        if (r->at[k] >= 0)
+            add(line, room, "%s %s  ", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
+    }
     add(line, room, "seed %lu  %-8s", (unsigned long)r->seed, arm_table[r->arm].name);
 }
+
 /* and where it is */
 static void describe(char *line, size_t room, const seat *w)
 {
     study *s = w->study;
     const run *r = w->run;
-    const long step = w->net[w->which].step, epoch = (step + r->epoch_steps - 1) / r->epoch_steps, whole = step / r->epoch_steps;
+    const long step = w->net[w->which].step, epoch = (step + r->epoch_steps - 1) / r->epoch_steps,
+               whole = step / r->epoch_steps;
     double least = HUGE_VAL, most = 0, held = record_get(s, r, "holdout", (int)whole, -1);
     name_run(line, room, s, r);
-    add(line, room, "  epoch %*ld/%ld", r->config.epochs > 9 ? 2 : 1, epoch ? epoch : 1, r->config.epochs);
-    if (w->loss_steps[w->which]) add(line, room, "  loss %.4f", w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
-    else if (whole) add(line, room, "  loss %.4f", record_get(s, r, "loss", (int)whole, -1));
-    if (held >= 0) add(line, room, s->task.percent ? "  hold-out %5.2f %%" : "  hold-out %.4f", held);
+    add(line, room, "  epoch %*ld/%ld", r->config.epochs > 9 ? 2 : 1, epoch ? epoch : 1,
+        r->config.epochs);
+    if (w->loss_steps[w->which])
+        add(line, room, "  loss %.4f", w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
+    else if (whole)
+        add(line, room, "  loss %.4f", record_get(s, r, "loss", (int)whole, -1));
+    if (held >= 0)
+        add(line, room, s->task.percent ? "  hold-out %5.2f %%" : "  hold-out %.4f", held);
     add(line, room, "  λ");
     for (int g = 0; g < w->gates; g++) {
         double v = seat_lambda(w, g);
-        if (v < least) least = v;
-        if (v > most) most = v;
-        if (w->gates <= 4) add(line, room, v > 1e6 ? " ∞" : " %.4g", v);
+        if (v < least)
+            least = v;
+        if (v > most)
+            most = v;
+        if (w->gates <= 4)
+            add(line, room, v > 1e6 ? " ∞" : " %.4g", v);
     }
-    if (w->gates > 4) add(line, room, most > 1e6 ? " ∞" : " %.4g to %.4g", least, most);
+    if (w->gates > 4)
+        add(line, room, most > 1e6 ? " ∞" : " %.4g to %.4g", least, most);
 }
+
 void show_step(seat *w)
 {
     study *s = w->study;
@@ -147,13 +181,15 @@ void show_step(seat *w)
         describe(line, sizeof line, w);
         if (s->steps_done > s->steps_before) {
             add(line, sizeof line, "  left ");
-            add_time(line, sizeof line, (time - s->started) * (double)(s->steps_all - s->steps_done)
-                                        / (double)(s->steps_done - s->steps_before));
+            add_time(line, sizeof line,
+                     (time - s->started) * (double)(s->steps_all - s->steps_done)
+                         / (double)(s->steps_done - s->steps_before));
         }
         finish_line(s, line, 0);
     }
 }
-void show_run(seat *w)                       /* at its end */
+
+void show_run(seat *w) /* at its end */
 {
     char line[512] = "";
 #ifdef _OPENMP
@@ -167,25 +203,36 @@ void show_run(seat *w)                       /* at its end */
     }
 }
 
-/* ==== tables ======================================================================================================= */
+/* ==== tables
+   =======================================================================================================
+ */
 /* mean ± deviation, right-aligned */
 void say_cell(study *s, int width, const char *format, const double *v, long n)
 {
     char text[96] = "";
     double mean = stat_mean(v, n), deviation = stat_deviation(v, n);
-    if (fabs(mean) < 0.005 && strchr(format, 'f')) mean = fabs(mean);  /* no -0.00 */
-    if (mean <= HUGE_VAL) add(text, sizeof text, format, mean);
-    else add(text, sizeof text, "-");
-    if (deviation >= 0) { add(text, sizeof text, " ± "); add(text, sizeof text, format, deviation); }
+    /* no -0.00 */
+    if (fabs(mean) < 0.005 && strchr(format, 'f'))
+        mean = fabs(mean);
+    if (mean <= HUGE_VAL)
+        add(text, sizeof text, format, mean);
+    else
+        add(text, sizeof text, "-");
+    if (deviation >= 0) {
+        add(text, sizeof text, " ± ");
+        add(text, sizeof text, format, deviation);
+    }
     say_right(s, width, text);
 }
+
 /* of all seeds that have it; how many do */
 long show_values(const study *s, long variant, int arm, const char *quantity, double *v)
 {
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
         v[n] = record_get(s, plan_run(s, variant, arm, i), quantity, -1, -1);
-        n += v[n] >= -HUGE_VAL;              /* a run that diverged has none */
+        /* a run that diverged has none */
+        n += v[n] >= -HUGE_VAL;
     }
     return n;
 }
@@ -193,14 +240,18 @@ long show_values(const study *s, long variant, int arm, const char *quantity, do
 enum { CELLS = 5 };
 static const int cell_width[CELLS] = { 18, 18, 17, 15, 18 };
 
-static void say_row(study *s, const char *name, const char *about, long variant, int arm, const char *const quantity[CELLS],
-    double *v)
+static void say_row(study *s, const char *name, const char *about, long variant, int arm,
+                    const char *const quantity[CELLS], double *v)
 {
-    const char *digits = s->task.percent ? "%.2f" : "%.4f", *const format[CELLS] = { digits, digits, digits, "%.1f", "%.2g" };
+    const char *digits = s->task.percent ? "%.2f" : "%.4f", *const format[CELLS] = { digits, digits,
+                                                                                     digits, "%.1f",
+                                                                                     "%.2g" };
     say_left(s, 13, name);
     say_left(s, 29, about);
-    for (int k = 0; k < CELLS; k++) say_cell(s, cell_width[k], format[k], v, show_values(s, variant, arm, quantity[k], v));
+    for (int k = 0; k < CELLS; k++)
+        say_cell(s, cell_width[k], format[k], v, show_values(s, variant, arm, quantity[k], v));
 }
+
 static void say_lambda(study *s, long variant, int arm)
 {
     say(s, "%-12s", arm_table[arm].name);
@@ -218,42 +269,50 @@ static void say_lambda(study *s, long variant, int arm)
 void show_head(study *s)
 {
     const long seeds = s->config.seeds;
-    say(s, "\n%s: %s, %ld steps, %ld seed%s%s\n", s->task.name, s->task.network, s->runs->steps, seeds, seeds > 1 ? "s" : "",
-        seeds > 1 ? ", mean ± standard deviation" : "");
+    say(s, "\n%s: %s, %ld steps, %ld seed%s%s\n", s->task.name, s->task.network, s->runs->steps,
+        seeds, seeds > 1 ? "s" : "", seeds > 1 ? ", mean ± standard deviation" : "");
 }
+
 /* where a point of the axes lies, without the rate */
 void show_place(study *s, long variant)
 {
     int at[MOST_AXES];
     plan_place(s, variant, at);
-    for (int k = 0; k < s->axes; k++)
-        if (strcmp(s->axis[k].option->name, "lr")) say(s, "--%s %s ", s->axis[k].option->name, s->axis[k].value[at[k]]);
+    for (int k = 0; k < s->axes; k++) {
+        if (strcmp(s->axis[k].option->name, "lr"))
+            say(s, "--%s %s ", s->axis[k].option->name, s->axis[k].value[at[k]]);
+    }
 }
 
 static void one_table(study *s, long variant, double *v)
 {
     static const char *const end[CELLS] = { "before", "after", "drop", "flips", "max_dlogit" };
-    static const char *const at_switch[CELLS] =
-        { "switch_before", "switch_after", "switch_drop", "switch_flips", "switch_max_dlogit" };
+    static const char *const at_switch[CELLS] = { "switch_before", "switch_after", "switch_drop",
+                                                  "switch_flips", "switch_max_dlogit" };
     static const char *const head[CELLS] = { "before", "after", "drop", "flips", "max Δlogit" };
     const int lr = plan_axis(s, "lr");
     say_left(s, 42, "arm");
-    for (int k = 0; k < CELLS; k++) say_right(s, cell_width[k], head[k]);
+    for (int k = 0; k < CELLS; k++)
+        say_right(s, cell_width[k], head[k]);
     say(s, lr >= 0 ? "  rate\n" : "\n");
     for (int a = 0; a < s->arm_total; a++) {
         const arm_row *arm = arm_table + s->arms[a];
         const long best = plan_best_rate(s, variant, s->arms[a]);
         say_row(s, arm->name, arm->about, best, s->arms[a], end, v);
-        if (lr >= 0) say(s, "  %s", s->axis[lr].value[plan_run(s, best, s->arms[a], 0)->at[lr]]);
+        if (lr >= 0)
+            say(s, "  %s", s->axis[lr].value[plan_run(s, best, s->arms[a], 0)->at[lr]]);
         say(s, "\n");
-        if (arm->event != EVENT_SWAP || !s->task.count[PART_HOLDOUT]) continue;
+        if (arm->event != EVENT_SWAP || !s->task.count[PART_HOLDOUT])
+            continue;
         say_row(s, "", "its swap, on the hold-out", best, s->arms[a], at_switch, v);
         say(s, "\n");
     }
     say(s, "\nλ of each gate at the end of training, mean over the seeds:\n");
-    for (int a = 0; a < s->arm_total; a++)
-        if (arm_table[s->arms[a]].gate == LGELU_GATE_LAMBDA || arm_table[s->arms[a]].event == EVENT_DRIVE)
+    for (int a = 0; a < s->arm_total; a++) {
+        if (arm_table[s->arms[a]].gate == LGELU_GATE_LAMBDA
+            || arm_table[s->arms[a]].event == EVENT_DRIVE)
             say_lambda(s, plan_best_rate(s, variant, s->arms[a]), s->arms[a]);
+    }
 }
 
 /* one table for each point of the axes but --lr, of which each arm takes its own best */
@@ -261,16 +320,23 @@ int show_table(study *s)
 {
     const task *t = &s->task;
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
-    if (!v) return study_fail(s, "out of memory");
+    if (!v)
+        return study_fail(s, "out of memory");
     show_head(s);
-    say(s, "%s of the %zu test %s before and after every gate becomes ReLU; flips: predictions that change by that\n",
-        !strcmp(t->score, "auc") ? "Area under the curve in percent" : t->percent ? "Accuracy in percent"
-        : t->regression ? "Squared error" : "Loss in nats a token", t->count[PART_TEST], t->samples);
+    say(s,
+        "%s of the %zu test %s before and after every gate becomes ReLU; flips: predictions that change by that\n",
+        !strcmp(t->score, "auc") ? "Area under the curve in percent"
+        : t->percent             ? "Accuracy in percent"
+        : t->regression          ? "Squared error"
+                                 : "Loss in nats a token",
+        t->count[PART_TEST], t->samples);
     for (long variant = 0; variant < s->variants; variant++) {
-        if (!plan_first_rate(s, variant)) continue;
+        if (!plan_first_rate(s, variant))
+            continue;
         say(s, "\n");
         show_place(s, variant);
-        if (s->axes > (plan_axis(s, "lr") >= 0)) say(s, "\n");
+        if (s->axes > (plan_axis(s, "lr") >= 0))
+            say(s, "\n");
         one_table(s, variant, v);
     }
     free(v);
@@ -281,12 +347,15 @@ void show_findings(study *s)
 {
     const char *digits = s->task.percent ? "%+.2f" : "%+.4f";
     int wide = 66;
-    if (!s->finding_count) return;
+    if (!s->finding_count)
+        return;
     for (int i = 0; i < s->finding_count; i++) {
         const int n = show_columns(s->findings[i].text) + 2;
-        if (n > wide) wide = n;
+        if (n > wide)
+            wide = n;
     }
-    say(s, "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the "
+    say(s,
+        "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the "
         "verdict\n");
     for (int i = 0; i < s->finding_count; i++) {
         const finding *f = s->findings + i;

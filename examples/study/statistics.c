@@ -4,18 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLAIM_SEEDS = 5 };                    /* with fewer nothing is claimed */
+enum { CLAIM_SEEDS = 5 }; /* with fewer nothing is claimed */
 
 static void range(char *text, size_t room, double least, double most)
 {
-    if (most < HUGE_VAL && least > -HUGE_VAL) snprintf(text, room, "between %.3g and %.3g", least, most);
-    else snprintf(text, room, most < HUGE_VAL ? "below %.3g" : "above %.3g", most < HUGE_VAL ? most : least);
+    if (most < HUGE_VAL && least > -HUGE_VAL) {
+        snprintf(text, room, "between %.3g and %.3g", least, most);
+    } else {
+        snprintf(text, room, most < HUGE_VAL ? "below %.3g" : "above %.3g",
+                 most < HUGE_VAL ? most : least);
+    }
 }
 
-int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least, double most)
+int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least,
+              double most)
 {
-    finding *more = (finding *)realloc(s->findings, ((size_t)s->finding_count + 1) * sizeof *more), *f;
-    if (!more) return study_fail(s, "out of memory");
+    finding *more = (finding *)realloc(s->findings, ((size_t)s->finding_count + 1) * sizeof *more),
+            *f;
+    if (!more)
+        return study_fail(s, "out of memory");
     s->findings = more;
     f = more + s->finding_count++;
     memset(f, 0, sizeof *f);
@@ -26,7 +33,8 @@ int stat_find(study *s, const char *text, const char *format, const double *v, l
     f->seeds = (int)n;
     f->least = least;
     f->most = most;
-    f->verdict = n >= CLAIM_SEEDS ? stat_verdict(f->low, f->high, least, most) : stat_verdict(-HUGE_VAL, HUGE_VAL, least, most);
+    f->verdict = n >= CLAIM_SEEDS ? stat_verdict(f->low, f->high, least, most)
+                                  : stat_verdict(-HUGE_VAL, HUGE_VAL, least, most);
     return 0;
 }
 
@@ -35,32 +43,45 @@ void stat_rule(char *text, size_t room, const study *s, const claim *c)
     range(text, room, c->low * s->task.margin, c->high * s->task.margin);
 }
 
-/* Each claim at the points of the axes where its runs differ from those of earlier points; both arms at their own best rate. */
+/* Each claim at the points of the axes where its runs differ from those of earlier points; both
+   arms at their own best rate. */
 int stat_claims(study *s)
 {
     const long seeds = s->config.seeds;
     double *v = (double *)malloc((size_t)seeds * sizeof *v);
     int bad = 0;
-    if (!v) return study_fail(s, "out of memory");
-    for (long variant = 0; variant < s->variants && !bad; variant++)
+    if (!v)
+        return study_fail(s, "out of memory");
+    for (long variant = 0; variant < s->variants && !bad; variant++) {
         for (const claim *c = s->experiment->claims; c && c->text && !bad; c++) {
             const int a = plan_arm(c->arm), b = plan_arm(c->other);
             char text[200] = "";
             long n = 0, known = 0;
             /* wasn't asked for */
-            if (!plan_first_rate(s, variant) || !plan_run(s, 0, a, 0) || !plan_run(s, 0, b, 0)) continue;
-            while (known < variant && (plan_run(s, known, a, 0) != plan_run(s, variant, a, 0)
-                                       || plan_run(s, known, b, 0) != plan_run(s, variant, b, 0))) known++;
-            if (known < variant) continue;
+            if (!plan_first_rate(s, variant) || !plan_run(s, 0, a, 0) || !plan_run(s, 0, b, 0))
+                continue;
+            while (known < variant
+                   && (plan_run(s, known, a, 0) != plan_run(s, variant, a, 0)
+                       || plan_run(s, known, b, 0) != plan_run(s, variant, b, 0)))
+                known++;
+            if (known < variant)
+                continue;
             for (long i = 0; i < seeds; i++) {
-                const double x = record_get(s, plan_run(s, plan_best_rate(s, variant, a), a, i), c->quantity, -1, -1);
-                const double y = record_get(s, plan_run(s, plan_best_rate(s, variant, b), b, i), c->other_quantity, -1, -1);
-                if (x - y >= -HUGE_VAL) v[n++] = s->task.sign * (x - y);
+                const double x = record_get(s, plan_run(s, plan_best_rate(s, variant, a), a, i),
+                                            c->quantity, -1, -1);
+                const double y = record_get(s, plan_run(s, plan_best_rate(s, variant, b), b, i),
+                                            c->other_quantity, -1, -1);
+                if (x - y >= -HUGE_VAL)
+                    v[n++] = s->task.sign * (x - y);
             }
-            plan_name(text, sizeof text, s, variant, plan_run(s, variant, a, 0), plan_run(s, variant, b, 0));
+            plan_name(text, sizeof text, s, variant, plan_run(s, variant, a, 0),
+                      plan_run(s, variant, b, 0));
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s", c->text);
-            bad = n && stat_find(s, text, NULL, v, n, c->low * s->task.margin, c->high * s->task.margin);
+            bad = n
+                  && stat_find(s, text, NULL, v, n, c->low * s->task.margin,
+                               c->high * s->task.margin);
         }
+    }
     free(v);
     return bad ? -1 : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   train.c: families on as many threads as there are, each run from its beginning or from where another was copied; the looks at
-   hold-out and test. All is measured on the network that is trained: it wears other gates for a moment. */
+   train.c: families on as many threads as there are, each run from its beginning or from where
+   another was copied; the looks at hold-out and test. All is measured on the network that is
+   trained: it wears other gates for a moment. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -15,14 +16,17 @@
 #endif
 
 enum { NODES = 640 };
-static const double SAVE_SECONDS = 5;        /* between two checkpoints at the end of epochs */
+static const double SAVE_SECONDS = 5; /* between two checkpoints at the end of epochs */
 
-/* ==== stopping, and standing still while one of the threads saves ================================================== */
+/* ==== stopping, and standing still while one of the threads saves
+   ================================================== */
 static volatile sig_atomic_t interrupted;
+
 static void on_interrupt(int which)
 {
     interrupted = 1;
-    signal(which, SIG_DFL);                 /* a second Ctrl-C ends the program at once */
+    /* a second Ctrl-C ends the program at once */
+    signal(which, SIG_DFL);
 }
 
 void study_signals(void)
@@ -40,6 +44,7 @@ static int flag(const int *which)
     v = *which;
     return v;
 }
+
 static void set_flag(int *which, int v)
 {
 #ifdef _OPENMP
@@ -47,75 +52,114 @@ static void set_flag(int *which, int v)
 #endif
     *which = v + 0;
 }
+
 static int halted(const study *s) { return flag(&s->failed) || flag(&s->stopped); }
+
 int study_halted(study *s)
 {
-    if (interrupted) set_flag(&s->stopped, 1);
+    if (interrupted)
+        set_flag(&s->stopped, 1);
     return halted(s);
 }
 
-/* Each thread holds its lock but for a moment between two steps. Who saves takes them all: then no network and number changes. */
+/* Each thread holds its lock but for a moment between two steps. Who saves takes them all: then no
+   network and number changes. */
 #ifdef _OPENMP
-typedef struct { omp_lock_t saving, *worker; int count, wanted; } locks;
+typedef struct {
+    omp_lock_t saving, *worker;
+    int count, wanted;
+} locks;
+
 static int locks_begin(study *s)
 {
     locks *l = (locks *)malloc(sizeof *l);
-    if (l && !(l->worker = (omp_lock_t *)malloc((size_t)s->workers * sizeof *l->worker))) { free(l); l = NULL; }
-    if (!l) return study_fail(s, "out of memory");
+    if (l && !(l->worker = (omp_lock_t *)malloc((size_t)s->workers * sizeof *l->worker))) {
+        free(l);
+        l = NULL;
+    }
+    if (!l)
+        return study_fail(s, "out of memory");
     l->count = s->workers;
     l->wanted = 0;
     omp_init_lock(&l->saving);
-    for (int i = 0; i < l->count; i++) omp_init_lock(l->worker + i);
+    for (int i = 0; i < l->count; i++)
+        omp_init_lock(l->worker + i);
     s->locks = l;
     return 0;
 }
+
 static void locks_end(study *s)
 {
     locks *l = (locks *)s->locks;
     omp_destroy_lock(&l->saving);
-    for (int i = 0; i < l->count; i++) omp_destroy_lock(l->worker + i);
+    for (int i = 0; i < l->count; i++)
+        omp_destroy_lock(l->worker + i);
     free(l->worker);
     free(l);
     s->locks = NULL;
 }
-static void hold(study *s)    { locks *l = (locks *)s->locks; omp_set_lock(l->worker + omp_get_thread_num()); }
-static void release(study *s) { locks *l = (locks *)s->locks; omp_unset_lock(l->worker + omp_get_thread_num()); }
-static void breathe(study *s)                /* who waits to save finds this lock free */
+
+static void hold(study *s)
 {
     locks *l = (locks *)s->locks;
-    if (!flag(&l->wanted)) return;
+    omp_set_lock(l->worker + omp_get_thread_num());
+}
+
+static void release(study *s)
+{
+    locks *l = (locks *)s->locks;
+    omp_unset_lock(l->worker + omp_get_thread_num());
+}
+
+static void breathe(study *s) /* who waits to save finds this lock free */
+{
+    locks *l = (locks *)s->locks;
+    if (!flag(&l->wanted))
+        return;
     release(s);
-    omp_set_lock(&l->saving);                /* until it is done */
+    /* until it is done */
+    omp_set_lock(&l->saving);
     omp_unset_lock(&l->saving);
     hold(s);
 }
+
 static void save_now(study *s)
 {
     locks *l = (locks *)s->locks;
     release(s);
     omp_set_lock(&l->saving);
     set_flag(&l->wanted, 1);
-    for (int i = 0; i < l->count; i++) omp_set_lock(l->worker + i);
-    if (!halted(s)) checkpoint_save(s);
+    for (int i = 0; i < l->count; i++)
+        omp_set_lock(l->worker + i);
+    if (!halted(s))
+        checkpoint_save(s);
     set_flag(&l->wanted, 0);
-    for (int i = 0; i < l->count; i++) omp_unset_lock(l->worker + i);
+    for (int i = 0; i < l->count; i++)
+        omp_unset_lock(l->worker + i);
     omp_unset_lock(&l->saving);
     hold(s);
 }
 #else
-static int  locks_begin(study *s) { (void)s; return 0; }
-static void locks_end  (study *s) { (void)s; }
-static void hold       (study *s) { (void)s; }
-static void release    (study *s) { (void)s; }
-static void breathe    (study *s) { (void)s; }
-static void save_now   (study *s) { checkpoint_save(s); }
+static int locks_begin(study *s)
+{
+    (void)s;
+    return 0;
+}
+
+static void locks_end(study *s) { (void)s; }
+static void hold(study *s) { (void)s; }
+static void release(study *s) { (void)s; }
+static void breathe(study *s) { (void)s; }
+static void save_now(study *s) { checkpoint_save(s); }
 #endif
 
-/* ==== a family's seat: its two networks ============================================================================ */
+/* ==== a family's seat: its two networks
+   ============================================================================ */
 static void serial(void *user, lgelu_task *call, void *job, size_t count)
 {
     (void)user;
-    for (size_t i = 0; i < count; i++) call(job, i);
+    for (size_t i = 0; i < count; i++)
+        call(job, i);
 }
 
 /* it may read what lies between the layers */
@@ -126,14 +170,15 @@ static lgelu_gate_kind choose_gate(seat *w, lgelu_net *net, const run *r)
 {
     static const other_kind same[] = { OTHER_LAMBDA, OTHER_GELU, OTHER_TANH, OTHER_RELU };
     const arm_row *a = arm_table + r->arm;
-    if (a->gate != LGELU_GATE_OUTER && !r->config.activations) return a->gate;
-    w->gate.kind = a->gate == LGELU_GATE_OUTER ? a->own : same[a->gate];
+    if (a->gate != LGELU_GATE_CUSTOM && !r->config.activations)
+        return a->gate;
+    w->gate.kind = a->gate == LGELU_GATE_CUSTOM ? a->own : same[a->gate];
     w->gate.bits = r->config.activations;
     w->gate.lambda0 = config_lambda0(&r->config);
     w->gate.c = (float)r->config.c;
-    other_gate_make(&w->gate, &net->hardness);
-    net->outer = &w->gate.outer;
-    return LGELU_GATE_OUTER;
+    other_gate_make(&w->gate, &net->lambda_map);
+    net->custom_gate = &w->gate.outer;
+    return LGELU_GATE_CUSTOM;
 }
 
 static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **nodes, void **memory)
@@ -142,24 +187,30 @@ static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **node
     const run *r = s->runs + w->family->trunk;
     const config *c = &r->config;
     size_t bytes;
-    if (!(*nodes = (lgelu_node *)malloc(NODES * sizeof **nodes))) return study_fail(s, "out of memory");
+    if (!(*nodes = (lgelu_node *)malloc(NODES * sizeof **nodes)))
+        return study_fail(s, "out of memory");
     lgelu_net_begin(net, *nodes, NODES);
-    net->hardness = config_hardness(c);
-    if (s->workers > 1 || s->config.threads == 1) net->threads.run = serial;
+    net->lambda_map = config_hardness(c);
+    if (s->workers > 1 || s->config.threads == 1)
+        net->threads.run = serial;
     w->logits = s->task.net->build(net, &s->task, c, choose_gate(w, net, r), config_lambda0(c));
-    for (int i = 0; i < net->count && c->start; i++)
+    for (int i = 0; i < net->count && c->start; i++) {
         if (net->nodes[i].op == LGELU_OP_LINEAR || net->nodes[i].op == LGELU_OP_CONV)
-            net->nodes[i].init = c->start == 1 ? LGELU_HE : LGELU_GLOROT;
+            net->nodes[i].init = c->start == 1 ? LGELU_INIT_HE : LGELU_INIT_GLOROT;
+    }
     if (s->taught && w->logits >= 0) {
         const size_t *shape = net->nodes[w->logits].shape;
         w->lesson_node = lgelu_input(net, "lesson", shape[0], shape[1], shape[2]);
-        lgelu_outer_loss(net, "teacher", w->logits, w->lesson_node);
+        lgelu_custom_loss(net, "teacher", w->logits, w->lesson_node);
     }
-    for (int i = 0; i < net->count && watches(s->experiment) && mode == LGELU_TRAIN; i++)
-        if (net->nodes[i].op == LGELU_OP_GATE || net->nodes[i].op == LGELU_OP_LINEAR || net->nodes[i].op == LGELU_OP_CONV)
-            lgelu_net_keep(net, i);
+    for (int i = 0; i < net->count && watches(s->experiment) && mode == LGELU_MODE_TRAIN; i++) {
+        if (net->nodes[i].op == LGELU_OP_GATE || net->nodes[i].op == LGELU_OP_LINEAR
+            || net->nodes[i].op == LGELU_OP_CONV)
+            lgelu_net_keep_value(net, i);
+    }
     bytes = lgelu_net_bytes(net, (size_t)c->batch, mode);
-    if (bytes && !(*memory = malloc(bytes))) return study_fail(s, "no memory for %zu bytes of network", bytes);
+    if (bytes && !(*memory = malloc(bytes)))
+        return study_fail(s, "no memory for %zu bytes of network", bytes);
     if (!bytes || lgelu_net_make(net, *memory, bytes, (size_t)c->batch, mode, r->seed))
         return study_fail(s, "network: %s", net->message);
     return 0;
@@ -170,36 +221,64 @@ int seat_open(study *s, family *f, seat **out)
     const task *t = &s->task;
     seat *w = (seat *)calloc(1, sizeof *w);
     size_t batch = (size_t)s->config.batch, most = 1;
-    if (!w) return study_fail(s, "out of memory");
+    if (!w)
+        return study_fail(s, "out of memory");
     *out = w;
     w->study = s;
     w->family = f;
     w->run = s->runs + f->trunk;
-    for (int i = 0; i < 3; i++) if (t->count[i] > most) most = t->count[i];
-    for (int i = 0; i < 2; i++) if (seat_make(w, LGELU_TRAIN, w->net + i, w->nodes + i, w->memory + i)) return -1;
-    for (int i = 0; i < w->net->count && w->gates < MOST_GATES; i++)
-        if (w->net->nodes[i].hardnesses) w->gate_node[w->gates++] = i;
+    for (int i = 0; i < 3; i++) {
+        if (t->count[i] > most)
+            most = t->count[i];
+    }
+    for (int i = 0; i < 2; i++) {
+        if (seat_make(w, LGELU_MODE_TRAIN, w->net + i, w->nodes + i, w->memory + i))
+            return -1;
+    }
+    for (int i = 0; i < w->net->count && w->gates < MOST_GATES; i++) {
+        if (w->net->nodes[i].lambda_count)
+            w->gate_node[w->gates++] = i;
+    }
     w->order_pass = w->own_step = -1;
-    w->x      = calloc(batch * t->numbers, 4);
-    w->y      = (int32_t *)calloc(batch * t->labels, sizeof *w->y);
-    w->order  = (uint32_t *)calloc(t->count[PART_TRAIN], sizeof *w->order);
+    w->x = calloc(batch * t->numbers, 4);
+    w->y = (int32_t *)calloc(batch * t->labels, sizeof *w->y);
+    w->order = (uint32_t *)calloc(t->count[PART_TRAIN], sizeof *w->order);
     w->before = (float *)calloc(batch * t->labels * t->classes, sizeof *w->before);
-    w->state  = (float *)calloc(2 * w->net->states + 1, sizeof *w->state);
-    w->lambda = (float *)calloc((size_t)w->net->hardnesses + 1, sizeof *w->lambda);
-    if (!strcmp(t->score, "auc"))
-        for (int i = 0; i < 2; i++) if (!(w->score[i] = (double *)calloc(most, sizeof **w->score)))
-            return study_fail(s, "out of memory");
+    w->state = (float *)calloc(2 * w->net->state_count + 1, sizeof *w->state);
+    w->lambda = (float *)calloc((size_t)w->net->lambda_count + 1, sizeof *w->lambda);
+    if (!strcmp(t->score, "auc")) {
+        for (int i = 0; i < 2; i++) {
+            if (!(w->score[i] = (double *)calloc(most, sizeof **w->score)))
+                return study_fail(s, "out of memory");
+        }
+    }
     w->truth = (int32_t *)calloc(most, sizeof *w->truth);
-    if (s->taught && (!(w->lesson = (float *)calloc(batch * t->labels * t->classes, sizeof *w->lesson))
-        || !(w->said = (double *)calloc(t->classes, sizeof *w->said)))) return study_fail(s, "out of memory");
-    if (!w->x || !w->y || !w->order || !w->before || !w->state || !w->lambda || !w->truth) return study_fail(s, "out of memory");
+    if (s->taught
+        && (!(w->lesson = (float *)calloc(batch * t->labels * t->classes, sizeof *w->lesson))
+            || !(w->said = (double *)calloc(t->classes, sizeof *w->said))))
+        return study_fail(s, "out of memory");
+    if (!w->x || !w->y || !w->order || !w->before || !w->state || !w->lambda || !w->truth)
+        return study_fail(s, "out of memory");
     return 0;
 }
+
 void seat_close(seat *w)
 {
-    if (!w) return;
-    for (int i = 0; i < 2; i++) { free(w->nodes[i]); free(w->memory[i]); free(w->score[i]); }
-    free(w->x); free(w->y); free(w->order); free(w->before); free(w->state); free(w->lambda); free(w->truth); free(w->lesson);
+    if (!w)
+        return;
+    for (int i = 0; i < 2; i++) {
+        free(w->nodes[i]);
+        free(w->memory[i]);
+        free(w->score[i]);
+    }
+    free(w->x);
+    free(w->y);
+    free(w->order);
+    free(w->before);
+    free(w->state);
+    free(w->lambda);
+    free(w->truth);
+    free(w->lesson);
     free(w->said);
     free(w->own);
     free(w);
@@ -207,7 +286,8 @@ void seat_close(seat *w)
 
 float *seat_own(seat *w, size_t numbers)
 {
-    if (!w->own && !(w->own = (float *)calloc(numbers + 1, sizeof *w->own))) study_fail(w->study, "out of memory");
+    if (!w->own && !(w->own = (float *)calloc(numbers + 1, sizeof *w->own)))
+        study_fail(w->study, "out of memory");
     return w->own;
 }
 
@@ -215,60 +295,79 @@ double seat_lambda(const seat *w, int gate)
 {
     const lgelu_net *net = w->net + w->which;
     const lgelu_node *node = net->nodes + w->gate_node[gate];
-    const float *lambda = net->lambda + node->hardness;
+    const float *lambda = net->lambda + node->first_lambda;
     double sum = 0;
-    if (node->gate == LGELU_GATE_OUTER) return (double)other_hardness(net, node);
-    if (node->hardnesses == 1) return (double)*lambda;
-    for (int i = 0; i < node->hardnesses; i++) sum += log((double)lambda[i]);
-    return exp(sum / node->hardnesses);
+    if (node->gate == LGELU_GATE_CUSTOM)
+        return (double)other_hardness(net, node);
+    if (node->lambda_count == 1)
+        return (double)*lambda;
+    for (int i = 0; i < node->lambda_count; i++)
+        sum += log((double)lambda[i]);
+    return exp(sum / node->lambda_count);
 }
 
-/* ==== looking ====================================================================================================== */
+/* ==== looking
+   ======================================================================================================
+ */
 static int network_failed(seat *w, const char *when)
 {
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
     const char *arm = arm_table[w->run->arm].name;
     const unsigned long seed = (unsigned long)w->run->seed;
-    if (net->status == LGELU_E_NONFINITE && s->axes) {                 /* one of many: it diverged, that's its result */
+    /* one of many: it diverged, that's its result */
+    if (net->status == LGELU_E_NONFINITE && s->axes) {
         record(s, w->run, "diverged", -1, -1, (double)net->step);
         net->status = LGELU_OK;
         return 1;
     }
-    if (net->status == LGELU_E_NONFINITE)
-        return study_fail(s, "%s, seed %lu, step %ld: the loss%s is not finite; a smaller --lr may help%s%s", arm, seed,
-                          net->step + 1, when, s->saved ? "; the last good checkpoint is " : "", s->saved ? s->config.save : "");
-    return study_fail(s, "%s, seed %lu, step %ld: %s%s", arm, seed, net->step + 1, net->message, when);
+    if (net->status == LGELU_E_NONFINITE) {
+        return study_fail(
+            s, "%s, seed %lu, step %ld: the loss%s is not finite; a smaller --lr may help%s%s", arm,
+            seed, net->step + 1, when, s->saved ? "; the last good checkpoint is " : "",
+            s->saved ? s->config.save : "");
+    }
+    return study_fail(s, "%s, seed %lu, step %ld: %s%s", arm, seed, net->step + 1, net->message,
+                      when);
 }
 
 static uint64_t fnv(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *p = (const unsigned char *)data;
-    while (bytes--) hash = (hash ^ *p++) * UINT64_C(0x100000001B3);
+    while (bytes--)
+        hash = (hash ^ *p++) * UINT64_C(0x100000001B3);
     return hash;
 }
 
 static void wear(lgelu_net *net, const face *f)
 {
     lgelu_net_set_gates(net, f->gate);
-    if (f->lambda) memcpy(net->lambda, f->lambda, (size_t)net->hardnesses * sizeof *net->lambda);
-    if (f->state) memcpy(net->state, f->state, net->states * sizeof *net->state);
+    if (f->lambda)
+        memcpy(net->lambda, f->lambda, (size_t)net->lambda_count * sizeof *net->lambda);
+    if (f->state)
+        memcpy(net->state, f->state, net->state_count * sizeof *net->state);
 }
 
 /* one batch of logits: how many are right, and for the area under the curve each sample's place */
-static size_t right_of(const float *logits, const int32_t *y, size_t rows, size_t classes, double *score)
+static size_t right_of(const float *logits, const int32_t *y, size_t rows, size_t classes,
+                       double *score)
 {
     size_t right = 0;
     for (size_t i = 0; i < rows; i++, logits += classes) {
         size_t best = 0;
-        for (size_t k = 1; k < classes; k++) if (logits[k] > logits[best]) best = k;
+        for (size_t k = 1; k < classes; k++) {
+            if (logits[k] > logits[best])
+                best = k;
+        }
         right += best == (size_t)y[i];
-        if (score) score[i] = (double)logits[classes - 1] - (double)logits[0];
+        if (score)
+            score[i] = (double)logits[classes - 1] - (double)logits[0];
     }
     return right;
 }
 
-/* A part of the samples with the network as `before` wears it and, unless it is NULL, as `after` does. 0, 1: diverged, or -1 */
+/* A part of the samples with the network as `before` wears it and, unless it is NULL, as `after`
+   does. 0, 1: diverged, or -1 */
 int study_look(seat *w, part which, const face *before, const face *after, looked *out)
 {
     study *s = w->study;
@@ -280,34 +379,53 @@ int study_look(seat *w, part which, const face *before, const face *after, looke
     uint64_t hash[2] = { UINT64_C(0xCBF29CE484222325), UINT64_C(0xCBF29CE484222325) };
     const face *const faces[2] = { before, after };
     memset(out, 0, sizeof *out);
-    net->evaluate = 1;                       /* running statistics, no dropout */
+    /* running statistics, no dropout */
+    net->evaluate = 1;
     for (size_t first = 0; first < many && !net->status; first += n) {
         n = many - first < batch ? many - first : batch;
         rows = n * t->labels;
         task_samples(t, which, first, n, w->x, w->y);
-        if (w->score[0]) memcpy(w->truth + first, w->y, n * sizeof *w->y);
+        if (w->score[0])
+            memcpy(w->truth + first, w->y, n * sizeof *w->y);
         lgelu_net_bind(net, 0, w->x);
         lgelu_net_bind(net, 1, w->y);
         for (int k = 0; k < 2 && faces[k]; k++) {
             const float *logits;
             wear(net, faces[k]);
-            if (lgelu_net_forward(net, n)) break;
+            if (lgelu_net_forward(net, n))
+                break;
             out->loss[k] += net->loss * (double)n / (double)many;
             /* so many that they were made in pieces */
-            if (!(logits = lgelu_net_value(net, w->logits))) { out->no_logits = 1; continue; }
-            if (!t->regression) right[k] += right_of(logits, w->y, rows, classes, w->score[k] ? w->score[k] + first : NULL);
+            if (!(logits = lgelu_net_value(net, w->logits))) {
+                out->no_logits = 1;
+                continue;
+            }
+            if (!t->regression) {
+                right[k] +=
+                    right_of(logits, w->y, rows, classes, w->score[k] ? w->score[k] + first : NULL);
+            }
             hash[k] = fnv(hash[k], logits, rows * classes * sizeof *logits);
-            if (!k) { if (after) memcpy(w->before, logits, rows * classes * sizeof *logits); continue; }
-            if (!t->regression) out->flips += (double)lgelu_flips(w->before, logits, rows, classes);
-            out->max_dlogit = fmax(out->max_dlogit, lgelu_max_change(w->before, logits, rows * classes));
+            if (!k) {
+                if (after)
+                    memcpy(w->before, logits, rows * classes * sizeof *logits);
+                continue;
+            }
+            if (!t->regression)
+                out->flips += (double)lgelu_count_flips(w->before, logits, rows, classes);
+            out->max_dlogit =
+                fmax(out->max_dlogit, lgelu_max_abs_diff(w->before, logits, rows * classes));
         }
     }
     net->evaluate = 0;
-    net->pass = pass;                        /* dropout draws on as if nobody had looked */
-    if (net->status) return network_failed(w, which == PART_TEST ? " on the test samples" : " on the hold-out");
-    for (int k = 0; k < 2; k++)
-        out->score[k] = t->sign < 0 ? out->loss[k] : w->score[k] ? task_auc(w->score[k], w->truth, many)
-            : 100 * (double)right[k] / (double)(many * t->labels);
+    /* dropout draws on as if nobody had looked */
+    net->pass = pass;
+    if (net->status)
+        return network_failed(w, which == PART_TEST ? " on the test samples" : " on the hold-out");
+    for (int k = 0; k < 2; k++) {
+        out->score[k] = t->sign < 0   ? out->loss[k]
+                        : w->score[k] ? task_auc(w->score[k], w->truth, many)
+                                      : 100 * (double)right[k] / (double)(many * t->labels);
+    }
     out->hash = fnv(hash[0], hash + 1, sizeof hash[1]);
     return 0;
 }
@@ -320,30 +438,40 @@ static face own_face(seat *w)
     f.gate = w->gates ? net->nodes[w->gate_node[0]].gate : LGELU_GATE_GELU;
     f.lambda = w->lambda;
     f.state = NULL;
-    memcpy(w->lambda, net->lambda, (size_t)net->hardnesses * sizeof *net->lambda);
+    memcpy(w->lambda, net->lambda, (size_t)net->lambda_count * sizeof *net->lambda);
     return f;
 }
+
 static const face relu_face = { LGELU_GATE_RELU, NULL, NULL };
 
 /* the swap's numbers, named "before", "after", ... or "switch_before", ... */
 static void record_swap(seat *w, const char *prefix, const looked *l)
 {
     char name[48];
-    const struct { const char *name; double value; int always; /* with no logits, too; -1: of classes alone */ } one[] = {
-        { "before", l->score[0], 1 }, { "after", l->score[1], 1 }, { "drop", w->study->task.sign * (l->score[0] - l->score[1]),
-            1 },
-        { "flips", l->flips, -1 }, { "max_dlogit", l->max_dlogit, 0 }, { "loss_before", l->loss[0], 1 },
-            { "loss_after", l->loss[1], 1 } };
+    const struct {
+        const char *name;
+        double value;
+        int always; /* with no logits, too; -1: of classes alone */
+    } one[] = { { "before", l->score[0], 1 },
+                { "after", l->score[1], 1 },
+                { "drop", w->study->task.sign * (l->score[0] - l->score[1]), 1 },
+                { "flips", l->flips, -1 },
+                { "max_dlogit", l->max_dlogit, 0 },
+                { "loss_before", l->loss[0], 1 },
+                { "loss_after", l->loss[1], 1 } };
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, one[i].name);
-        if (one[i].always < 0 && w->study->task.regression) continue;
-        if (one[i].always > 0 || !l->no_logits) record(w->study, w->run, name, -1, -1, one[i].value);
+        if (one[i].always < 0 && w->study->task.regression)
+            continue;
+        if (one[i].always > 0 || !l->no_logits)
+            record(w->study, w->run, name, -1, -1, one[i].value);
     }
 }
 
 static void record_lambda(seat *w, long epoch)
 {
-    for (int g = 0; g < w->gates; g++) record(w->study, w->run, "lambda", (int)epoch, g, seat_lambda(w, g));
+    for (int g = 0; g < w->gates; g++)
+        record(w->study, w->run, "lambda", (int)epoch, g, seat_lambda(w, g));
 }
 
 /* each gate on one batch of the hold-out: share of outputs <= 0, mean, batch OUI */
@@ -353,7 +481,8 @@ static int look_at_gates(seat *w)
     const task *t = &s->task;
     lgelu_net *net = w->net + w->which;
     const part which = t->count[PART_HOLDOUT] ? PART_HOLDOUT : PART_TRAIN;
-    const size_t batch = (size_t)s->config.batch, n = t->count[which] < batch ? t->count[which] : batch;
+    const size_t batch = (size_t)s->config.batch,
+                 n = t->count[which] < batch ? t->count[which] : batch;
     const uint64_t pass = net->pass;
     task_samples(t, which, 0, n, w->x, w->y);
     lgelu_net_bind(net, 0, w->x);
@@ -362,32 +491,40 @@ static int look_at_gates(seat *w)
     lgelu_net_forward(net, n);
     net->evaluate = 0;
     net->pass = pass;
-    if (net->status) return network_failed(w, "");
+    if (net->status)
+        return network_failed(w, "");
     for (int g = 0; g < w->gates; g++) {
         const lgelu_node *node = net->nodes + w->gate_node[g];
         const size_t rows = n * node->shape[0] * node->shape[1], width = node->shape[2];
         const float *value = lgelu_net_value(net, w->gate_node[g]);
-        if (!value) continue;                                          /* its place was given away */
-        record(s, w->run, "dead", -1, g, lgelu_dead_share(value, rows * width));
+        /* its place was given away */
+        if (!value)
+            continue;
+        record(s, w->run, "dead", -1, g, lgelu_dead_fraction(value, rows * width));
         record(s, w->run, "act_mean", -1, g, lgelu_mean(value, rows * width));
         /* of maps it is another quantity */
-        if (rows == n) record(s, w->run, "oui_batch", -1, g, lgelu_oui_batch(value, rows, width));
+        if (rows == n)
+            record(s, w->run, "oui_batch", -1, g, lgelu_oui_batch(value, rows, width));
     }
     return 0;
 }
 
-/* ==== training ===================================================================================================== */
+/* ==== training
+   =====================================================================================================
+ */
 /* gates one after another: each is held until its share of the way begins */
 static float in_order(void *user, int hardness, float lambda0, long step)
 {
     const seat *w = (const seat *)user;
-    const int n = w->net->hardnesses, turn = w->run->config.order == 1 ? hardness : n - 1 - hardness;
+    const int n = w->net->lambda_count,
+              turn = w->run->config.order == 1 ? hardness : n - 1 - hardness;
     const lgelu_hardening *all = &w->plan.hardening;
     const double share = (double)(all->end - all->begin) / n;
     lgelu_hardening own = *all;
     own.begin += (long)(share * turn);
     own.end = turn + 1 < n ? all->begin + (long)(share * (turn + 1)) : all->end;
-    if (own.end <= own.begin) own.end = own.begin + 1;
+    if (own.end <= own.begin)
+        own.end = own.begin + 1;
     return lgelu_harden(lambda0, &own, step);
 }
 
@@ -407,15 +544,20 @@ static void make_plan(seat *w, int drive)
     p.warmup = c->warmup;
     p.hold = r->hold;
     p.clip = (float)c->clip;
-    p.c = (float)c->c;
+    p.lambda_lr_scale = (float)c->c;
     p.harden_every = c->harden_every;
-    p.hardening.target = drive ? config_target(c) : 0;                 /* 0: learned to the end */
-    p.hardening.begin  = r->switch_step;
-    p.hardening.end    = (long)(c->harden_until * (double)r->steps + 0.5);
-    if (p.hardening.end <= p.hardening.begin) p.hardening.end = p.hardening.begin + 1;
-    p.hardening.shape  = (lgelu_shape)c->shape;
-    p.hardening.h      = net->hardness;
-    if (drive && c->order) { p.drive = in_order; p.user = w; }
+    /* 0: learned to the end */
+    p.hardening.target = drive ? config_target(c) : 0;
+    p.hardening.begin = r->switch_step;
+    p.hardening.end = (long)(c->harden_until * (double)r->steps + 0.5);
+    if (p.hardening.end <= p.hardening.begin)
+        p.hardening.end = p.hardening.begin + 1;
+    p.hardening.shape = (lgelu_shape)c->shape;
+    p.hardening.h = net->lambda_map;
+    if (drive && c->order) {
+        p.drive = in_order;
+        p.user = w;
+    }
     w->plan = p;
 }
 
@@ -429,19 +571,25 @@ static void log_epoch(seat *w, long epoch)
     study *s = w->study;
     const run *r = w->run;
     FILE *f = s->log.f;
-    if (!f) return;
+    if (!f)
+        return;
 #ifdef _OPENMP
 #pragma omp critical(study_log)
 #endif
     {
         fprintf(f, "{\"arm\": \"%s\", ", arm_table[r->arm].name);
-        for (int k = 0; k < s->axes; k++) if (r->at[k] >= 0)
-            fprintf(f, "\"%s\": \"%s\", ", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
-        fprintf(f, "\"seed\": %lu, \"epoch\": %ld, \"step\": %ld", (unsigned long)r->seed, epoch, w->net[w->which].step);
+        for (int k = 0; k < s->axes; k++) {
+            if (r->at[k] >= 0)
+                fprintf(f, "\"%s\": \"%s\", ", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
+        }
+        fprintf(f, "\"seed\": %lu, \"epoch\": %ld, \"step\": %ld", (unsigned long)r->seed, epoch,
+                w->net[w->which].step);
         for (size_t i = 0; i < r->count; i++) {
             const number *n = r->numbers + i;
-            if (n->epoch != epoch || n->gate >= 0 || !strncmp(s->quantity[n->quantity], "step_", 5)) continue;
-            fprintf(f, fabs(n->value) < HUGE_VAL ? ", \"%s\": %.9g" : ", \"%s\": null", s->quantity[n->quantity], n->value);
+            if (n->epoch != epoch || n->gate >= 0 || !strncmp(s->quantity[n->quantity], "step_", 5))
+                continue;
+            fprintf(f, fabs(n->value) < HUGE_VAL ? ", \"%s\": %.9g" : ", \"%s\": null",
+                    s->quantity[n->quantity], n->value);
         }
         fprintf(f, ", \"lambda\": [");
         for (int g = 0; g < w->gates; g++) {
@@ -449,7 +597,8 @@ static void log_epoch(seat *w, long epoch)
             fprintf(f, v < HUGE_VAL ? "%s%.9g" : "%snull", g ? ", " : "", v);
         }
         fprintf(f, "], \"seconds\": %.3f}\n", clock_now() - s->started);
-        if (fflush(f)) study_fail(s, "--log: %s: %s", s->config.log, strerror(errno));
+        if (fflush(f))
+            study_fail(s, "--log: %s: %s", s->config.log, strerror(errno));
     }
 }
 
@@ -458,42 +607,51 @@ static int end_epoch(seat *w)
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
     const long epoch = net->step / w->run->epoch_steps;
-    record(s, w->run, "loss", (int)epoch, -1, w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
+    record(s, w->run, "loss", (int)epoch, -1,
+           w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
     /* of the step just taken */
-    record(s, w->run, "gradient_norm", (int)epoch, -1, w->run->config.clip > 0 ? net->gradient_norm : lgelu_net_clip(net, 0));
+    record(s, w->run, "gradient_norm", (int)epoch, -1,
+           w->run->config.clip > 0 ? net->gradient_norm : lgelu_net_clip(net, 0));
     record_lambda(w, epoch);
     if (s->task.count[PART_HOLDOUT]) {
         looked l;
         const face own = own_face(w);
         int bad = study_look(w, PART_HOLDOUT, &own, NULL, &l);
-        if (bad) return bad;
+        if (bad)
+            return bad;
         record(s, w->run, "holdout", (int)epoch, -1, l.score[0]);
-        if (s->task.sign > 0) record(s, w->run, "holdout_loss", (int)epoch, -1, l.loss[0]);
+        if (s->task.sign > 0)
+            record(s, w->run, "holdout_loss", (int)epoch, -1, l.loss[0]);
     }
-    if (s->experiment->epoch) s->experiment->epoch(w);
+    if (s->experiment->epoch)
+        s->experiment->epoch(w);
     w->loss_sum[w->which] = 0;
     w->loss_steps[w->which] = 0;
-    if (!w->run->hidden) log_epoch(w, epoch);
+    if (!w->run->hidden)
+        log_epoch(w, epoch);
     return flag(&s->failed) ? -1 : 0;
 }
 
 /* what a plain AdamW over all parameters would do to s, too; its pull is towards λ = 1 + ln 2 */
 static void decay_s(lgelu_net *net, const lgelu_training *plan)
 {
-    const float share = 1 - lgelu_training_rate(plan, net->step) * plan->c * plan->adamw.weight_decay;
+    const float share =
+        1 - lgelu_training_rate(plan, net->step) * plan->lambda_lr_scale * plan->adamw.weight_decay;
     for (int i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        for (int k = node->hardness; node->hardnesses && node->gate == LGELU_GATE_LAMBDA
-            && k < node->hardness + node->hardnesses; k++) {
+        for (int k = node->first_lambda; node->lambda_count && node->gate == LGELU_GATE_LAMBDA
+                                         && k < node->first_lambda + node->lambda_count;
+             k++) {
             net->s[k] *= share;
-            net->lambda[k] = lgelu_lambda(&net->hardness, net->s[k]);
+            net->lambda[k] = lgelu_lambda(&net->lambda_map, net->s[k]);
         }
     }
 }
 
-/* The teacher is the trunk, which stands at the switch point while its branches are trained. With p its probabilities and q those
-   of the network in training, the loss is (1 - share)·CE(label, q) + share·CE(p, q): beside the labels' gradient (q - label)/rows
-   goes share·(label - p)/rows; of a regression, share·2(target - its number)/rows. */
+/* The teacher is the trunk, which stands at the switch point while its branches are trained. With p
+   its probabilities and q those of the network in training, the loss is (1 - share)·CE(label, q) +
+   share·CE(p, q): beside the labels' gradient (q - label)/rows goes share·(label - p)/rows; of a
+   regression, share·2(target - its number)/rows. */
 static int teach(seat *w, int taught)
 {
     const config *c = &w->run->config;
@@ -502,7 +660,8 @@ static int teach(seat *w, int taught)
     const size_t rows = (size_t)c->batch * t->labels, classes = t->classes;
     const uint64_t pass = teacher->pass;
     const float *logits;
-    if (!taught) return (int)lgelu_net_bind(net, w->lesson_node, NULL);
+    if (!taught)
+        return (int)lgelu_net_bind(net, w->lesson_node, NULL);
     teacher->evaluate = 1;
     lgelu_net_bind(teacher, 0, w->x);
     lgelu_net_bind(teacher, 1, w->y);
@@ -510,14 +669,19 @@ static int teach(seat *w, int taught)
     lgelu_net_forward(teacher, (size_t)c->batch);
     teacher->evaluate = 0;
     teacher->pass = pass;
-    if (teacher->status || !(logits = lgelu_net_value(teacher, w->logits))) return -1;
+    if (teacher->status || !(logits = lgelu_net_value(teacher, w->logits)))
+        return -1;
     for (size_t i = 0; i < rows; i++) {
         const float *z = logits + i * classes;
         float *g = w->lesson + i * classes;
         const double share = c->teach / (double)rows;
-        if (t->regression) { g[0] = (float)(2 * share * ((double)((const float *)w->y)[i] - (double)z[0])); continue; }
+        if (t->regression) {
+            g[0] = (float)(2 * share * ((double)((const float *)w->y)[i] - (double)z[0]));
+            continue;
+        }
         same_log_softmax(w->said, z, classes);
-        for (size_t k = 0; k < classes; k++) g[k] = (float)(share * ((k == (size_t)w->y[i]) - same_exp(w->said[k])));
+        for (size_t k = 0; k < classes; k++)
+            g[k] = (float)(share * ((k == (size_t)w->y[i]) - same_exp(w->said[k])));
     }
     return (int)lgelu_net_bind(net, w->lesson_node, w->lesson);
 }
@@ -530,50 +694,76 @@ static int train(seat *w, long last, int drive)
     const run *r = w->run;
     const int taught = drive && r->config.teach > 0;
     make_plan(w, drive);
-    if (interrupted) set_flag(&s->stopped, 1);
+    if (interrupted)
+        set_flag(&s->stopped, 1);
     while (net->step < last && !halted(s)) {
         int end, bad;
         task_batch(&s->task, &r->config, r->seed, net->step, w->x, w->y, w->order, &w->order_pass);
         lgelu_net_bind(net, 0, w->x);
         lgelu_net_bind(net, 1, w->y);
-        if (w->lesson && teach(w, taught)) return network_failed(w, " while it was taught");
-        lgelu_net_forward (net, (size_t)r->config.batch);
+        if (w->lesson && teach(w, taught))
+            return network_failed(w, " while it was taught");
+        lgelu_net_forward(net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
-        if (s->experiment->before && !net->status) s->experiment->before(w);
-        lgelu_net_step    (net, &w->plan);                             /* AdamW, the rate, and λ: learned, then driven */
-        if (r->config.decay_s && !net->status && (!drive || net->step <= r->switch_step)) decay_s(net, &w->plan);
-        if (net->status) return network_failed(w, "");
+        if (s->experiment->before && !net->status)
+            s->experiment->before(w);
+        /* AdamW, the rate, and λ: learned, then driven */
+        lgelu_net_step(net, &w->plan);
+        if (r->config.decay_s && !net->status && (!drive || net->step <= r->switch_step))
+            decay_s(net, &w->plan);
+        if (net->status)
+            return network_failed(w, "");
         w->loss_sum[w->which] += net->loss;
         w->loss_steps[w->which]++;
 #ifdef _OPENMP
 #pragma omp atomic
 #endif
         s->steps_done++;
-        if (s->experiment->step) s->experiment->step(w);
+        if (s->experiment->step)
+            s->experiment->step(w);
         end = net->step % r->epoch_steps == 0;
-        if (end && (bad = end_epoch(w)) != 0) return bad;
+        if (end && (bad = end_epoch(w)) != 0)
+            return bad;
         show_step(w);
         /* looked at once: what comes later waits for the next step */
-        if (interrupted) set_flag(&s->stopped, 1);
-        if (s->config.save && !halted(s) && ((end && clock_now() - s->saved_at > SAVE_SECONDS)
-            || (s->config.save_every && net->step % s->config.save_every == 0))) save_now(s);
-        else breathe(s);
+        if (interrupted)
+            set_flag(&s->stopped, 1);
+        if (s->config.save && !halted(s)
+            && ((end && clock_now() - s->saved_at > SAVE_SECONDS)
+                || (s->config.save_every && net->step % s->config.save_every == 0)))
+            save_now(s);
+        else
+            breathe(s);
     }
     return halted(s) ? -1 : 0;
 }
 
 static void path_of(char *path, size_t room, const study *s, const run *r)
 {
-    int n = snprintf(path, room, "%s/%s_%s", s->config.keep, s->task.net->name, arm_table[r->arm].name);
-    for (int k = 0; k < s->axes; k++) if (r->at[k] >= 0 && (size_t)n < room)
-        n += snprintf(path + n, room - (size_t)n, "_%s%s", s->axis[k].option->name, s->axis[k].value[r->at[k]]);
-    if ((size_t)n < room) snprintf(path + n, room - (size_t)n, "_%lu.safetensors", (unsigned long)r->seed);
+    int n =
+        snprintf(path, room, "%s/%s_%s", s->config.keep, s->task.net->name, arm_table[r->arm].name);
+    for (int k = 0; k < s->axes; k++) {
+        if (r->at[k] >= 0 && (size_t)n < room) {
+            n += snprintf(path + n, room - (size_t)n, "_%s%s", s->axis[k].option->name,
+                          s->axis[k].value[r->at[k]]);
+        }
+    }
+    if ((size_t)n < room)
+        snprintf(path + n, room - (size_t)n, "_%lu.safetensors", (unsigned long)r->seed);
 }
-static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
 
-static int ends_as_relu(const arm_row *a) { return a->gate == LGELU_GATE_RELU || a->event != EVENT_NONE; }
+static int put(void *user, const void *data, size_t bytes)
+{
+    return fwrite(data, 1, bytes, (FILE *)user) != bytes;
+}
 
-/* --keep: weights, λ and statistics without the optimiser; with what its inputs were, so that others can use it */
+static int ends_as_relu(const arm_row *a)
+{
+    return a->gate == LGELU_GATE_RELU || a->event != EVENT_NONE;
+}
+
+/* --keep: weights, λ and statistics without the optimiser; with what its inputs were, so that
+   others can use it */
 static int keep(seat *w)
 {
     study *s = w->study;
@@ -584,28 +774,45 @@ static int keep(seat *w)
     void *memory = NULL;
     output o;
     char path[OUTPUT_PATH], channel[2][128] = { "", "" }, seed[24], score[32];
-    const char *metadata[10][2] = { { "study", s->experiment->name }, { "net", t->net->name }, { "network", t->network },
-        { "arm", a->name }, { "seed", seed },
-                                    { "data", t->name }, { t->score, score }, { "mean", channel[0] },
-                                        { "deviation", channel[1] }, { NULL, NULL } };
+    const char *metadata[10][2] = { { "study", s->experiment->name },
+                                    { "net", t->net->name },
+                                    { "network", t->network },
+                                    { "arm", a->name },
+                                    { "seed", seed },
+                                    { "data", t->name },
+                                    { t->score, score },
+                                    { "mean", channel[0] },
+                                    { "deviation", channel[1] },
+                                    { NULL, NULL } };
     int bad;
     path_of(path, sizeof path, s, w->run);
     snprintf(seed, sizeof seed, "%lu", (unsigned long)w->run->seed);
-    snprintf(score, sizeof score, "%.9g", record_get(s, w->run, ends_as_relu(a) ? "after" : "before", -1, -1));
-    for (size_t i = 0; t->net->data == FROM_PICTURES && i < t->data.channels; i++) for (int k = 0; k < 2; k++)
-        snprintf(channel[k] + strlen(channel[k]), sizeof channel[k] - strlen(channel[k]), "%s%.9g", i ? " " : "",
-                 k ? t->data.deviation[i] : t->data.mean[i]);
-    bad = seat_make(w, LGELU_INFER, &net, &nodes, &memory);
-    if (!bad && lgelu_net_copy(&net, w->net + w->which)) bad = study_fail(s, "--keep: %s", net.message);
-    if (!bad && ends_as_relu(a)) lgelu_net_relu(&net);
-    if (!bad && (output_try(&o, path) || output_begin(&o))) bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+    snprintf(score, sizeof score, "%.9g",
+             record_get(s, w->run, ends_as_relu(a) ? "after" : "before", -1, -1));
+    for (size_t i = 0; t->net->data == FROM_PICTURES && i < t->data.channels; i++) {
+        for (int k = 0; k < 2; k++) {
+            snprintf(channel[k] + strlen(channel[k]), sizeof channel[k] - strlen(channel[k]),
+                     "%s%.9g", i ? " " : "", k ? t->data.deviation[i] : t->data.mean[i]);
+        }
+    }
+    bad = seat_make(w, LGELU_MODE_INFER, &net, &nodes, &memory);
+    if (!bad && lgelu_net_copy(&net, w->net + w->which))
+        bad = study_fail(s, "--keep: %s", net.message);
+    if (!bad && ends_as_relu(a))
+        lgelu_net_relu(&net);
+    if (!bad && (output_try(&o, path) || output_begin(&o)))
+        bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
     if (!bad) {
         errno = 0;
-        if (lgelu_net_save(&net, (const char *const (*)[2])metadata, channel[0][0] ? 9 : 7, put, o.f)) {
+        if (lgelu_net_save(&net, (const char *const(*)[2])metadata, channel[0][0] ? 9 : 7, put,
+                           o.f)) {
             int why = errno;
             output_drop(&o);
-            bad = study_fail(s, "--keep: %s: %s", path, net.status == LGELU_E_FILE ? strerror(why) : net.message);
-        } else if (output_end(&o)) bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+            bad = study_fail(s, "--keep: %s: %s", path,
+                             net.status == LGELU_E_FILE ? strerror(why) : net.message);
+        } else if (output_end(&o)) {
+            bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+        }
     }
     free(nodes);
     free(memory);
@@ -624,10 +831,11 @@ static int finish(seat *w)
     looked l;
     face before = own_face(w), after = relu_face;
     int bad, at = 0;
-    if (event == EVENT_REESTIMATE) {                                   /* statistics anew, by forward passes with ReLU gates */
-        float *old = w->state, *fresh = w->state + net->states;
+    /* statistics anew, by forward passes with ReLU gates */
+    if (event == EVENT_REESTIMATE) {
+        float *old = w->state, *fresh = w->state + net->state_count;
         const face gelu = before;
-        memcpy(old, net->state, net->states * sizeof *old);
+        memcpy(old, net->state, net->state_count * sizeof *old);
         lgelu_net_relu(net);
         for (long k = 0; k < r->config.reestimate && !net->status; k++) {
             task_batch(&s->task, &r->config, r->seed, k, w->x, w->y, w->order, &w->order_pass);
@@ -635,28 +843,45 @@ static int finish(seat *w)
             lgelu_net_bind(net, 1, w->y);
             lgelu_net_forward(net, (size_t)r->config.batch);
         }
-        if (net->status) return network_failed(w, " while its statistics were estimated");
-        memcpy(fresh, net->state, net->states * sizeof *fresh);
+        if (net->status)
+            return network_failed(w, " while its statistics were estimated");
+        memcpy(fresh, net->state, net->state_count * sizeof *fresh);
         before = gelu;
         before.state = old;
         after.state = fresh;
     }
-    if ((bad = study_look(w, PART_TEST, &before, &after, &l)) != 0) return bad;
+    if ((bad = study_look(w, PART_TEST, &before, &after, &l)) != 0)
+        return bad;
     record_swap(w, "", &l);
-    record(s, r, "fingerprint", -1, -1, (double)(l.hash >> 12));       /* of all logits: equal runs have equal ones */
+    /* of all logits: equal runs have equal ones */
+    record(s, r, "fingerprint", -1, -1, (double)(l.hash >> 12));
     for (long e = 1; e <= epochs; e++) {
         double v = record_get(s, r, "holdout", (int)e, -1);
-        if (!at || s->task.sign * v > s->task.sign * best) { best = v; at = (int)e; }
-        for (int g = 0; g < w->gates; g++)
-            drift += fabs(record_get(s, r, "lambda", (int)e, g) - record_get(s, r, "lambda", (int)e - 1, g));
+        if (!at || s->task.sign * v > s->task.sign * best) {
+            best = v;
+            at = (int)e;
+        }
+        for (int g = 0; g < w->gates; g++) {
+            drift += fabs(record_get(s, r, "lambda", (int)e, g)
+                          - record_get(s, r, "lambda", (int)e - 1, g));
+        }
     }
-    if (s->task.count[PART_HOLDOUT]) { record(s, r, "best", -1, -1, best); record(s, r, "best_epoch", -1, -1, at); }
+    if (s->task.count[PART_HOLDOUT]) {
+        record(s, r, "best", -1, -1, best);
+        record(s, r, "best_epoch", -1, -1, at);
+    }
     drift /= (double)(epochs * w->gates);
-    record(s, r, "drift", -1, -1, drift >= 0 ? drift : 0);             /* ReLU's infinite λ stays where it is */
-    if (event == EVENT_NONE || event == EVENT_DRIVE) wear(net, &before);
-    if ((bad = look_at_gates(w)) != 0) return bad;
-    if (s->experiment->end) s->experiment->end(w);
-    if (flag(&s->failed) || (s->config.keep && keep(w))) return -1;    /* a number was lost: no file with a gap */
+    /* ReLU's infinite λ stays where it is */
+    record(s, r, "drift", -1, -1, drift >= 0 ? drift : 0);
+    if (event == EVENT_NONE || event == EVENT_DRIVE)
+        wear(net, &before);
+    if ((bad = look_at_gates(w)) != 0)
+        return bad;
+    if (s->experiment->end)
+        s->experiment->end(w);
+    /* a number was lost: no file with a gap */
+    if (flag(&s->failed) || (s->config.keep && keep(w)))
+        return -1;
     show_run(w);
     return flag(&s->failed) ? -1 : 0;
 }
@@ -667,11 +892,15 @@ static int begin_branch(seat *w, run *to, const run *from)
     study *s = w->study;
     looked l;
     lgelu_net *net = w->net + BRANCH;
-    if (lgelu_net_copy(net, w->net + TRUNK)) return study_fail(s, "network: %s", net->message);
+    if (lgelu_net_copy(net, w->net + TRUNK))
+        return study_fail(s, "network: %s", net->message);
     to->count = 0;
-    for (size_t i = 0; i < from->count; i++) if (from->numbers[i].epoch >= 0)
-        record(s, to, s->quantity[from->numbers[i].quantity], from->numbers[i].epoch, from->numbers[i].gate,
-            from->numbers[i].value);
+    for (size_t i = 0; i < from->count; i++) {
+        if (from->numbers[i].epoch >= 0) {
+            record(s, to, s->quantity[from->numbers[i].quantity], from->numbers[i].epoch,
+                   from->numbers[i].gate, from->numbers[i].value);
+        }
+    }
     w->run = to;
     w->which = BRANCH;
     w->loss_sum[BRANCH] = w->loss_sum[TRUNK];
@@ -682,24 +911,29 @@ static int begin_branch(seat *w, run *to, const run *from)
         if (s->task.count[PART_HOLDOUT]) {
             const face before = own_face(w);
             int bad = study_look(w, PART_HOLDOUT, &before, &relu_face, &l);
-            if (bad) return bad;
+            if (bad)
+                return bad;
             record_swap(w, "switch_", &l);
         }
         lgelu_net_relu(net);
         break;
-    case EVENT_DRIVE:                                                  /* a GELU network drives λ from 1 on */
+    case EVENT_DRIVE: /* a GELU network drives λ from 1 on */
         if (arm_table[to->arm].gate == LGELU_GATE_GELU) {
             lgelu_net_set_gates(net, LGELU_GATE_LAMBDA);
-            for (int k = 0; k < net->hardnesses; k++) net->lambda[k] = 1;
+            for (int k = 0; k < net->lambda_count; k++)
+                net->lambda[k] = 1;
         }
-        if (net->step) lgelu_net_harden(net, &w->plan);                /* the first driven λ */
+        /* the first driven λ */
+        if (net->step)
+            lgelu_net_harden(net, &w->plan);
         break;
     default: break;
     }
     return 0;
 }
 
-/* All of a family: the trunk up to the next branching, the branches there, and so on. What was begun before goes on. */
+/* All of a family: the trunk up to the next branching, the branches there, and so on. What was
+   begun before goes on. */
 static int train_family(seat *w)
 {
     study *s = w->study;
@@ -712,24 +946,39 @@ static int train_family(seat *w)
         if (!f->inside) {
             w->which = TRUNK;
             w->run = trunk;
-            bad = trunk->done ? 1 : train(w, b->step, 0);              /* done: it diverged before */
-            if (bad < 0) return -1;
-            if (bad) { trunk->done = r->done = 1; if (!r->count) record(s, r, "diverged", -1, -1, (double)w->net[TRUNK].step);
-                continue; }
+            /* done: it diverged before */
+            bad = trunk->done ? 1 : train(w, b->step, 0);
+            if (bad < 0)
+                return -1;
+            if (bad) {
+                trunk->done = r->done = 1;
+                if (!r->count)
+                    record(s, r, "diverged", -1, -1, (double)w->net[TRUNK].step);
+                continue;
+            }
             bad = begin_branch(w, r, trunk);
             f->inside = 1;
-        } else { w->which = BRANCH; w->run = r; bad = 0; }
-        if (!bad) bad = train(w, r->steps, arm_table[r->arm].event == EVENT_DRIVE);
-        if (!bad) bad = finish(w);
-        if (bad < 0) return -1;
+        } else {
+            w->which = BRANCH;
+            w->run = r;
+            bad = 0;
+        }
+        if (!bad)
+            bad = train(w, r->steps, arm_table[r->arm].event == EVENT_DRIVE);
+        if (!bad)
+            bad = finish(w);
+        if (bad < 0)
+            return -1;
         r->done = 1;
     }
     w->which = TRUNK;
     w->run = trunk;
     if (!trunk->hidden && !trunk->done) {
         bad = train(w, trunk->steps, 0);
-        if (!bad) bad = finish(w);
-        if (bad < 0) return -1;
+        if (!bad)
+            bad = finish(w);
+        if (bad < 0)
+            return -1;
     }
     trunk->done = f->done = 1;
     return 0;
@@ -737,25 +986,33 @@ static int train_family(seat *w)
 
 static void one_family(study *s, family *f)
 {
-    if (f->done || halted(s)) return;
+    if (f->done || halted(s))
+        return;
     if (!f->seat) {
-        if (seat_open(s, f, &f->seat)) { set_flag(&s->failed, 1); return; }
+        if (seat_open(s, f, &f->seat)) {
+            set_flag(&s->failed, 1);
+            return;
+        }
         record_lambda(f->seat, 0);
     }
     if (!train_family(f->seat)) {
         seat_close(f->seat);
         f->seat = NULL;
-        if (s->config.save) save_now(s);                               /* what is finished is never lost */
+        /* what is finished is never lost */
+        if (s->config.save)
+            save_now(s);
     }
 }
 
 int study_train(study *s)
 {
     int left = 0;
-    for (int i = 0; i < s->family_count; i++) left += !s->families[i].done;
+    for (int i = 0; i < s->family_count; i++)
+        left += !s->families[i].done;
     s->started = s->shown = s->saved_at = clock_now();
     if (left) {
-        if (locks_begin(s)) return -1;
+        if (locks_begin(s))
+            return -1;
 #ifdef _OPENMP
         omp_set_max_active_levels(1);
         omp_set_num_threads(s->workers > 1 ? s->workers : (int)s->config.threads);
@@ -766,11 +1023,13 @@ int study_train(study *s)
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic, 1) nowait
 #endif
-            for (int i = 0; i < s->family_count; i++) one_family(s, s->families + i);
+            for (int i = 0; i < s->family_count; i++)
+                one_family(s, s->families + i);
             release(s);
         }
         locks_end(s);
     }
-    if (s->config.save && !s->failed && checkpoint_save(s)) return -1;
+    if (s->config.save && !s->failed && checkpoint_save(s))
+        return -1;
     return s->failed || s->stopped ? -1 : 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
-   web: what page.js calls. Compiled to WebAssembly it is half of the page; compiled for this machine, with the same bits, the
-   test's yardstick. No libc: what lgelu.h asks of one stands in libc/. */
+   web: what page.js calls. Compiled to WebAssembly it is half of the page; compiled for this
+   machine, with the same bits, the test's yardstick. No libc: what lgelu.h asks of one stands in
+   libc/. */
 #define LGELU_TRAINER
-#define LGELU_STATIC                    /* so that what the page doesn't use is left out */
+#define LGELU_STATIC /* so that what the page doesn't use is left out */
 #define LGELU_IMPLEMENTATION
 #include "../../lgelu.h"
 
@@ -17,7 +18,7 @@
 
 /* ---- the gate on the numbers -SPAN .. SPAN ---- */
 enum { POINTS = 961, SPAN = 3 };
-static float curve[3][POINTS];                                       /* x, f, f' */
+static float curve[3][POINTS]; /* x, f, f' */
 
 /* three rows of `points` numbers, closest at 0; λ = INFINITY is ReLU */
 PAGE(float *, curves)(float lambda)
@@ -32,20 +33,34 @@ PAGE(float *, curves)(float lambda)
     lgelu_backward(curve[2], one, curve[0], lambda, POINTS);
     return curve[0];
 }
+
 PAGE(int, points)(void) { return POINTS; }
+
 /* at one x: what the kernels say, and the yardstick */
-PAGE(float,  gate)      (float x, float lambda) { float y; lgelu_forward(&y, &x, lambda, 1); return y; }
-PAGE(float,  gate_dx)   (float x, float lambda) { float d = 1; lgelu_backward(&d, &d, &x, lambda, 1); return d; }
-PAGE(double, exact)     (double x, double lambda) { return lgelu_exact(x, lambda); }
-PAGE(double, exact_dx)  (double x, double lambda) { return lgelu_exact_dx(x, lambda); }
-PAGE(float,  gap)       (float lambda) { return lgelu_gap(lambda); }
-PAGE(float,  gate_error)(float lambda) { return lgelu_gate_error(lambda); }
-PAGE(float,  target)    (void)         { return lgelu_lambda_for_tolerance(0.005f); }
+PAGE(float, gate)(float x, float lambda)
+{
+    float y;
+    lgelu_forward(&y, &x, lambda, 1);
+    return y;
+}
+
+PAGE(float, gate_dx)(float x, float lambda)
+{
+    float d = 1;
+    lgelu_backward(&d, &d, &x, lambda, 1);
+    return d;
+}
+
+PAGE(double, exact)(double x, double lambda) { return lgelu_exact(x, lambda); }
+PAGE(double, exact_dx)(double x, double lambda) { return lgelu_exact_dx(x, lambda); }
+PAGE(float, gap)(float lambda) { return lgelu_gap(lambda); }
+PAGE(float, gate_error)(float lambda) { return lgelu_gate_error(lambda); }
+PAGE(float, target)(void) { return lgelu_lambda_for_tolerance(0.005f); }
 
 /* ---- three data sets of two classes in the square -1 .. 1 ---- */
 enum { SAMPLES = 256, TEST = 1024, SIDE = 128, CELLS = SIDE * SIDE, HIDDEN = 3, WIDTH = 16 };
 enum { SPIRALS, MOONS, CIRCLES, SETS };
-static float   train_x[SAMPLES][2], test_x[TEST][2], cell[CELLS][2];
+static float train_x[SAMPLES][2], test_x[TEST][2], cell[CELLS][2];
 static int32_t train_y[SAMPLES], test_y[TEST];
 
 /* cos 2πt and sin 2πt by Taylor's series, so that every browser draws the same points */
@@ -59,6 +74,7 @@ static void turn(double t, double *c, double *s)
         term *= a / (k + 1);
     }
 }
+
 static void sample(float *x, int32_t *y, int set, uint64_t stream, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -66,22 +82,40 @@ static void sample(float *x, int32_t *y, int set, uint64_t stream, int n)
         const double u = (double)lgelu_uniform(7, stream, at), sign = i % 2 ? -1 : 1;
         double c, s, r, noise = 0.075;
         turn(set == SPIRALS ? 0.08 + 1.5 * sqrt(u) : set == MOONS ? u / 2 : u, &c, &s);
-        if (set == SPIRALS)    { r = sign * (0.1 + 0.82 * sqrt(u)); c *= r; s *= r; noise = 0.022; }
-        else if (set == MOONS) { c = 0.58 * sign * (c - 0.5); s = 0.72 * sign * (s - 0.35); noise = 0.07; }
-        else                   { r = i % 2 ? 0.82 : 0.42; c *= r; s *= r; }
-        x[2 * i]     = (float)(c + noise * (double)lgelu_normal(8, stream, at));
+        if (set == SPIRALS) {
+            r = sign * (0.1 + 0.82 * sqrt(u));
+            c *= r;
+            s *= r;
+            noise = 0.022;
+        } else if (set == MOONS) {
+            c = 0.58 * sign * (c - 0.5);
+            s = 0.72 * sign * (s - 0.35);
+            noise = 0.07;
+        } else {
+            r = i % 2 ? 0.82 : 0.42;
+            c *= r;
+            s *= r;
+        }
+        x[2 * i] = (float)(c + noise * (double)lgelu_normal(8, stream, at));
         x[2 * i + 1] = (float)(s + noise * (double)lgelu_normal(8, stream, at + 1));
         y[i] = i % 2;
     }
 }
 
-/* ---- the network 2 → 16 → 16 → 16 → 2, once to train and once for the cells of the picture ---- */
-typedef struct { lgelu_net net; lgelu_node nodes[16]; int x, labels, logits; } model;
+/* ---- the network 2 → 16 → 16 → 16 → 2, once to train and once for the cells of the picture ----
+ */
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[16];
+    int x, labels, logits;
+} model;
+
 static model learner, viewer;
 static lgelu_training plan;
 static unsigned char room[2][10 << 20];
-static float smooth[CELLS][2], relu[CELLS][2];                       /* logits with the gates as they are, and after the swap */
-static unsigned char look[CELLS];                                    /* what is drawn */
+static float smooth[CELLS][2],
+    relu[CELLS][2];               /* logits with the gates as they are, and after the swap */
+static unsigned char look[CELLS]; /* what is drawn */
 
 static int make(model *m, int which, size_t batch, lgelu_mode mode)
 {
@@ -91,19 +125,21 @@ static int make(model *m, int which, size_t batch, lgelu_mode mode)
     lgelu_net_begin(net, m->nodes, 16);
     m->x = lgelu_input(net, "x", 1, 1, 2);
     m->logits = lgelu_mlp(net, m->x, sizes, HIDDEN + 1, LGELU_GATE_LAMBDA, 1.693147f);
-    if (mode == LGELU_TRAIN) {
+    if (mode == LGELU_MODE_TRAIN) {
         m->labels = lgelu_labels(net, "classes", 1, 2);
         lgelu_cross_entropy(net, "loss", m->logits, m->labels);
     }
     bytes = lgelu_net_bytes(net, batch, mode);
-    if (!bytes || bytes > sizeof room[which]) return 1;
+    if (!bytes || bytes > sizeof room[which])
+        return 1;
     return lgelu_net_make(net, room[which], bytes, batch, mode, 1337) != LGELU_OK;
 }
 
 /* the points, and a network that knows nothing; 0: all is well */
 PAGE(int, begin)(int set)
 {
-    if (set < 0 || set >= SETS) return 1;
+    if (set < 0 || set >= SETS)
+        return 1;
     sample(train_x[0], train_y, set, 2 * (uint64_t)set, SAMPLES);
     sample(test_x[0], test_y, set, 2 * (uint64_t)set + 1, TEST);
     for (int i = 0; i < CELLS; i++) {
@@ -112,9 +148,11 @@ PAGE(int, begin)(int set)
     }
     plan = lgelu_training_defaults(5e-3f, 1);
     plan.rate = LGELU_RATE_CONSTANT;
-    plan.c = 2;
-    return make(&learner, 0, SAMPLES, LGELU_TRAIN) || make(&viewer, 1, CELLS, LGELU_INFER);
+    plan.lambda_lr_scale = 2;
+    return make(&learner, 0, SAMPLES, LGELU_MODE_TRAIN)
+           || make(&viewer, 1, CELLS, LGELU_MODE_INFER);
 }
+
 /* full-batch steps; λ is learned beside the weights until `harden` drives it */
 PAGE(int, train)(int steps)
 {
@@ -128,7 +166,9 @@ PAGE(int, train)(int steps)
     }
     return net->status != LGELU_OK;
 }
-/* from here on λ is driven to the target in two thirds of the steps; in the last third the rate falls, the weights settle */
+
+/* from here on λ is driven to the target in two thirds of the steps; in the last third the rate
+   falls, the weights settle */
 PAGE(void, harden)(int steps)
 {
     plan.rate = LGELU_RATE_COSINE;
@@ -143,56 +183,75 @@ PAGE(void, harden)(int steps)
 static int run(const float *x, size_t n, int swapped, float *logits)
 {
     lgelu_net *net = &viewer.net;
-    if (lgelu_net_copy(net, &learner.net)) return 1;
-    if (swapped) lgelu_net_relu(net);
+    if (lgelu_net_copy(net, &learner.net))
+        return 1;
+    if (swapped)
+        lgelu_net_relu(net);
     lgelu_net_bind(net, viewer.x, x);
-    if (lgelu_net_forward(net, n)) return 1;
+    if (lgelu_net_forward(net, n))
+        return 1;
     memcpy(logits, lgelu_net_value(net, viewer.logits), 2 * n * sizeof *logits);
     return 0;
 }
+
 /* side × side cells (side divides 128): the logits before and after the swap */
 static float coarse[CELLS][2];
 static size_t seen;
+
 PAGE(int, view)(int side, int swapped)
 {
     const int wide = SIDE / side;
     seen = (size_t)side * (size_t)side;
-    for (int i = 0; i < side * side; i++)
-        memcpy(coarse[i], cell[(i / side * wide + wide / 2) * SIDE + i % side * wide + wide / 2], sizeof coarse[i]);
-    if (run(coarse[0], seen, 0, smooth[0]) || run(coarse[0], seen, 1, relu[0])) return 1;
-    for (size_t i = 0; i < seen; i++) {                              /* 0 .. 127: the first class, surest at 0; else the second */
+    for (int i = 0; i < side * side; i++) {
+        memcpy(coarse[i], cell[(i / side * wide + wide / 2) * SIDE + i % side * wide + wide / 2],
+               sizeof coarse[i]);
+    }
+    if (run(coarse[0], seen, 0, smooth[0]) || run(coarse[0], seen, 1, relu[0]))
+        return 1;
+    /* 0 .. 127: the first class, surest at 0; else the second */
+    for (size_t i = 0; i < seen; i++) {
         const float *z = swapped ? relu[i] : smooth[i];
         const float d = (z[1] - z[0]) / 4;
         look[i] = (unsigned char)(127.5f + 127.4f * d / (1 + fabsf(d)));
     }
     return 0;
 }
+
 PAGE(unsigned char *, cells)(void) { return look; }
-PAGE(int,    flips)     (void) { return (int)lgelu_flips(smooth[0], relu[0], seen, 2); }
-PAGE(int,    flipped)   (int i) { return (smooth[i][1] > smooth[i][0]) != (relu[i][1] > relu[i][0]); }
-PAGE(double, max_change)(void) { return lgelu_max_change(smooth[0], relu[0], 2 * seen); }
-PAGE(int,    step)      (void) { return (int)learner.net.step; }
-PAGE(double, loss)      (void) { return learner.net.loss; }
-PAGE(float,  lambda)    (int layer) { return learner.net.lambda[layer]; }
-PAGE(int,    layers)    (void) { return HIDDEN; }
+PAGE(int, flips)(void) { return (int)lgelu_count_flips(smooth[0], relu[0], seen, 2); }
+PAGE(int, flipped)(int i) { return (smooth[i][1] > smooth[i][0]) != (relu[i][1] > relu[i][0]); }
+PAGE(double, max_change)(void) { return lgelu_max_abs_diff(smooth[0], relu[0], 2 * seen); }
+PAGE(int, step)(void) { return (int)learner.net.step; }
+PAGE(double, loss)(void) { return learner.net.loss; }
+PAGE(float, lambda)(int layer) { return learner.net.lambda[layer]; }
+PAGE(int, layers)(void) { return HIDDEN; }
+
 /* FNV-1a of bytes, 32 bits: of the weights, and of the curves */
 static uint32_t hash(const float *x, size_t n)
 {
     uint32_t h = 2166136261u;
-    for (size_t i = 0; i < n; i++) for (int k = 0; k < 32; k += 8) h = (h ^ (lgelu__bits(x[i]) >> k & 255)) * 16777619u;
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 32; k += 8)
+            h = (h ^ (lgelu__bits(x[i]) >> k & 255)) * 16777619u;
+    }
     return h;
 }
-PAGE(uint32_t, weights_hash)(void) { return hash(learner.net.w, learner.net.parameters); }
-PAGE(uint32_t, curves_hash) (float l) { return hash(curves(l), 3 * POINTS); }
+
+PAGE(uint32_t, weights_hash)(void) { return hash(learner.net.w, learner.net.parameter_count); }
+PAGE(uint32_t, curves_hash)(float l) { return hash(curves(l), 3 * POINTS); }
+
 /* share of new points, that it never saw, in their right class */
 PAGE(double, score)(int swapped)
 {
     static float logits[TEST][2];
     int right = 0;
-    if (run(test_x[0], TEST, swapped, logits[0])) return -1;
-    for (int i = 0; i < TEST; i++) right += (logits[i][1] > logits[i][0]) == test_y[i];
+    if (run(test_x[0], TEST, swapped, logits[0]))
+        return -1;
+    for (int i = 0; i < TEST; i++)
+        right += (logits[i][1] > logits[i][0]) == test_y[i];
     return (double)right / TEST;
 }
-PAGE(float *,   sample_x)(void) { return train_x[0]; }
+
+PAGE(float *, sample_x)(void) { return train_x[0]; }
 PAGE(int32_t *, sample_y)(void) { return train_y; }
-PAGE(int,       samples) (void) { return SAMPLES; }
+PAGE(int, samples)(void) { return SAMPLES; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   bits.h: floats as the bits they are, and FNV-1a over numbers, each as its bytes from the lowest on: the hash of an array is the
-   same on every processor, whichever way round it stores them. */
+   bits.h: floats as the bits they are, and FNV-1a over numbers, each as its bytes from the lowest
+   on: the hash of an array is the same on every processor, whichever way round it stores them. */
 #ifndef BITS_H
 #define BITS_H
 #include <stddef.h>
@@ -9,25 +9,42 @@
 
 #define HASH_START 14695981039346656037u
 
-static inline float from_bits(uint32_t u) { float x; memcpy(&x, &u, 4); return x; }
-static inline uint32_t to_bits(float x) { uint32_t u; memcpy(&u, &x, 4); return u; }
+static inline float from_bits(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+
+static inline uint32_t to_bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    return u;
+}
 
 static inline uint64_t hash_word(uint64_t h, uint64_t word, int bytes)
 {
-    for (; bytes; bytes--, word >>= 8) h = (h ^ (word & 255)) * 1099511628211u;
+    for (; bytes; bytes--, word >>= 8)
+        h = (h ^ (word & 255)) * 1099511628211u;
     return h;
 }
+
 static inline uint64_t hash_halves(uint64_t h, const uint16_t *x, size_t n)
 {
-    for (; n; n--) h = hash_word(h, *x++, 2);
+    for (; n; n--)
+        h = hash_word(h, *x++, 2);
     return h;
 }
+
 /* a NaN's sign and payload count, too */
 static inline uint64_t hash_floats(uint64_t h, const float *x, size_t n)
 {
-    for (; n; n--, x++) h = hash_word(h, to_bits(*x), 4);
+    for (; n; n--, x++)
+        h = hash_word(h, to_bits(*x), 4);
     return h;
 }
+
 static inline uint64_t hash_doubles(uint64_t h, const double *x, size_t n)
 {
     uint64_t u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   check.h: what the test programs print. One line per case on stdout, `ok NAME`, `FAIL NAME: why` or `skip NAME: why`;
-   main ends with `return check_end();`, which is 1 when a case failed. */
+   check.h: what the test programs print. One line per case on stdout, `ok NAME`, `FAIL NAME: why`
+   or `skip NAME: why`; main ends with `return check_end();`, which is 1 when a case failed. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdarg.h>
@@ -19,12 +19,17 @@ static int check_failed;
 static inline void check_line(const char *word, const char *name, const char *why, va_list list)
 {
     printf("%s %s", word, name);
-    if (why) { printf(": "); vprintf(why, list); }
+    if (why) {
+        printf(": ");
+        vprintf(why, list);
+    }
     printf("\n");
-    fflush(stdout);                     /* what was checked stands there even when the next case crashes */
+    /* what was checked stands there even when the next case crashes */
+    fflush(stdout);
 }
 
-/* Returns good, so that a case can go on only when this one held. The format says what was found. */
+/* Returns good, so that a case can go on only when this one held. The format says what was found.
+ */
 CHECK_PRINTF(3, 4) static inline int check(int good, const char *name, const char *why, ...)
 {
     va_list list;
@@ -45,7 +50,10 @@ CHECK_PRINTF(2, 3) static inline void check_skip(const char *name, const char *w
 
 static inline int check_end(void) { return check_failed; }
 /* a file in memory, and the function that writes to its end */
-typedef struct { unsigned char *data; size_t size, capacity; } memory_file;
+typedef struct {
+    unsigned char *data;
+    size_t size, capacity;
+} memory_file;
 
 static inline int memory_append(void *user, const void *data, size_t size)
 {
@@ -53,7 +61,8 @@ static inline int memory_append(void *user, const void *data, size_t size)
     if (b->size + size > b->capacity) {
         b->capacity = 2 * (b->size + size);
         b->data = (unsigned char *)realloc(b->data, b->capacity);
-        if (!b->data) abort();
+        if (!b->data)
+            abort();
     }
     memcpy(b->data + b->size, data, size);
     b->size += size;

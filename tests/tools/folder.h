@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   folder.h: the files that a generator leaves for a test's other side. What can't be written ends the program. */
+   folder.h: the files that a generator leaves for a test's other side. What can't be written ends
+   the program. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,11 +11,24 @@ static FILE *in_folder(const char *folder, const char *name, const char *end, co
     FILE *f;
     snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
     f = fopen(path, how);
-    if (!f) { perror(path); exit(1); }
+    if (!f) {
+        perror(path);
+        exit(1);
+    }
     return f;
 }
+
 /* whole, or the program ends */
-static void done(FILE *f) { if (ferror(f) || fclose(f)) { perror("a file could not be written"); exit(1); } }
+static void done(FILE *f)
+{
+    if (ferror(f) || fclose(f)) {
+        perror("a file could not be written");
+        exit(1);
+    }
+}
 
 /* what lgelu_net_save and its kin call */
-static int put(void *user, const void *data, size_t bytes) { return fwrite(data, 1, bytes, (FILE *)user) != bytes; }
+static int put(void *user, const void *data, size_t bytes)
+{
+    return fwrite(data, 1, bytes, (FILE *)user) != bytes;
+}

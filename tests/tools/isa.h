@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   isa.h: LGELU_ISA=scalar|neon|avx2|avx512 caps a test program; the header itself reads no environment. Include after lgelu.h. */
+   isa.h: LGELU_ISA=scalar|neon|avx2|avx512 caps a test program; the header itself reads no
+   environment. Include after lgelu.h. */
 #ifndef ISA_H
 #define ISA_H
 #include <stdio.h>
@@ -10,9 +11,12 @@
 static inline int isa_from_environment(void)
 {
     const char *name = getenv("LGELU_ISA");
-    if (!name || !*name) return lgelu_isa();
-    for (int isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++)
-        if (!strcmp(name, lgelu_isa_name(isa))) return lgelu_isa_limit(isa);
+    if (!name || !*name)
+        return lgelu_isa();
+    for (int isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
+        if (!strcmp(name, lgelu_isa_name(isa)))
+            return lgelu_isa_limit(isa);
+    }
     fprintf(stderr, "LGELU_ISA=%s is none of scalar, neon, avx2, avx512\n", name);
     exit(2);
 }

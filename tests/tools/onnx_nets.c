@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_nets FOLDER: one network of each kind as FOLDER/NAME.onnx, with inputs in ONNX's order (NAME.in) and our outputs in
-   ONNX's order (NAME.out), for test_onnx.sh. A line a network: NAME, type and shape of the input, shape of the output, the
-   layers that must occur. */
+   onnx_nets FOLDER: one network of each kind as FOLDER/NAME.onnx, with inputs in ONNX's order
+   (NAME.in) and our outputs in ONNX's order (NAME.out), for test_onnx.sh. A line a network: NAME,
+   type and shape of the input, shape of the output, the layers that must occur. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../../examples/deploy/onnx_out.h"
@@ -15,89 +15,144 @@
 enum { NODES = 128, BATCH = 3 };
 static lgelu_node nodes[NODES];
 static lgelu_net net;
-static int in, gate;                         /* the input; counts the gates of a network made by hand */
+static int in, gate; /* the input; counts the gates of a network made by hand */
 static size_t memory_size;
 static const char *folder;
 static data_set data;
 
-static void die(const char *name, const char *why) { fprintf(stderr, "onnx_nets: %s: %s\n", name, why); exit(1); }
+static void die(const char *name, const char *why)
+{
+    fprintf(stderr, "onnx_nets: %s: %s\n", name, why);
+    exit(1);
+}
 
-/* (rows, columns, channels) → (channels, rows, columns), a sample at a time, where ONNX has it so */
+/* (rows, columns, channels) → (channels, rows, columns), a sample at a time, where ONNX has it so
+ */
 static void put_value(FILE *f, const float *x, const size_t *shape, int first)
 {
     const size_t pixels = shape[0] * shape[1], c = shape[2];
     size_t b, i, k;
-    for (b = 0; b < BATCH; b++)
-        if (first) { for (k = 0; k < c; k++) for (i = 0; i < pixels; i++) fwrite(x + (b * pixels + i) * c + k, 4, 1, f); }
-        else fwrite(x + b * pixels * c, 4, pixels * c, f);
+    for (b = 0; b < BATCH; b++) {
+        if (first) {
+            for (k = 0; k < c; k++) {
+                for (i = 0; i < pixels; i++)
+                    fwrite(x + (b * pixels + i) * c + k, 4, 1, f);
+            }
+        } else {
+            fwrite(x + b * pixels * c, 4, pixels * c, f);
+        }
+    }
 }
+
 static void put_shape(const size_t *shape, int first)
 {
-    if (first) printf("%d,%zu,%zu,%zu", BATCH, shape[2], shape[0], shape[1]);
-    else if (shape[0] > 1) printf("%d,%zu,%zu,%zu", BATCH, shape[0], shape[1], shape[2]);
-    else if (shape[1] > 1) printf("%d,%zu,%zu", BATCH, shape[1], shape[2]);
-    else printf("%d,%zu", BATCH, shape[2]);
+    if (first)
+        printf("%d,%zu,%zu,%zu", BATCH, shape[2], shape[0], shape[1]);
+    else if (shape[0] > 1)
+        printf("%d,%zu,%zu,%zu", BATCH, shape[0], shape[1], shape[2]);
+    else if (shape[1] > 1)
+        printf("%d,%zu,%zu", BATCH, shape[1], shape[2]);
+    else
+        printf("%d,%zu", BATCH, shape[2]);
 }
-/* the network as built, with random weights, statistics and inputs; `fold` and the output's name are the options; first:
-   input, output lie channels first in ONNX; real: pictures of the repository */
-static void keep(const char *name, int out, int fold, int first, int first_out, int real, const char *must)
+
+/* the network as built, with random weights, statistics and inputs; `fold` and the output's name
+   are the options; first: input, output lie channels first in ONNX; real: pictures of the
+   repository */
+static void keep(const char *name, int out, int fold, int first, int first_out, int real,
+                 const char *must)
 {
     onnx_options o = { -1, 0, NULL, ONNX_CHANNELS_FIRST, "A test." };
     char message[160];
-    const size_t *shape = nodes[in].shape, n = BATCH * shape[0] * shape[1] * (nodes[in].op == LGELU_OP_TOKENS ? 1 : shape[2]);
+    const size_t *shape = nodes[in].shape,
+                 n = BATCH * shape[0] * shape[1] * (nodes[in].op == LGELU_OP_TOKENS ? 1 : shape[2]);
     float *x = malloc(n * sizeof *x);
     int32_t *token = malloc(n * sizeof *token);
     void *work = malloc(onnx_save_bytes(&net)), *memory;
     size_t i;
     FILE *f;
     int k;
-    memory_size = lgelu_net_bytes(&net, BATCH, LGELU_INFER);
+    memory_size = lgelu_net_bytes(&net, BATCH, LGELU_MODE_INFER);
     memory = malloc(memory_size ? memory_size : 1);
-    if (!x || !token || !work || !memory || lgelu_net_make(&net, memory, memory_size, BATCH, LGELU_INFER, 11))
+    if (!x || !token || !work || !memory
+        || lgelu_net_make(&net, memory, memory_size, BATCH, LGELU_MODE_INFER, 11))
         die(name, net.message);
-    for (i = net.matrices; i < net.parameters; i++) net.w[i] += lgelu_normal(3, 999, i) / 4;
-    for (k = 0; k < net.count; k++) if (nodes[k].states) for (i = 0; i < nodes[k].states; i++)
-        lgelu_net_states(&net, k)[i] = i < nodes[k].states / 2 ? lgelu_normal(3, 998, i) / 4 : 0.5f + lgelu_uniform(3, 997, i);
-    for (k = 0; k < net.hardnesses; k++) if (nodes[in].op == LGELU_OP_INPUT && isfinite(net.lambda[k]) && net.lambda[k] > 1)
-        lgelu_net_set_lambda(&net, k, 1 + 9 * lgelu_uniform(3, 996, (uint64_t)k));
-    if (!strncmp(name, "edge", 4)) lgelu_net_set_lambda(&net, 2, HUGE_VALF);
-    for (i = 0; i < n; i++) x[i] = 2 * lgelu_normal(3, 1000, i);
-    if (real) data_floats(x, data.test_x, &data, BATCH);
-    for (i = 0; i < n; i++) token[i] = (int32_t)(lgelu_random(3, 1001, i) % shape[2]);
+    for (i = net.weight_count; i < net.parameter_count; i++)
+        net.w[i] += lgelu_normal(3, 999, i) / 4;
+    for (k = 0; k < net.count; k++) {
+        if (nodes[k].state_count) {
+            for (i = 0; i < nodes[k].state_count; i++) {
+                lgelu_net_states(&net, k)[i] = i < nodes[k].state_count / 2
+                                                   ? lgelu_normal(3, 998, i) / 4
+                                                   : 0.5f + lgelu_uniform(3, 997, i);
+            }
+        }
+    }
+    for (k = 0; k < net.lambda_count; k++) {
+        if (nodes[in].op == LGELU_OP_INPUT && isfinite(net.lambda[k]) && net.lambda[k] > 1)
+            lgelu_net_set_lambda(&net, k, 1 + 9 * lgelu_uniform(3, 996, (uint64_t)k));
+    }
+    if (!strncmp(name, "edge", 4))
+        lgelu_net_set_lambda(&net, 2, HUGE_VALF);
+    for (i = 0; i < n; i++)
+        x[i] = 2 * lgelu_normal(3, 1000, i);
+    if (real)
+        data_floats(x, data.test_x, &data, BATCH);
+    for (i = 0; i < n; i++)
+        token[i] = (int32_t)(lgelu_random(3, 1001, i) % shape[2]);
     lgelu_net_bind(&net, in, nodes[in].op == LGELU_OP_TOKENS ? (void *)token : x);
-    if (!strcmp(name + strlen(name) - 4, "swap")) lgelu_net_relu(&net);
-    if (lgelu_net_forward(&net, BATCH)) die(name, net.message);
+    if (!strcmp(name + strlen(name) - 4, "swap"))
+        lgelu_net_relu(&net);
+    if (lgelu_net_forward(&net, BATCH))
+        die(name, net.message);
     f = in_folder(folder, name, ".out", "wb");
     put_value(f, lgelu_net_value(&net, out), nodes[out].shape, first_out);
     done(f);
     f = in_folder(folder, name, ".in", "wb");
-    if (nodes[in].op == LGELU_OP_TOKENS) for (i = 0; i < n; i++) { int64_t t = token[i]; fwrite(&t, 8, 1, f); }
-    else put_value(f, x, shape, first);
+    if (nodes[in].op == LGELU_OP_TOKENS) {
+        for (i = 0; i < n; i++) {
+            int64_t t = token[i];
+            fwrite(&t, 8, 1, f);
+        }
+    } else {
+        put_value(f, x, shape, first);
+    }
     done(f);
     o.node = out;
     o.fold = fold;
-    if (strstr(must, "named")) o.output = "logits of it";
+    if (strstr(must, "named"))
+        o.output = "logits of it";
     f = in_folder(folder, name, ".onnx", "wb");
-    if (onnx_save(&net, &o, work, put, f, message) || fclose(f)) die(name, message);
+    if (onnx_save(&net, &o, work, put, f, message) || fclose(f))
+        die(name, message);
     printf("%s\t%s\t", name, nodes[in].op == LGELU_OP_TOKENS ? "int64" : "float32");
-    if (nodes[in].op == LGELU_OP_TOKENS) printf("%d,%zu", BATCH, shape[1]); else put_shape(shape, first);
+    if (nodes[in].op == LGELU_OP_TOKENS)
+        printf("%d,%zu", BATCH, shape[1]);
+    else
+        put_shape(shape, first);
     printf("\t");
     put_shape(nodes[out].shape, first_out);
     printf("\t%s\n", must);
-    free(x); free(token); free(work); free(memory);
+    free(x);
+    free(token);
+    free(work);
+    free(memory);
 }
+
 static void start(size_t rows, size_t columns, size_t channels)
 {
     lgelu_net_begin(&net, nodes, NODES);
     in = lgelu_input(&net, "x", rows, columns, channels);
     gate = 0;
 }
+
 static void start_tokens(size_t count, size_t words)
 {
     lgelu_net_begin(&net, nodes, NODES);
     in = lgelu_tokens(&net, "tokens", count, words);
 }
-static int smooth(int x)                                                 /* a gate of its own kind each time */
+
+static int smooth(int x) /* a gate of its own kind each time */
 {
     char name[16];
     snprintf(name, sizeof name, "gate%d", ++gate);
@@ -107,31 +162,55 @@ static int smooth(int x)                                                 /* a ga
 static void vectors(void)
 {
     static const size_t sizes[] = { 33, 17, 10 };
-    start(1, 1, 20); keep("mlp_gelu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_GELU, 1), 0, 0, 0, 0, "Gemm Erf");
-    start(1, 1, 20); keep("mlp_lambda", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_LAMBDA, 2), 0, 0, 0, 0, "Gemm Erf named");
-    start(1, 1, 20); keep("mlp_tanh", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_TANH, 1), 0, 0, 0, 0, "Gemm Tanh");
-    start(1, 1, 20); keep("mlp_relu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_RELU, 1), 0, 0, 0, 0, "Gemm Relu");
-    start(1, 1, 20); keep("mlp_swap", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_LAMBDA, 2), 0, 0, 0, 0, "Gemm Relu");
-    start(1, 1, 20); keep("edge_channels", lgelu_linear(&net, "b",
-        lgelu_gate_channels(&net, "g", lgelu_linear(&net, "a", in, 9), 2), 5), 0, 0, 0, 0, "Erf");
-    start(1, 1, 20); keep("vector_norm", lgelu_batch_norm(&net, "n", lgelu_layer_norm(&net, "l", in), 0.1f, 1e-3f), 1, 0, 0, 0,
-        "BatchNormalization LayerNormalization");
-    start(1, 1, 20); keep("vector_position", lgelu_dropout(&net, "d",
-        lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)), 0.5f), 0, 0, 0, 0, "Add named");
+    start(1, 1, 20);
+    keep("mlp_gelu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_GELU, 1), 0, 0, 0, 0, "Gemm Erf");
+    start(1, 1, 20);
+    keep("mlp_lambda", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_LAMBDA, 2), 0, 0, 0, 0,
+         "Gemm Erf named");
+    start(1, 1, 20);
+    keep("mlp_tanh", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_TANH, 1), 0, 0, 0, 0, "Gemm Tanh");
+    start(1, 1, 20);
+    keep("mlp_relu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_RELU, 1), 0, 0, 0, 0, "Gemm Relu");
+    start(1, 1, 20);
+    keep("mlp_swap", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_LAMBDA, 2), 0, 0, 0, 0, "Gemm Relu");
+    start(1, 1, 20);
+    keep("edge_channels",
+         lgelu_linear(&net, "b", lgelu_gate_channels(&net, "g", lgelu_linear(&net, "a", in, 9), 2),
+                      5),
+         0, 0, 0, 0, "Erf");
+    start(1, 1, 20);
+    keep("vector_norm", lgelu_batch_norm(&net, "n", lgelu_layer_norm(&net, "l", in), 0.1f, 1e-3f),
+         1, 0, 0, 0, "BatchNormalization LayerNormalization");
+    start(1, 1, 20);
+    keep("vector_position",
+         lgelu_dropout(&net, "d", lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)),
+                       0.5f),
+         0, 0, 0, 0, "Add named");
 }
+
 static void pictures(void)
 {
     int a, b;
-    start(28, 28, 1); keep("lenet", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1, "Conv MaxPool Gemm Erf");
-    start(28, 28, 1); keep("lenet_swap", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1, "Conv MaxPool Gemm Relu");
-    start(32, 32, 3); keep("lenet_colour", lgelu_lenet(&net, in, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 0, "Conv MaxPool Gemm Erf");
-    start(28, 28, 1); keep("resnet_kept", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 1,
-        "Conv BatchNormalization GlobalAveragePool");
-    start(28, 28, 1); keep("resnet_folded", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_TANH, 1), 1, 1, 0, 1,
-        "Conv -BatchNormalization");
-    start(28, 28, 1); keep("resnet_swap", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_LAMBDA, 2), 1, 1, 0, 1,
-        "Relu -BatchNormalization");
-    start(9, 11, 4);                                                      /* groups, depthwise, no square, padding */
+    start(28, 28, 1);
+    keep("lenet", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1,
+         "Conv MaxPool Gemm Erf");
+    start(28, 28, 1);
+    keep("lenet_swap", lgelu_lenet(&net, in, 10, LGELU_GATE_LAMBDA, 2), 0, 1, 0, 1,
+         "Conv MaxPool Gemm Relu");
+    start(32, 32, 3);
+    keep("lenet_colour", lgelu_lenet(&net, in, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 0,
+         "Conv MaxPool Gemm Erf");
+    start(28, 28, 1);
+    keep("resnet_kept", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_GELU, 1), 0, 1, 0, 1,
+         "Conv BatchNormalization GlobalAveragePool");
+    start(28, 28, 1);
+    keep("resnet_folded", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_TANH, 1), 1, 1, 0, 1,
+         "Conv -BatchNormalization");
+    start(28, 28, 1);
+    keep("resnet_swap", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_LAMBDA, 2), 1, 1, 0, 1,
+         "Relu -BatchNormalization");
+    /* groups, depthwise, no square, padding */
+    start(9, 11, 4);
     a = smooth(lgelu_conv(&net, "c1", in, 6, 3, 2, 1, 2, 1));
     a = smooth(lgelu_conv(&net, "c2", a, 6, 3, 1, 1, 6, 0));
     a = lgelu_average_pool(&net, "p", a, 3, 2, 1);
@@ -145,48 +224,78 @@ static void pictures(void)
     keep("edge_both", lgelu_add(&net, "s", b, a), 1, 1, 1, 0, "Conv MatMul LayerNormalization");
     start(6, 5, 3);
     a = lgelu_add(&net, "s", lgelu_linear(&net, "fc", in, 3), in);
-    keep("pixels", lgelu_take(&net, "t", a, 4, 9), 0, 1, 0, 0, "Slice ReduceMean");
+    keep("pixels", lgelu_mean_tokens(&net, "t", a, 4, 9), 0, 1, 0, 0, "Slice ReduceMean");
     start(8, 8, 3);
-    keep("all_conv", lgelu_global_pool(&net, "p", smooth(lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1))), 0, 1, 0, 0,
-        "GlobalAveragePool named");
+    keep("all_conv",
+         lgelu_global_pool(&net, "p", smooth(lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1))), 0, 1, 0,
+         0, "GlobalAveragePool named");
     start(8, 8, 3);
-    keep("one_pixel", smooth(lgelu_flatten(&net, "f", lgelu_max_pool(&net, "p", lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1), 6,
-        6, 0))), 0, 1, 0, 0, "Conv");
-    start(1, 12, 2);                                                      /* one row: a picture, then tokens */
+    keep("one_pixel",
+         smooth(lgelu_flatten(
+             &net, "f",
+             lgelu_max_pool(&net, "p", lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1), 6, 6, 0))),
+         0, 1, 0, 0, "Conv");
+    /* one row: a picture, then tokens */
+    start(1, 12, 2);
     a = lgelu_max_pool(&net, "p", smooth(lgelu_conv(&net, "c", in, 8, 1, 1, 0, 1, 1)), 1, 2, 0);
     keep("one_row", lgelu_linear(&net, "fc", a, 3), 0, 1, 0, 0, "Conv MatMul");
     start(1, 12, 3);
     a = lgelu_attention(&net, "a", in, 1, 0);
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
 }
+
 static void transformers(void)
 {
     lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0, 0 };
-    start(28, 28, 1); net.deviation = 0.3f; keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1,
-        "LayerNormalization Softmax Expand");
-    shape.gate = LGELU_GATE_LAMBDA; shape.lambda = 3;
-    start(8, 12, 3); net.deviation = 0.3f; keep("vit_mean", lgelu_vit(&net, in, &shape, 4, 1, 10), 0, 1, 0, 0,
-        "LayerNormalization Softmax ReduceMean");
-    start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_swap", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0,
-        "Gather LayerNormalization Softmax Relu");
+    start(28, 28, 1);
+    net.deviation = 0.3f;
+    keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1,
+         "LayerNormalization Softmax Expand");
+    shape.gate = LGELU_GATE_LAMBDA;
+    shape.lambda = 3;
+    start(8, 12, 3);
+    net.deviation = 0.3f;
+    keep("vit_mean", lgelu_vit(&net, in, &shape, 4, 1, 10), 0, 1, 0, 0,
+         "LayerNormalization Softmax ReduceMean");
+    start_tokens(12, 50);
+    net.deviation = 0.3f;
+    keep("gpt_swap", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0,
+         "Gather LayerNormalization Softmax Relu");
     shape.gate = LGELU_GATE_TANH;
-    start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_tanh", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0,
-        "Gather LayerNormalization Softmax Tanh");
+    start_tokens(12, 50);
+    net.deviation = 0.3f;
+    keep("gpt_tanh", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0,
+         "Gather LayerNormalization Softmax Tanh");
     shape.untied = 1;
-    start_tokens(12, 50); net.deviation = 0.3f; keep("gpt_untied", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather named");
+    start_tokens(12, 50);
+    net.deviation = 0.3f;
+    keep("gpt_untied", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather named");
     shape.untied = 0;
-    start_tokens(1, 50); net.deviation = 0.3f; keep("gpt_one_token", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather");
+    start_tokens(1, 50);
+    net.deviation = 0.3f;
+    keep("gpt_one_token", lgelu_gpt(&net, in, &shape), 0, 0, 0, 0, "Gather");
     start(1, 5, 6);
-    keep("token_class", lgelu_attention(&net, "a", lgelu_linear(&net, "qkv",
-        lgelu_class_token(&net, "c", lgelu_class_token(&net, "d", lgelu_take(&net, "t", in, 1, 3))), 24), 2, 1),
+    keep("token_class",
+         lgelu_attention(
+             &net, "a",
+             lgelu_linear(&net, "qkv",
+                          lgelu_class_token(
+                              &net, "c",
+                              lgelu_class_token(&net, "d", lgelu_mean_tokens(&net, "t", in, 1, 3))),
+                          24),
+             2, 1),
          0, 0, 0, 0, "Concat Softmax");
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) return 2;
+    if (argc != 2)
+        return 2;
     folder = argv[1];
-    if (data_read(&data, "../examples/pictures", argv[0])) { fprintf(stderr, "%s\n", data.error); return 1; }
+    if (data_read(&data, "../examples/pictures", argv[0])) {
+        fprintf(stderr, "%s\n", data.error);
+        return 1;
+    }
     vectors();
     pictures();
     transformers();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   Every kernel, a training step of two networks, their saving and loading, each on a thread whose stack is small, on every
-   instruction set:  small_stack BYTES WHERE  (test_stack.sh; linked to the implementation). A stack too small is a crash. */
+   Every kernel, a training step of two networks, their saving and loading, each on a thread whose
+   stack is small, on every instruction set:  small_stack BYTES WHERE  (test_stack.sh; linked to the
+   implementation). A stack too small is a crash. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "check.h"
@@ -20,7 +21,8 @@ static void kernels(void)
     lgelu_product p;
     uint32_t order[64];
     size_t n;
-    for (n = N; n; n /= 3) {                                   /* whole blocks, few numbers, one */
+    /* whole blocks, few numbers, one */
+    for (n = N; n; n /= 3) {
         lgelu_forward(y, x, 1, n);
         lgelu_forward(y, x, 1e-20f, n % 64);
         lgelu_forward(y, x, 100, n);
@@ -38,7 +40,7 @@ static void kernels(void)
         lgelu_from_bf16(y, k, n);
         lgelu_from_f16(y, k, n);
         lgelu_stochastic_forward(y, x, 1, n, 1, 2, 3);
-        lgelu_stochastic_backward(y, d, x, 1, n, 1, 2, 3, LGELU_STRAIGHT_THROUGH);
+        lgelu_stochastic_backward(y, d, x, 1, n, 1, 2, 3, LGELU_ESTIMATE_STRAIGHT_THROUGH);
     }
     for (n = 1; n <= 40; n += 13) {
         lgelu_forward_channels(y, x, lambda, N / n, n, 1);
@@ -46,17 +48,32 @@ static void kernels(void)
         lgelu_forward_channels(y, x, lambda, 2, n, 200);
         lgelu_backward_channels(y, sums, d, x, lambda, 2, n, 200);
     }
-    lambda[3] = 1e-20f;                                        /* an extreme one among them */
+    /* an extreme one among them */
+    lambda[3] = 1e-20f;
     lgelu_forward_channels(y, x, lambda, 300, 40, 1);
     lgelu_backward_channels(y, sums, d, x, lambda, 300, 40, 1);
     lambda[3] = 4;
     memset(&p, 0, sizeof p);
-    p.c = c; p.c_row = 64; p.a.x = a; p.a.row = 64; p.a.col = 1; p.b.x = b; p.y = c; p.y_row = 64; p.lambda = 2;
-    for (p.m = 1; p.m <= 64; p.m += 9) for (p.n = 1; p.n <= 64; p.n += 21) for (p.k = 1; p.k <= 64; p.k += 21) {
-        p.b.row = 64; p.b.col = 1;
-        lgelu_multiply(&p, work, NULL);
-        p.b.row = 1; p.b.col = 64;
-        lgelu_multiply(&p, work, NULL);
+    p.c = c;
+    p.c_stride = 64;
+    p.a.x = a;
+    p.a.row_stride = 64;
+    p.a.col_stride = 1;
+    p.b.x = b;
+    p.y = c;
+    p.y_stride = 64;
+    p.lambda = 2;
+    for (p.m = 1; p.m <= 64; p.m += 9) {
+        for (p.n = 1; p.n <= 64; p.n += 21) {
+            for (p.k = 1; p.k <= 64; p.k += 21) {
+                p.b.row_stride = 64;
+                p.b.col_stride = 1;
+                lgelu_multiply(&p, work, NULL);
+                p.b.row_stride = 1;
+                p.b.col_stride = 64;
+                lgelu_multiply(&p, work, NULL);
+            }
+        }
     }
     lgelu_column_sums(y, x, 64, 200, 64, 0, NULL);
     lgelu_adamw_step(y, d, a, x, &o, 1, 64 * 64);
@@ -70,12 +87,20 @@ static void kernels(void)
 static int keep(void *user, const void *data, size_t bytes)
 {
     (void)user;
-    if (written + bytes > sizeof file) return 1;
+    if (written + bytes > sizeof file)
+        return 1;
     memcpy(file + written, data, bytes);
     written += bytes;
     return 0;
 }
-static int drop(void *user, const void *data, size_t bytes) { (void)user; (void)data; (void)bytes; return 0; }
+
+static int drop(void *user, const void *data, size_t bytes)
+{
+    (void)user;
+    (void)data;
+    (void)bytes;
+    return 0;
+}
 
 static void train(lgelu_net *net, int input, const void *data, int labels)
 {
@@ -83,15 +108,24 @@ static void train(lgelu_net *net, int input, const void *data, int labels)
     lgelu_training plan = lgelu_training_to_relu(0.01f, 4);
     long step;
     plan.clip = 1;
-    if (!lgelu_net_bytes(net, 4, LGELU_TRAIN) || lgelu_net_bytes(net, 4, LGELU_TRAIN) > sizeof block) { failed = 1; return; }
-    failed |= lgelu_net_make(net, block, sizeof block, 4, LGELU_TRAIN, 7) != LGELU_OK;
-    failed |= lgelu_net_bind(net, input, data) != LGELU_OK || lgelu_net_bind(net, labels, target) != LGELU_OK;
-    for (step = 0; step < 2 && !failed; step++)
-        failed |= lgelu_net_forward(net, 4) != LGELU_OK || lgelu_net_backward(net, 1) != LGELU_OK || lgelu_net_step(net, &plan) != LGELU_OK;
+    if (!lgelu_net_bytes(net, 4, LGELU_MODE_TRAIN)
+        || lgelu_net_bytes(net, 4, LGELU_MODE_TRAIN) > sizeof block) {
+        failed = 1;
+        return;
+    }
+    failed |= lgelu_net_make(net, block, sizeof block, 4, LGELU_MODE_TRAIN, 7) != LGELU_OK;
+    failed |= lgelu_net_bind(net, input, data) != LGELU_OK
+              || lgelu_net_bind(net, labels, target) != LGELU_OK;
+    for (step = 0; step < 2 && !failed; step++) {
+        failed |= lgelu_net_forward(net, 4) != LGELU_OK || lgelu_net_backward(net, 1) != LGELU_OK
+                  || lgelu_net_step(net, &plan) != LGELU_OK;
+    }
     written = 0;
-    failed |= lgelu_net_save(net, NULL, 0, keep, NULL) != LGELU_OK || lgelu_net_load(net, file, written) != LGELU_OK;
+    failed |= lgelu_net_save(net, NULL, 0, keep, NULL) != LGELU_OK
+              || lgelu_net_load(net, file, written) != LGELU_OK;
     failed |= lgelu_net_print(net, drop, NULL) != LGELU_OK;
 }
+
 static void networks(void)
 {
     static lgelu_node nodes[NODES];
@@ -99,14 +133,19 @@ static void networks(void)
     static lgelu_net net;
     lgelu_transformer shape;
     int input, labels, logits;
-    lgelu_net_begin(&net, nodes, NODES);                       /* products, Winograd, batch norm */
+    /* products, Winograd, batch norm */
+    lgelu_net_begin(&net, nodes, NODES);
     input = lgelu_input(&net, "x", 8, 8, 3);
     logits = lgelu_resnet(&net, input, 16, 2, 1, 10, LGELU_GATE_LAMBDA, 1);
     labels = lgelu_labels(&net, "labels", 1, 10);
     lgelu_cross_entropy(&net, "loss", logits, labels);
     train(&net, input, x, labels);
     memset(&shape, 0, sizeof shape);
-    shape.layers = 1; shape.heads = 2; shape.width = 32; shape.dropout = 0.1f; shape.lambda = 1;
+    shape.layers = 1;
+    shape.heads = 2;
+    shape.width = 32;
+    shape.dropout = 0.1f;
+    shape.lambda = 1;
     lgelu_net_begin(&net, nodes, NODES);
     input = lgelu_tokens(&net, "tokens", 16, 20);
     logits = lgelu_gpt(&net, input, &shape);
@@ -117,7 +156,10 @@ static void networks(void)
 
 static void *run(void *what)
 {
-    if (what) networks(); else kernels();
+    if (what)
+        networks();
+    else
+        kernels();
     return NULL;
 }
 
@@ -128,19 +170,27 @@ int main(int count, char **word)
     char name[96];
     size_t i;
     int isa, part;
-    for (i = 0; i < N; i++) { x[i] = 4 * lgelu_normal(1, 1, i); d[i] = lgelu_normal(1, 2, i); }
-    for (i = 0; i < 64; i++) lambda[i] = 1 + (float)i;
-    for (isa = LGELU_SCALAR; isa <= LGELU_AVX512; isa++) {
-        if (lgelu_isa_limit(isa) != isa) continue;
+    for (i = 0; i < N; i++) {
+        x[i] = 4 * lgelu_normal(1, 1, i);
+        d[i] = lgelu_normal(1, 2, i);
+    }
+    for (i = 0; i < 64; i++)
+        lambda[i] = 1 + (float)i;
+    for (isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
+        if (lgelu_isa_limit(isa) != isa)
+            continue;
         for (part = 0; part < 2; part++) {
             pthread_attr_t attributes;
             pthread_t thread;
             pthread_attr_init(&attributes);
-            failed = pthread_attr_setstacksize(&attributes, bytes) || pthread_create(&thread, &attributes, run, part ? kind : NULL);
-            if (!failed) pthread_join(thread, NULL);
+            failed = pthread_attr_setstacksize(&attributes, bytes)
+                     || pthread_create(&thread, &attributes, run, part ? kind : NULL);
+            if (!failed)
+                pthread_join(thread, NULL);
             pthread_attr_destroy(&attributes);
-            snprintf(name, sizeof name, "%s on a thread of %d KB%s%s, %s", part ? "networks" : "kernels", (int)(bytes / 1024),
-                     count > 2 ? ", " : "", count > 2 ? word[2] : "", lgelu_isa_name(isa));
+            snprintf(name, sizeof name, "%s on a thread of %d KB%s%s, %s",
+                     part ? "networks" : "kernels", (int)(bytes / 1024), count > 2 ? ", " : "",
+                     count > 2 ? word[2] : "", lgelu_isa_name(isa));
             check(!failed, name, "a call failed, or there is no thread of this size");
         }
     }

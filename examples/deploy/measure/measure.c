@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT-0
 
-   measure: what is ReLU-ization worth on the other side? Reads the networks that `study swap --keep FOLDER` leaves, five arms and
-   any number of seeds, and measures one of
+   measure: what is ReLU-ization worth on the other side? Reads the networks that `study swap --keep
+   FOLDER` leaves, five arms and any number of seeds, and measures one of
 
-       measure verification    share of pictures proven to keep their class in a box of ±ε, by intervals, lines, a solver;
-                               unstable gates
-       measure int8            accuracy in whole numbers, 8 and 4 bits, a scale for each channel or layer; GELU by a table of
-                               256 entries
-       measure sparsity        exact zeros behind each gate, and what a product that passes over them gains for one picture
-       measure certificate     the proven change of a logit by the swap beside the largest that was seen
+       measure verification    share of pictures proven to keep their class in a box of ±ε, by
+   intervals, lines, a solver; unstable gates measure int8            accuracy in whole numbers, 8
+   and 4 bits, a scale for each channel or layer; GELU by a table of 256 entries measure sparsity
+   exact zeros behind each gate, and what a product that passes over them gains for one picture
+       measure certificate     the proven change of a logit by the swap beside the largest that was
+   seen
 
-   Arms: gelu is the network itself (in whole numbers: its gate a table), cold the same with ReLU in its place; hardened, relu,
-   switched. What decides stands in RULES of each measurement, before any run: a difference of two arms, seed by seed, and its
-   95 % interval (Student's t). */
+   Arms: gelu is the network itself (in whole numbers: its gate a table), cold the same with ReLU in
+   its place; hardened, relu, switched. What decides stands in RULES of each measurement, before any
+   run: a difference of two arms, seed by seed, and its 95 % interval (Student's t). */
 #include "measure.h"
 #include "../../study/output.h"
 #include <errno.h>
@@ -33,12 +33,15 @@ void fail(const char *how, const char *what)
     output_drop(&csv);
     exit(1);
 }
+
 void *room_for(size_t count, size_t size)
 {
     void *p = calloc(count, size);
-    if (!p) fail("%s", "no memory");
+    if (!p)
+        fail("%s", "no memory");
     return p;
 }
+
 double now(void)
 {
     struct timespec t;
@@ -47,57 +50,90 @@ double now(void)
 }
 
 /* ---- numbers, and what they decide ---- */
-static struct { const char *name; double v[MOST_ROWS][ARMS][MOST_SEEDS]; } table[MOST_QUANTITIES];
+static struct {
+    const char *name;
+    double v[MOST_ROWS][ARMS][MOST_SEEDS];
+} table[MOST_QUANTITIES];
+
 static const char *row_name[MOST_ROWS];
 static int quantities, rows;
 
-void table_begin(const char *const *names, int quantity_count, const char *const *row, int row_count)
+void table_begin(const char *const *names, int quantity_count, const char *const *row,
+                 int row_count)
 {
-    quantities = quantity_count; rows = row_count;
-    for (int q = 0; q < quantities; q++) table[q].name = names[q];
-    for (int i = 0; i < rows; i++) row_name[i] = row[i];
+    quantities = quantity_count;
+    rows = row_count;
+    for (int q = 0; q < quantities; q++)
+        table[q].name = names[q];
+    for (int i = 0; i < rows; i++)
+        row_name[i] = row[i];
 }
+
 void put(int q, int row, int arm, long seed, double v)
 {
     table[q].v[row][arm][seed] = v;
-    if (csv.f) fprintf(csv.f, "\"%s\",\"%s\",%s,%ld,%.9g\n", row_name[row], table[q].name, arm_name[arm],
-                       seed + wish.first_seed, v);
+    if (csv.f) {
+        fprintf(csv.f, "\"%s\",\"%s\",%s,%ld,%.9g\n", row_name[row], table[q].name, arm_name[arm],
+                seed + wish.first_seed, v);
+    }
 }
+
 void told(long seed, int arm, double began)
 {
     fprintf(stderr, "seed %ld %s: %.0f s\n", seed + wish.first_seed, arm_name[arm], now() - began);
 }
+
 void decide(const rule *r, int count)
 {
     printf("\nFindings: the mean difference, its 95 %% interval, what is level, the verdict\n");
     for (; count-- > 0; r++) {
         double d[MOST_SEEDS], mean, low, high;
         const char *verdict = "not decidable at this size";
-        for (long i = 0; i < wish.seeds; i++)
-            d[i] = table[r->quantity].v[r->row][r->arm][i] - table[r->quantity].v[r->other_row][r->other][i];
+        for (long i = 0; i < wish.seeds; i++) {
+            d[i] = table[r->quantity].v[r->row][r->arm][i]
+                   - table[r->quantity].v[r->other_row][r->other][i];
+        }
         stat_interval(d, wish.seeds, &mean, &low, &high);
-        if (low > -r->margin && high < r->margin) verdict = "level";
-        else if (low > 0 && mean > r->margin) verdict = "more";
-        else if (high < 0 && mean < -r->margin) verdict = "less";
-        printf("  %-78s %+8.3g (%+.3g to %+.3g)  ±%g  %s\n", r->question, mean, low, high, r->margin, verdict);
+        if (low > -r->margin && high < r->margin)
+            verdict = "level";
+        else if (low > 0 && mean > r->margin)
+            verdict = "more";
+        else if (high < 0 && mean < -r->margin)
+            verdict = "less";
+        printf("  %-78s %+8.3g (%+.3g to %+.3g)  ±%g  %s\n", r->question, mean, low, high,
+               r->margin, verdict);
     }
 }
+
 /* whether there is any number of this quantity, row and arm; -1: of any */
 static int there(int quantity, int row, int arm)
 {
-    for (int q = 0; q < quantities; q++) for (int r = 0; r < rows; r++) for (int a = 0; a < ARMS; a++)
-        if ((quantity < 0 || q == quantity) && (row < 0 || r == row) && (arm < 0 || a == arm) && isfinite(table[q].v[r][a][0]))
-            return 1;
+    for (int q = 0; q < quantities; q++) {
+        for (int r = 0; r < rows; r++) {
+            for (int a = 0; a < ARMS; a++) {
+                if ((quantity < 0 || q == quantity) && (row < 0 || r == row)
+                    && (arm < 0 || a == arm) && isfinite(table[q].v[r][a][0]))
+                    return 1;
+            }
+        }
+    }
     return 0;
 }
+
 static void show_cell(const double *v)
 {
-    const double mean = stat_mean(v, wish.seeds), deviation = wish.seeds > 1 ? stat_deviation(v, wish.seeds) : 0;
+    const double mean = stat_mean(v, wish.seeds),
+                 deviation = wish.seeds > 1 ? stat_deviation(v, wish.seeds) : 0;
     char cell[40];
-    if (!isfinite(mean)) { printf("%18s", "-"); return; }
+    if (!isfinite(mean)) {
+        printf("%18s", "-");
+        return;
+    }
     snprintf(cell, sizeof cell, "%.4g ± %.2g", mean, deviation);
-    printf("%19s", cell);                                   /* ± takes two bytes */
+    /* ± takes two bytes */
+    printf("%19s", cell);
 }
+
 void show(const char *title, const char *before_row)
 {
     printf("%s\nmean ± standard deviation over %ld seeds\n", title, wish.seeds);
@@ -105,14 +141,24 @@ void show(const char *title, const char *before_row)
         char name[80];
         snprintf(name, sizeof name, "%s%s%s", before_row, before_row[0] ? " " : "", row_name[row]);
         printf("\n%-36s", name);
-        for (int arm = 0; arm < ARMS; arm++) if (there(-1, -1, arm)) printf("%18s", arm_name[arm]);
+        for (int arm = 0; arm < ARMS; arm++) {
+            if (there(-1, -1, arm))
+                printf("%18s", arm_name[arm]);
+        }
         printf("\n");
-        for (int q = 0; q < quantities; q++) if (there(q, row, -1)) {
-            int wide = 34;                                  /* µ takes two bytes */
-            for (const char *c = table[q].name; *c; c++) wide += (*c & 0xC0) == 0x80;
-            printf("  %-*s", wide, table[q].name);
-            for (int arm = 0; arm < ARMS; arm++) if (there(-1, -1, arm)) show_cell(table[q].v[row][arm]);
-            printf("\n");
+        for (int q = 0; q < quantities; q++) {
+            if (there(q, row, -1)) {
+                /* µ takes two bytes */
+                int wide = 34;
+                for (const char *c = table[q].name; *c; c++)
+                    wide += (*c & 0xC0) == 0x80;
+                printf("  %-*s", wide, table[q].name);
+                for (int arm = 0; arm < ARMS; arm++) {
+                    if (there(-1, -1, arm))
+                        show_cell(table[q].v[row][arm]);
+                }
+                printf("\n");
+            }
         }
     }
 }
@@ -130,143 +176,214 @@ static void build_dense(network *w, const char *shape)
         sizes[count] = (size_t)strtoul(shape, &end, 10);
         shape = *end == '-' ? end + 1 : end;
     }
-    if (count < 2) fail("%s", "a dense network without sizes");
+    if (count < 2)
+        fail("%s", "a dense network without sizes");
     x = w->input = lgelu_input(n, "x", 1, 1, sizes[0]);
     for (int i = 1; i < count; i++) {
         snprintf(name, sizeof name, i + 1 < count ? "fc%d" : "logits", i);
         x = lgelu_linear(n, name, x, sizes[i]);
         snprintf(name, sizeof name, "gate%d", i);
-        if (i + 1 < count) x = lgelu_gate(n, name, x, LGELU_GATE_LAMBDA, 1);
+        if (i + 1 < count)
+            x = lgelu_gate(n, name, x, LGELU_GATE_LAMBDA, 1);
     }
     w->output = x;
 }
+
 static void build(network *w, const char *net, const char *shape)
 {
-    const char *comma = strchr(shape, ',');                 /* ResNet-8's shape ends in its channels */
+    /* ResNet-8's shape ends in its channels */
+    const char *comma = strchr(shape, ',');
     lgelu_net *n = &w->net;
     lgelu_net_begin(n, w->nodes, NODES);
-    n->direct = n->prepack = 1;
-    if (!strcmp(net, "mlp")) { build_dense(w, shape); return; }
+    n->no_winograd = n->prepack = 1;
+    if (!strcmp(net, "mlp")) {
+        build_dense(w, shape);
+        return;
+    }
     w->input = lgelu_input(n, "x", data.height, data.width, data.channels);
-    if (!strcmp(net, "lenet")) w->output = lgelu_lenet(n, w->input, data.classes, LGELU_GATE_LAMBDA, 1);
-    else if (!strcmp(net, "resnet8"))
-        w->output = lgelu_resnet(n, w->input, (size_t)atol(comma ? comma + 1 : "16"), 3, 1, data.classes, LGELU_GATE_LAMBDA, 1);
-    else if (!strcmp(net, "resnet18"))
+    if (!strcmp(net, "lenet")) {
+        w->output = lgelu_lenet(n, w->input, data.classes, LGELU_GATE_LAMBDA, 1);
+    } else if (!strcmp(net, "resnet8")) {
+        w->output = lgelu_resnet(n, w->input, (size_t)atol(comma ? comma + 1 : "16"), 3, 1,
+                                 data.classes, LGELU_GATE_LAMBDA, 1);
+    } else if (!strcmp(net, "resnet18")) {
         w->output = lgelu_resnet(n, w->input, 64, 4, 2, data.classes, LGELU_GATE_LAMBDA, 1);
-    else fail("networks of kind '%s' are not known here", net);
+    } else {
+        fail("networks of kind '%s' are not known here", net);
+    }
 }
+
 void network_load(network *w, int arm, long seed, int keeps)
 {
     char path[400], net[40], shape[80], why[600];
     unsigned char *file;
     size_t bytes, need;
-    snprintf(path, sizeof path, "%s/%s_%s_%ld.safetensors", wish.folder, wish.kind, arm_file[arm], seed + wish.first_seed);
-    if (!(file = output_read(path, &bytes))) fail("%s can't be read", path);
+    snprintf(path, sizeof path, "%s/%s_%s_%ld.safetensors", wish.folder, wish.kind, arm_file[arm],
+             seed + wish.first_seed);
+    if (!(file = output_read(path, &bytes)))
+        fail("%s can't be read", path);
     if (!lgelu_metadata(file, bytes, "net", net, sizeof net)
-        || !lgelu_metadata(file, bytes, "network", shape, sizeof shape)) fail("%s is no network of the study", path);
+        || !lgelu_metadata(file, bytes, "network", shape, sizeof shape))
+        fail("%s is no network of the study", path);
     build(w, net, shape);
-    if (w->output >= 0 && (deploy_size(w->nodes + w->input) != data_size(&data)
-        || deploy_size(w->nodes + w->output) != data.classes)) fail("%s is of other pictures than --data", path);
-    for (int i = 0; i < w->net.count && keeps; i++)         /* a convolution that a batch norm follows is folded with it */
-        if (w->nodes[i].op != LGELU_OP_CONV || w->nodes[i + 1].op != LGELU_OP_BATCH_NORM) lgelu_net_keep(&w->net, i);
-    need = lgelu_net_bytes(&w->net, BATCH, LGELU_INFER);
+    if (w->output >= 0
+        && (deploy_size(w->nodes + w->input) != data_size(&data)
+            || deploy_size(w->nodes + w->output) != data.classes))
+        fail("%s is of other pictures than --data", path);
+    /* a convolution that a batch norm follows is folded with it */
+    for (int i = 0; i < w->net.count && keeps; i++) {
+        if (w->nodes[i].op != LGELU_OP_CONV || w->nodes[i + 1].op != LGELU_OP_BATCH_NORM)
+            lgelu_net_keep_value(&w->net, i);
+    }
+    need = lgelu_net_bytes(&w->net, BATCH, LGELU_MODE_INFER);
     w->block = need ? malloc(need) : NULL;
-    if (!w->block || lgelu_net_make(&w->net, w->block, need, BATCH, LGELU_INFER, 1)
+    if (!w->block || lgelu_net_make(&w->net, w->block, need, BATCH, LGELU_MODE_INFER, 1)
         || lgelu_net_load(&w->net, file, bytes)) {
         snprintf(why, sizeof why, "%s: %s", path, w->net.message[0] ? w->net.message : "no memory");
         fail("%s", why);
     }
-    if (arm != GELU) lgelu_net_relu(&w->net);
+    if (arm != GELU)
+        lgelu_net_relu(&w->net);
     lgelu_net_fold(&w->net);
     free(file);
 }
+
 void each_network(void (*run)(network *w, int arm, long seed), int keeps)
 {
-    for (long seed = 0; seed < wish.seeds; seed++) for (int arm = 0; arm < ARMS; arm++) {
-        const double began = now();
-        network w;
-        network_load(&w, arm, seed, keeps);
-        run(&w, arm, seed);
-        free(w.block);
-        told(seed, arm, began);
+    for (long seed = 0; seed < wish.seeds; seed++) {
+        for (int arm = 0; arm < ARMS; arm++) {
+            const double began = now();
+            network w;
+            network_load(&w, arm, seed, keeps);
+            run(&w, arm, seed);
+            free(w.block);
+            told(seed, arm, began);
+        }
     }
 }
+
 const float *network_run(network *w, const float *x, size_t count)
 {
     lgelu_net_bind(&w->net, w->input, x);
-    if (lgelu_net_forward(&w->net, count)) fail("%s", w->net.message);
+    if (lgelu_net_forward(&w->net, count))
+        fail("%s", w->net.message);
     return lgelu_net_value(&w->net, w->output);
 }
+
 int largest(const float *logits)
 {
     int best = 0;
-    for (size_t k = 1; k < data.classes; k++) if (logits[k] > logits[best]) best = (int)k;
+    for (size_t k = 1; k < data.classes; k++) {
+        if (logits[k] > logits[best])
+            best = (int)k;
+    }
     return best;
 }
+
 void box_around(double *low, double *high, const float *x, double eps)
 {
     for (size_t k = 0; k < data_size(&data); k++) {
         const size_t channel = k % data.channels;
         const double step = eps / data.deviation[channel];
-        low[k]  = fmax((double)x[k] - step, (double)data.value[channel][0]);
+        low[k] = fmax((double)x[k] - step, (double)data.value[channel][0]);
         high[k] = fmin((double)x[k] + step, (double)data.value[channel][255]);
     }
 }
 
 /* ---- what can be asked for ---- */
-static const struct { const char *name, *help; const char **word; long *number, least, most; } options[] = {
-    { "networks", "FOLDER  networks of `study swap --keep FOLDER` [build/networks]", &wish.folder, NULL, 0, 0 },
-    { "net", "NET  their kind: mlp, lenet, resnet8, resnet18 [mlp]", &wish.kind, NULL, 0, 0 },
-    { "data", "FOLDER  as for the study [$LGELU_DATA/fashion-mnist, or the repository's pictures]", &wish.data_folder,
+static const struct {
+    const char *name, *help;
+    const char **word;
+    long *number, least, most;
+} options[] = {
+
+    { "networks", "FOLDER  networks of `study swap --keep FOLDER` [build/networks]", &wish.folder,
       NULL, 0, 0 },
+    { "net", "NET  their kind: mlp, lenet, resnet8, resnet18 [mlp]", &wish.kind, NULL, 0, 0 },
+    { "data", "FOLDER  as for the study [$LGELU_DATA/fashion-mnist, or the repository's pictures]",
+      &wish.data_folder, NULL, 0, 0 },
     { "seed", "N  first seed [1]", NULL, &wish.first_seed, 0, 1000000 },
     { "seeds", "N  how many [5]", NULL, &wish.seeds, 1, MOST_SEEDS },
-    { "pictures", "N  test pictures; 0: 100 for verification, else all [0]", NULL, &wish.pictures, 0, 10000000 },
-    { "seconds", "N  the solver's limit for each other class; 0: no solver [10]", NULL, &wish.seconds, 0, 86400 },
-    { "eps", "A,B,C  verification: three box sizes, in steps of a byte [0.5,1,2]", &wish.eps, NULL, 0, 0 },
-    { "random", "N  random inputs of a certificate [100000]", NULL, &wish.random_inputs, 0, 100000000 },
-    { "attacked", "N  attacked inputs of a certificate [1000]", NULL, &wish.attacked, 0, 100000000 },
-    { "csv", "FILE  every number, one a line", &wish.csv, NULL, 0, 0 } };
+    { "pictures", "N  test pictures; 0: 100 for verification, else all [0]", NULL, &wish.pictures,
+      0, 10000000 },
+    { "seconds", "N  the solver's limit for each other class; 0: no solver [10]", NULL,
+      &wish.seconds, 0, 86400 },
+    { "eps", "A,B,C  verification: three box sizes, in steps of a byte [0.5,1,2]", &wish.eps, NULL,
+      0, 0 },
+    { "random", "N  random inputs of a certificate [100000]", NULL, &wish.random_inputs, 0,
+      100000000 },
+    { "attacked", "N  attacked inputs of a certificate [1000]", NULL, &wish.attacked, 0,
+      100000000 },
+    { "csv", "FILE  every number, one a line", &wish.csv, NULL, 0, 0 }
+};
+
 enum { OPTIONS = sizeof options / sizeof *options };
-static const struct { const char *name; void (*run)(void); } task[] = {
-    { "verification", verification }, { "int8", whole_numbers }, { "sparsity", sparsity }, { "certificate", certificates } };
+static const struct {
+    const char *name;
+    void (*run)(void);
+} task[] = { { "verification", verification },
+
+             { "int8", whole_numbers },
+             { "sparsity", sparsity },
+             { "certificate", certificates } };
 enum { TASKS = sizeof task / sizeof *task };
 
 static int usage(FILE *f, int status)
 {
     fprintf(f, "usage: measure verification|int8|sparsity|certificate [options]\n");
-    for (int i = 0; i < OPTIONS; i++) fprintf(f, "  --%s %s\n", options[i].name, options[i].help);
+    for (int i = 0; i < OPTIONS; i++)
+        fprintf(f, "  --%s %s\n", options[i].name, options[i].help);
     return status;
 }
+
 static void read_option(const char *name, const char *value)
 {
     int i = 0;
     char *end;
-    while (i < OPTIONS && (strncmp(name, "--", 2) || strcmp(name + 2, options[i].name))) i++;
-    if (i == OPTIONS || !value) fail("%s: unknown, or without its value", name);
-    if (options[i].word) { *options[i].word = value; return; }
+    while (i < OPTIONS && (strncmp(name, "--", 2) || strcmp(name + 2, options[i].name)))
+        i++;
+    if (i == OPTIONS || !value)
+        fail("%s: unknown, or without its value", name);
+    if (options[i].word) {
+        *options[i].word = value;
+        return;
+    }
     errno = 0;
     *options[i].number = strtol(value, &end, 10);
-    if (errno || *end || end == value || *options[i].number < options[i].least || *options[i].number > options[i].most)
+    if (errno || *end || end == value || *options[i].number < options[i].least
+        || *options[i].number > options[i].most)
         fail("%s: a whole number that fits is wanted", name);
 }
+
 int main(int argc, char **argv)
 {
     int asked = 0;
-    if (argc > 1 && !strcmp(argv[1], "--help")) return usage(stdout, 0);
-    while (argc > 1 && asked < TASKS && strcmp(argv[1], task[asked].name)) asked++;
-    if (argc < 2 || asked == TASKS) return usage(stderr, 2);
-    for (int k = 2; k < argc; k += 2) read_option(argv[k], k + 1 < argc ? argv[k + 1] : NULL);
+    if (argc > 1 && !strcmp(argv[1], "--help"))
+        return usage(stdout, 0);
+    while (argc > 1 && asked < TASKS && strcmp(argv[1], task[asked].name))
+        asked++;
+    if (argc < 2 || asked == TASKS)
+        return usage(stderr, 2);
+    for (int k = 2; k < argc; k += 2)
+        read_option(argv[k], k + 1 < argc ? argv[k + 1] : NULL);
 
-    if (data_read(&data, wish.data_folder, argv[0])) fail("%s", data.error);
-    if (!data.test_x || !data.classes) fail("%s is no set of pictures", data.name);
-    if (wish.pictures > (long)data.test) fail("%s", "--pictures: more than there are");
-    if (!wish.pictures) wish.pictures = asked == 0 && data.test > 100 ? 100 : (long)data.test;
-    if (wish.csv && (output_try(&csv, wish.csv) || output_begin(&csv))) fail("%s can't be written", wish.csv);
-    if (csv.f) fprintf(csv.f, "row,quantity,arm,seed,value\n");
+    if (data_read(&data, wish.data_folder, argv[0]))
+        fail("%s", data.error);
+    if (!data.test_x || !data.classes)
+        fail("%s is no set of pictures", data.name);
+    if (wish.pictures > (long)data.test)
+        fail("%s", "--pictures: more than there are");
+    if (!wish.pictures)
+        wish.pictures = asked == 0 && data.test > 100 ? 100 : (long)data.test;
+    if (wish.csv && (output_try(&csv, wish.csv) || output_begin(&csv)))
+        fail("%s can't be written", wish.csv);
+    if (csv.f)
+        fprintf(csv.f, "row,quantity,arm,seed,value\n");
     task[asked].run();
-    if (fflush(stdout) || ferror(stdout)) fail("%s can't be written", "standard output");
-    if (wish.csv && output_end(&csv)) fail("%s can't be written", wish.csv);
+    if (fflush(stdout) || ferror(stdout))
+        fail("%s can't be written", "standard output");
+    if (wish.csv && output_end(&csv))
+        fail("%s can't be written", wish.csv);
     data_free(&data);
     return 0;
 }

@@ -1,28 +1,41 @@
 /* SPDX-License-Identifier: MIT-0
-   whole_numbers.c: what a network loses in 8 and 4 bits, with a scale for each channel or for each layer. */
+   whole_numbers.c: what a network loses in 8 and 4 bits, with a scale for each channel or for each
+   layer. */
 #include "measure.h"
 #include "../int8.h"
 
 enum { I_FLOAT, I_WHOLE, I_DROP, I_FLIPS, I_COUNT };
-static const char *const quantity[I_COUNT] = { "accuracy in f32, %", "accuracy in whole numbers, %", "drop, points",
-    "classes that change, %" };
-enum { FORMS = 6, SEEN = 1000 };             /* ranges come from so many training pictures, if there are as many */
-static const char *const row[FORMS] = { "8 bits, per channel", "8 bits, per tensor", "weights 4 bits, per channel",
-    "weights 4 bits, per tensor", "all 4 bits, per channel", "all 4 bits, per tensor" };
-static const int8_options form[FORMS] = { { 8, 8, 1, 0 }, { 8, 8, 0, 0 }, { 4, 8, 1, 0 }, { 4, 8, 0, 0 }, { 4, 4, 1, 0 },
-    { 4, 4, 0, 0 } };
+static const char *const quantity[I_COUNT] = { "accuracy in f32, %", "accuracy in whole numbers, %",
+                                               "drop, points", "classes that change, %" };
+enum {
+    FORMS = 6,
+    SEEN = 1000
+}; /* ranges come from so many training pictures, if there are as many */
+
+static const char *const row[FORMS] = { "8 bits, per channel",         "8 bits, per tensor",
+                                        "weights 4 bits, per channel", "weights 4 bits, per tensor",
+                                        "all 4 bits, per channel",     "all 4 bits, per tensor" };
+static const int8_options form[FORMS] = { { 8, 8, 1, 0 }, { 8, 8, 0, 0 }, { 4, 8, 1, 0 },
+                                          { 4, 8, 0, 0 }, { 4, 4, 1, 0 }, { 4, 4, 0, 0 } };
 
 /* RULES: 0.2 points are level; gelu's gate is the table */
 static const rule rules[] = {
-    { "8 bits per channel: hardened loses more than GELU by a table (does int8 need ReLU?)", I_DROP, 0, HARDENED, 0, GELU, 0.2 },
+    { "8 bits per channel: hardened loses more than GELU by a table (does int8 need ReLU?)", I_DROP,
+      0, HARDENED, 0, GELU, 0.2 },
     { "8 bits per channel: hardened loses more than relu", I_DROP, 0, HARDENED, 0, RELU, 0.2 },
-    { "8 bits: hardened loses more per tensor than per channel", I_DROP, 1, HARDENED, 0, HARDENED, 0.2 },
-    { "weights of 4 bits per channel: hardened loses more than GELU by a table", I_DROP, 2, HARDENED, 2, GELU, 0.2 },
-    { "weights of 4 bits per channel: hardened loses more than relu", I_DROP, 2, HARDENED, 2, RELU, 0.2 },
-    { "all 4 bits per channel: hardened loses more than GELU by a table", I_DROP, 4, HARDENED, 4, GELU, 0.2 },
-    { "all 4 bits per channel: hardened loses more than relu", I_DROP, 4, HARDENED, 4, RELU, 0.2 } };
+    { "8 bits: hardened loses more per tensor than per channel", I_DROP, 1, HARDENED, 0, HARDENED,
+      0.2 },
+    { "weights of 4 bits per channel: hardened loses more than GELU by a table", I_DROP, 2,
+      HARDENED, 2, GELU, 0.2 },
+    { "weights of 4 bits per channel: hardened loses more than relu", I_DROP, 2, HARDENED, 2, RELU,
+      0.2 },
+    { "all 4 bits per channel: hardened loses more than GELU by a table", I_DROP, 4, HARDENED, 4,
+      GELU, 0.2 },
+    { "all 4 bits per channel: hardened loses more than relu", I_DROP, 4, HARDENED, 4, RELU, 0.2 }
+};
 
 static size_t ranged(void) { return data.train < SEEN ? data.train : SEEN; }
+
 static void in_this_form(network *w, int arm, long seed, int i)
 {
     const size_t n = data_size(&data), pictures = (size_t)wish.pictures;
@@ -30,13 +43,16 @@ static void in_this_form(network *w, int arm, long seed, int i)
     int32_t truth[BATCH], *y = (int32_t *)room_for(data.classes, sizeof *y);
     double right[2] = { 0, 0 }, flips = 0;
     int8_net q;
-    if (int8_make(&q, &w->net, w->output, &form[i])) fail("%s", q.message);
+    if (int8_make(&q, &w->net, w->output, &form[i]))
+        fail("%s", q.message);
     for (size_t first = 0; first < ranged(); first += BATCH) {
         const size_t count = ranged() - first < BATCH ? ranged() - first : BATCH;
         data_batch(x, truth, &data, DATA_TRAIN, NULL, first, count);
-        if (int8_see(&q, &w->net, x, count)) fail("%s", q.message);
+        if (int8_see(&q, &w->net, x, count))
+            fail("%s", q.message);
     }
-    if (int8_finish(&q, &w->net)) fail("%s", q.message);
+    if (int8_finish(&q, &w->net))
+        fail("%s", q.message);
     for (size_t first = 0; first < pictures; first += BATCH) {
         const size_t count = pictures - first < BATCH ? pictures - first : BATCH;
         const float *f;
@@ -46,7 +62,10 @@ static void in_this_form(network *w, int arm, long seed, int i)
             const int in_floats = largest(f + k * data.classes);
             int whole = 0;
             int8_run(&q, y, x + k * n);
-            for (size_t j = 1; j < data.classes; j++) if (y[j] > y[whole]) whole = (int)j;
+            for (size_t j = 1; j < data.classes; j++) {
+                if (y[j] > y[whole])
+                    whole = (int)j;
+            }
             right[0] += in_floats == truth[k];
             right[1] += whole == truth[k];
             flips += whole != in_floats;
@@ -57,18 +76,23 @@ static void in_this_form(network *w, int arm, long seed, int i)
     put(I_DROP, i, arm, seed, 100 * (right[0] - right[1]) / (double)pictures);
     put(I_FLIPS, i, arm, seed, 100 * flips / (double)pictures);
     int8_free(&q);
-    free(x); free(y);
+    free(x);
+    free(y);
 }
+
 static void all_forms(network *w, int arm, long seed)
 {
-    for (int i = 0; i < FORMS; i++) in_this_form(w, arm, seed, i);
+    for (int i = 0; i < FORMS; i++)
+        in_this_form(w, arm, seed, i);
 }
+
 void whole_numbers(void)
 {
     char title[400];
     table_begin(quantity, I_COUNT, row, FORMS);
     each_network(all_forms, 1);
-    snprintf(title, sizeof title, "%s: %ld test pictures, ranges from %zu training pictures", data.name, wish.pictures, ranged());
+    snprintf(title, sizeof title, "%s: %ld test pictures, ranges from %zu training pictures",
+             data.name, wish.pictures, ranged());
     show(title, "");
     decide(rules, (int)(sizeof rules / sizeof *rules));
 }

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT-0   A program that uses the library: a gate, and with the trainer a network of one. */
+/* SPDX-License-Identifier: MIT-0   A program that uses the library: a gate, and with the trainer a
+   network of one. */
 #include "lgelu.h"
 #include <stdio.h>
 
@@ -6,7 +7,8 @@ int main(void)
 {
     float x[4] = { -2, -0.5f, 0.5f, 2 }, y[4];
     lgelu_forward(y, x, 1, 4);
-    printf("lgelu " LGELU_VERSION ": %g %g %g %g", (double)y[0], (double)y[1], (double)y[2], (double)y[3]);
+    printf("lgelu " LGELU_VERSION ": %g %g %g %g", (double)y[0], (double)y[1], (double)y[2],
+           (double)y[3]);
 #ifdef LGELU_TRAINER
     lgelu_node nodes[4];
     lgelu_net net;
