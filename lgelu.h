@@ -69,7 +69,11 @@
    seconds to compile. LGELU_IMPLEMENTATION  make the code here               LGELU_TRAINER  with
    the network room [8] (everywhere the same) LGELU_STATIC          every function static LGELU_DEF
    your own linkage before every prototype LGELU_NO_SIMD         the scalar kernels alone
-   LGELU_ASSERT   your own assert(condition)
+   LGELU_ASSERT   your own assert(condition) LGELU_CHECK           a checking build: 64 bytes behind
+   every region of a network's block (weights, gradients, statistics, values, workspace of each
+   strand, ...) are watched, and a layer that writes there makes the call return LGELU_E_MEMORY with
+   the layer and the region in net.message. The block is larger. Under AddressSanitizer these bytes
+   are poisoned while a layer runs.
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers,
    file access.
@@ -445,7 +449,9 @@ typedef struct { /* zero what you don't need; C and y overlap neither A nor B, y
     const void *user;
 } lgelu_product;
 
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k); /* at most 16 MiB */
+/* the workspace of a product of these sizes or of smaller ones, on any number of threads; at most
+   17 MB */
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k);
 /* NULL: this thread alone */
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads);
 /* sum[j] (n) = [sum[j]] + Σ over i of x[i·x_row + j]: in order within 64 rows, then these sums in
@@ -499,7 +505,8 @@ typedef struct {
     long estimate; /* batches in the running statistics with this one; 0: learned with momentum */
     unsigned char *arena;
     float *scratch, *prepacked;
-    size_t arena_bytes, scratch_bytes;
+    size_t arena_bytes, scratch_bytes, packs_bytes;
+    int broken; /* LGELU_CHECK: a strand wrote past its workspace */
 } lgelu_net;
 
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
@@ -726,7 +733,11 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
 /* file: its whole bytes. Every check comes before the first change: after an error the network is
    as it was, a forward that waits for its backward and the tokens of a generation included. Moments
    and λ's may be missing (foreign files): then they stay; weights must all be there, as F32 of the
-   right shape; a batch norm that is folded here must not be in the file. */
+   right shape; a batch norm that is folded here must not be in the file. A file holds the state
+   between two steps: gradients that wait for theirs are not in it, and loading drops those that the
+   network has and sets net.pass to 0. It sets net.hardness to the map that the file was saved with,
+   where it names one. The seed, the number of tokens known, net.evaluate and the training plan are
+   not in it. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
 /* several networks in one file: a prefix of at most 31 bytes stands before the names of each one's
    layers, such as "" and "branch/"; messages are in the first one. Loading names the parts it
@@ -808,6 +819,29 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #endif
 #ifndef LGELU__CALLS
 #define LGELU__CALLS 0
+#endif
+
+/* LGELU_CHECK: bytes behind each region of a network that nothing may write to; a whole line, so
+   that all stays aligned */
+#ifdef LGELU_CHECK
+#define LGELU__GUARD ((size_t)64)
+#else
+#define LGELU__GUARD ((size_t)0)
+#endif
+#if defined(LGELU_CHECK) && defined(__SANITIZE_ADDRESS__)
+#define LGELU__POISONS 1
+#elif defined(LGELU_CHECK) && defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LGELU__POISONS 1
+#endif
+#endif
+#ifdef LGELU__POISONS
+#include <sanitizer/asan_interface.h>
+#define LGELU__POISON(p) __asan_poison_memory_region(p, LGELU__GUARD)
+#define LGELU__UNPOISON(p) __asan_unpoison_memory_region(p, LGELU__GUARD)
+#else
+#define LGELU__POISON(p) ((void)(p))
+#define LGELU__UNPOISON(p) ((void)(p))
 #endif
 
 #define LGELU__ATOMIC 1
@@ -1347,6 +1381,7 @@ typedef struct { /* a matrix product in tasks: `rows` by `cols` of C each, k in 
        task to be taken */
     int across, pack_a, pack_b, panels, next;
     unsigned char *work;
+    int *broken; /* LGELU_CHECK: raised when a strand wrote past its workspace; or NULL */
 } lgelu__block;
 
 typedef struct { /* slivers of A past `run` panels of B, k rows each */
@@ -2412,6 +2447,34 @@ static void lgelu__with_crew(const lgelu_threads *threads,
     lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
 }
 
+/* ---- guards (LGELU_CHECK): a pattern behind a region, which nothing may change while the region
+   is in use ---- */
+enum { LGELU__PATTERN = 0xC7 };
+
+LGELU__APART void lgelu__guard_set(void *guard)
+{
+    size_t bytes = LGELU__GUARD;
+    if (bytes) {
+        memset(guard, LGELU__PATTERN, bytes);
+        LGELU__POISON(guard);
+    }
+}
+
+/* Returns whether it was written to. */
+LGELU__APART int lgelu__guard_broken(void *guard)
+{
+    const unsigned char *byte = (const unsigned char *)guard;
+    const size_t n = LGELU__GUARD;
+    size_t i;
+    LGELU__UNPOISON(guard);
+    for (i = 0; i < n; i++) {
+        if (byte[i] != LGELU__PATTERN) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* ---- [8c] matrix products: each task makes one block of C alone, in its own room; METHOD stands
    with the kernel in [K] ---- */
 /* the size of equal parts of n, whole units, at most `most` */
@@ -2421,8 +2484,60 @@ static size_t lgelu__even(size_t n, size_t most, size_t unit)
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 
-/* the blocks: for one thread as the cache wants them; else cut, if need be, into 8 of at least 2^21
-   fma or 16 of 2^26; returns the strands */
+/* The workspace of a product has to suffice for every smaller product as well: a network that was
+   made for 512 samples runs with 384 of them, too, and a product of fewer rows, or of a smaller k,
+   may well need more than the large one. Blocks are equal parts of m, n and k, so a k of 512 may
+   have a depth of 256 and a k of 384 one of 384; where the depth shrinks the columns grow; and
+   fewer rows may be cut into more tasks. What a product is given is therefore not what its own
+   blocks need, but a bound that grows with m, n and k alike: strands(m, n, k) times space(n, k).
+
+   Why the bound holds. Take any m' <= m, n' <= n and k' <= k.
+   1. lgelu__blocks never returns more than lgelu__strands(m', n', k'), however many tasks or
+   threads there are; and only the strand's index, never a thread's, chooses its workspace.
+   2. lgelu__strands never decreases: the parts of n are the more the larger n is, and the more the
+   larger the depth is, for which it takes the largest one possible, min(k, LGELU__K); the other
+   number follows m·n·k by steps.
+   3. A strand needs (columns + 32)·(depth + 1) floats for its copy of B (all panels, of at most 32
+   columns, are filled up, and each has one row to spare) and 16·(depth + 32) for its copy of A, or
+   that for each of LGELU__GROUP slivers. lgelu__even returns at most n' and at most what it may, so
+   that columns <= min(n, LGELU__N), depth <= min(k, LGELU__K or LGELU__ACROSS), and columns·depth
+   <= LGELU__BLOCK. Halving a block's columns, and the flatter blocks of a few rows, only need less.
+   4. lgelu__strand_space multiplies out (columns + 32)·(depth + 1) and puts in these three limits,
+   which never decrease. */
+static size_t lgelu__strands(size_t m, size_t n, size_t k)
+{
+    const size_t depth = lgelu__least(k + !k, LGELU__K),
+                 cols = lgelu__least(LGELU__N, LGELU__BLOCK / depth / 32 * 32);
+    const size_t size = lgelu__times(lgelu__times(m, n), k), parts = n ? (n - 1) / cols + 1 : 1;
+    size_t most = LGELU__STRANDS;
+    if (size < (size_t)1 << 25) {
+        most = lgelu__most(parts, size < (size_t)1 << 22 ? 1 : 8);
+    }
+    return lgelu__least(most, LGELU__STRANDS);
+}
+
+/* The floats of A that a strand has copied at once. */
+static size_t lgelu__a_space(size_t depth, int across)
+{
+    return (across ? (size_t)LGELU__GROUP : 1) * 16 * (depth + 32);
+}
+
+/* The bytes that one strand needs at most, see above. */
+static size_t lgelu__strand_space(size_t n, size_t k)
+{
+    const size_t cols = lgelu__least(n + !n, LGELU__N);
+    size_t most = 0;
+    int across;
+    for (across = 0; across < 2; across++) {
+        const size_t depth = lgelu__least(k + !k, across ? LGELU__ACROSS : LGELU__K);
+        const size_t b = lgelu__least(cols * depth, LGELU__BLOCK) + cols + 32 * (depth + 1);
+        most = lgelu__most(most, b + lgelu__a_space(depth, across));
+    }
+    return most * sizeof(float) + LGELU__GUARD;
+}
+
+/* The blocks: for one thread as the cache wants them; else they are cut, if need be, into 8 of at
+   least 2^21 fma or 16 of 2^26. Returns the strands. */
 static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
     p->rows = m;
@@ -2430,12 +2545,16 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
     p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
     for (;;) {
         size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
-        p->room = ((p->cols + 32) * (p->depth + 1)
-                   + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32))
-                  * sizeof(float);
-        if (alone || tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
-            || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728))
-            return lgelu__least(tasks, LGELU__STRANDS);
+        p->room =
+            ((p->cols + 32) * (p->depth + 1) + lgelu__a_space(p->depth, p->across)) * sizeof(float)
+            + LGELU__GUARD;
+        if (alone) {
+            return lgelu__least(tasks, 1);
+        }
+        if (tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
+            || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) {
+            return lgelu__least(tasks, lgelu__strands(m, n, k));
+        }
         /* of any size */
         if (p->rows > p->cols || p->cols <= 32)
             p->rows -= p->rows / 2;
@@ -2444,32 +2563,25 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
     }
 }
 
+/* The bytes of workspace for a product of at most these sizes, of one thread or of any number of
+   them, wherever it begins. */
+static size_t lgelu__workspace(size_t m, size_t n, size_t k, int alone)
+{
+    const size_t strands = alone ? 1 : lgelu__strands(m, n, k);
+    return (strands * lgelu__strand_space(n, k) + 127) & ~(size_t)63;
+}
+
+LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
+{
+    return lgelu__workspace(m, n, k, 0);
+}
+
 /* B (k, n) may come as it would be copied: panels of isa->cols columns, k rows each, filled up with
    zeros. Row and col are 0 then, and `from` says for which instruction set, whatever is in force
    meanwhile. */
 static const lgelu__kernels *lgelu__in_panels(const lgelu_matrix *b)
 {
     return !b->read && !b->row_stride && !b->col_stride ? (const lgelu__kernels *)b->user : NULL;
-}
-
-static size_t lgelu__multiply_room(size_t m, size_t n, size_t k, int alone)
-{
-    lgelu__block p;
-    size_t most = 0, strands;
-    for (p.across = 0; p.across < 2; p.across++) {
-        lgelu__blocks(&p, m, n, k, 1);
-        if (p.room > most)
-            most = p.room;
-        strands = lgelu__blocks(&p, m, n, k, 0);
-        if (!alone && strands * p.room > most)
-            most = strands * p.room;
-    }
-    return (most + 127) & ~(size_t)63;
-}
-
-LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
-{
-    return lgelu__multiply_room(m, n, k, 0);
 }
 
 static void lgelu__multiply_strand(void *user, size_t strand)
@@ -2493,19 +2605,52 @@ static void lgelu__few_rows(void *user, size_t task)
     p->isa->few_rows(p->job, task * p->cols, lgelu__least(p->job->n, (task + 1) * p->cols));
 }
 
+static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
+                            int *broken);
+
 static void lgelu__multiply_crew(void *user, const lgelu_threads *crew)
 {
     const lgelu__block *p = (const lgelu__block *)user;
-    lgelu_multiply(p->job, p->work, crew);
+    lgelu__multiply(p->job, p->work, crew, p->broken);
+}
+
+/* Runs the strands, each with p->room bytes of workspace, the last LGELU__GUARD of which are its
+   guard. */
+static void lgelu__multiply_strands(lgelu__block *p, size_t strands, int whole,
+                                    const lgelu_threads *threads)
+{
+    unsigned char *guard = p->work + p->room - LGELU__GUARD;
+    const int watched = LGELU__GUARD && p->room;
+    size_t i;
+    for (i = 0; watched && i < strands; i++) {
+        lgelu__guard_set(guard + i * p->room);
+    }
+    if (whole) {
+        p->isa->block(p, 0, p->job->m, 0, p->job->n, (float *)(void *)p->work);
+    } else {
+        lgelu__parallel(threads, lgelu__multiply_strand, p, strands);
+    }
+    for (i = 0; watched && i < strands; i++) {
+        if (lgelu__guard_broken(guard + i * p->room) && p->broken) {
+            LGELU__SET(p->broken, 1);
+        }
+    }
 }
 
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
+{
+    lgelu__multiply(job, work, threads, NULL);
+}
+
+static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
+                            int *broken)
 {
     const lgelu_matrix *a = &job->a, *b = &job->b;
     const lgelu__kernels *panels = lgelu__in_panels(b);
     double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
     size_t strands;
+    int whole;
     if (size
         < (threads && threads->run == lgelu__crew_run ? lgelu__share_product : lgelu__share_call))
         threads = NULL;
@@ -2514,6 +2659,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     p.panels = panels != NULL;
     p.next = 0;
     p.work = (unsigned char *)work;
+    p.broken = broken;
     if (threads && threads->run != lgelu__crew_run) {
         lgelu__with_crew(threads, lgelu__multiply_crew, &p);
         return;
@@ -2533,11 +2679,13 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
        is copied a little at a time. */
     p.across = a->row_stride == 1 && a->col_stride != 1 && !a->read;
     strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
+    whole = strands && p.rows >= job->m && p.cols >= job->n;
     if (threads && p.panels && job->m <= 8 && !a->read && a->col_stride == 1) {
         /* four of the widest panels; nothing is copied */
         p.cols = 128;
         p.room = 0;
         strands = lgelu__least((job->n + p.cols - 1) / p.cols, LGELU__STRANDS);
+        whole = strands == 1;
     }
     p.pack_b = !p.panels
                && (b->read || b->col_stride != 1
@@ -2551,15 +2699,12 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
             p.depth = lgelu__least(p.depth, 64);
             p.cols = p.isa->cols;
         } else if (b->row_stride * job->k > 65536) {
-            p.depth = 16;
+            p.depth = lgelu__least(p.depth, 16);
             if (!threads)
                 p.cols = job->n;
         }
     }
-    if (strands == 1)
-        p.isa->block(&p, 0, job->m, 0, job->n, (float *)(void *)p.work);
-    else
-        lgelu__parallel(threads, lgelu__multiply_strand, &p, strands);
+    lgelu__multiply_strands(&p, strands, whole, threads);
 }
 
 typedef struct {
@@ -2652,7 +2797,7 @@ static lgelu_status lgelu__linear_forward(lgelu__job *j)
     lgelu_product y = lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in),
                                           lgelu__weights(j, 0, in));
     y.bias = j->bias;
-    lgelu_multiply(&y, j->net->scratch, &j->net->threads);
+    lgelu__multiply(&y, j->net->scratch, &j->net->threads, &j->net->broken);
     return LGELU_OK;
 }
 
@@ -2671,13 +2816,13 @@ static void lgelu__linear_backward(lgelu__job *j)
     lgelu_product p = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out),
                                           lgelu__matrix(j->x, in));
     p.accumulate = j->add_dw;
-    lgelu_multiply(&p, j->net->scratch, &j->net->threads);
+    lgelu__multiply(&p, j->net->scratch, &j->net->threads, &j->net->broken);
     lgelu__bias_backward(j);
     if (!j->dx[0])
         return;
     p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out),
                             lgelu__matrix(j->w, in));
-    lgelu_multiply(&p, j->net->scratch, &j->net->threads);
+    lgelu__multiply(&p, j->net->scratch, &j->net->threads, &j->net->broken);
 }
 
 static size_t lgelu__products_room(size_t m, size_t n,
@@ -2887,8 +3032,9 @@ static size_t lgelu__conv_work(const lgelu__job *p, int train)
     const size_t lattice = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
     const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in),
                  dw = lgelu_multiply_bytes(out, taps * in, p->rows);
-    /* a lattice that is yet to be spread */
-    const size_t waits = s > 1 ? lgelu__times(lattice, in * sizeof(float)) : 0;
+    /* a lattice that is yet to be spread, in whole lines */
+    const size_t waits =
+        s > 1 ? lgelu__plus(lgelu__times(lattice, in * sizeof(float)), 63) & ~(size_t)63 : 0;
     return train ? lgelu__most(
                y,
                lgelu__most(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits)))
@@ -2938,7 +3084,7 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
                                 lgelu__conv_matrix(p, g, &how), lgelu__weights(p, g * out, k));
         if (p->bias)
             y.bias = p->bias + g * out;
-        lgelu_multiply(&y, p->net->scratch, &p->net->threads);
+        lgelu__multiply(&y, p->net->scratch, &p->net->threads, &p->net->broken);
     }
     return LGELU_OK;
 }
@@ -2995,7 +3141,7 @@ static void lgelu__spread_piece(const void *with, size_t i, size_t rows, size_t 
 
 static void lgelu__conv_dx(const lgelu__job *job)
 {
-    const lgelu_net *net = job->net;
+    lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0],
                  in = x[2] / node->groups, k = node->weight_count / node->shape[2];
@@ -3041,8 +3187,8 @@ static void lgelu__conv_dx(const lgelu__job *job)
                 p.finish = lgelu__spread_piece;
                 p.user = &l;
             }
-            lgelu_multiply(&p, net->scratch + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0),
-                           &net->threads);
+            lgelu__multiply(&p, net->scratch + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0),
+                            &net->threads, &net->broken);
         }
     }
 }
@@ -3059,7 +3205,7 @@ static void lgelu__conv_backward(lgelu__job *p)
                                                lgelu__transpose(p->dy + g * out, c),
                                                lgelu__conv_matrix(p, g, &how));
         dw.accumulate = p->add_dw;
-        lgelu_multiply(&dw, p->net->scratch, &p->net->threads);
+        lgelu__multiply(&dw, p->net->scratch, &p->net->threads, &p->net->broken);
     }
     if (p->dx[0])
         lgelu__conv_dx(p);
@@ -3186,7 +3332,7 @@ typedef struct {
         multiply; /* tiles in a round; of a strand of dW; bytes of the room for a product */
     float *u, *m, *kernel;
     unsigned char *work;
-    int big, flip, add, *next;
+    int big, flip, add, *next, *broken;
     const lgelu_net *panels; /* whose kernels stand in panels, or NULL */
 } lgelu__winograd;
 
@@ -3198,8 +3344,8 @@ static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out) /*
     p->big = in * out >= 65536;
     for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384;)
         p->most /= 2;
-    p->multiply = lgelu__most(lgelu__multiply_room(p->most, out, in, 1),
-                              lgelu__multiply_room(out, in, p->most, 1));
+    p->multiply =
+        lgelu__most(lgelu__workspace(p->most, out, in, 1), lgelu__workspace(out, in, p->most, 1));
     room = 64 * p->most * (in + out);
     if (p->big)
         return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
@@ -3288,7 +3434,7 @@ static void lgelu__winograd_products(void *user, size_t strand)
                                         p->panels ? lgelu__of_panels(p->panels, kernel)
                                                   : lgelu__matrix(kernel, p->out));
         job.accumulate = p->dw && p->first % p->own != 0;
-        lgelu_multiply(&job, p->work + strand * p->multiply, NULL);
+        lgelu__multiply(&job, p->work + strand * p->multiply, NULL, p->broken);
     }
 }
 
@@ -3342,7 +3488,7 @@ static void lgelu__winograd_dtaps(void *user, size_t o)
 /* the value, dx or dW */
 static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
 {
-    const lgelu_net *net = job->net;
+    lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     const lgelu_threads *threads = &net->threads;
     size_t strands;
@@ -3367,6 +3513,7 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     p.flip = dx != NULL;
     p.add = dw ? job->add_dw : dx && job->add;
     p.next = &next;
+    p.broken = &net->broken;
     /* before it stands elsewhere, see below */
     p.kernel = net->scratch;
     p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WSTRANDS);
@@ -3450,8 +3597,6 @@ static lgelu_status lgelu__norm_forward(
     float *scale = p->aux, *shift = scale + c, *running = net->state + node->state_at;
     double *mean = lgelu__norm_mean(p), *inverse = mean + c, n = (double)p->rows;
     const int learn = net->learning || net->estimate;
-    if (learn && p->rows < 2)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: one pixel has no variance", node);
     p->sum = mean + 2 * c;
     p->b = p->x;
     if (learn)
@@ -3581,23 +3726,14 @@ static void lgelu__pool_piece(const lgelu__job *p, size_t first,
 
 /* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward
    reads that copy ---- */
+/* lgelu__check_forward has looked at them */
 static lgelu_status lgelu__numbers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
-    const int32_t *x = node->bound ? (const int32_t *)node->bound + p->net->from : NULL;
-    int32_t *y = (int32_t *)(void *)p->y;
-    const int label = node->op == LGELU_OP_LABELS;
-    size_t i;
-    if (!x || (label && p->net->tokens))
+    const int32_t *x = (const int32_t *)node->bound;
+    if (!x || (node->op == LGELU_OP_LABELS && p->net->tokens))
         return LGELU_OK;
-    for (i = 0; i < p->rows; i++) {
-        y[i] = x[i];
-        if (y[i] < 0 || (size_t)y[i] >= node->shape[2]) {
-            return lgelu__fail(p->net, LGELU_E_LABEL, "%n: %s %z is %d, expected 0 to %z", node,
-                               label ? "label" : "token", p->net->from + i, (long)y[i],
-                               node->shape[2] - 1);
-        }
-    }
+    memcpy(p->y, x + p->net->from, p->rows * sizeof *x);
     return LGELU_OK;
 }
 
@@ -3688,7 +3824,7 @@ typedef struct {
     float *y, *dx, *stat, scale;
     unsigned char *work;
     size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand;
-    int causal;
+    int causal, *broken;
 } lgelu__attention_job;
 
 static size_t lgelu__attention_row(const lgelu_node *node)
@@ -3696,10 +3832,16 @@ static size_t lgelu__attention_row(const lgelu_node *node)
     return (node->shape[1] + 15) & ~(size_t)15;
 } /* of the scores */
 
+/* Two blocks of scores and the workspace of a product on one thread. With 64 queries or fewer, w
+   channels of a head and, of a causal attention, any number of tokens t up to the context, the
+   products are (64, t, w), (64, w, t) and (t, w, 64): each of these workspaces grows with t and
+   with the queries, so that those of the whole context suffice for every prefix of it. */
 static size_t lgelu__attention_strand(const lgelu_node *node)
 {
-    const size_t n = LGELU__QUERIES,
-                 most = lgelu__products_room(n, node->shape[1], node->shape[2] / node->option[0]);
+    const size_t n = LGELU__QUERIES, t = node->shape[1], w = node->shape[2] / node->option[0];
+    const size_t most =
+        lgelu__most(lgelu__workspace(n, t, w, 1),
+                    lgelu__most(lgelu__workspace(n, w, t, 1), lgelu__workspace(t, w, n, 1)));
     return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63)
            & ~(size_t)63;
 }
@@ -3717,7 +3859,7 @@ static size_t lgelu__attention_aux(const lgelu__job *p)
 
 static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
 {
-    const lgelu_net *net = job->net;
+    lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     lgelu__attention_job p;
     p.tokens = node->shape[1];
@@ -3726,6 +3868,7 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.width = p.channels / p.heads;
     p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
+    p.broken = &net->broken;
     p.row = lgelu__attention_row(node);
     p.strand = lgelu__attention_strand(node);
     p.from = net->from;
@@ -3761,14 +3904,14 @@ static void lgelu__attention_forward_strand(void *user, size_t strand)
         lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
                                                 lgelu__transpose(k, x_row));
         /* S = Q Kᵀ */
-        lgelu_multiply(&job, pack, NULL);
+        lgelu__multiply(&job, pack, NULL, p->broken);
         for (i = 0; i < m; i++) {
             isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
                          p->causal ? first + i + 1 : n, n);
         }
         job = lgelu__product_make(m, w, n, y, c, lgelu__matrix(s, row), lgelu__matrix(v, x_row));
         /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
-        lgelu_multiply(&job, pack, NULL);
+        lgelu__multiply(&job, pack, NULL, p->broken);
         for (i = 0; i < m; i++)
             isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
     }
@@ -3797,12 +3940,12 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
             lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
                                                     lgelu__transpose(k, x_row));
             /* S = Q Kᵀ */
-            lgelu_multiply(&job, pack, NULL);
+            lgelu__multiply(&job, pack, NULL, p->broken);
             job.c = ds;
             job.a = lgelu__matrix(dy, c);
             job.b.x = v;
             /* O = P V: dP = dO Vᵀ */
-            lgelu_multiply(&job, pack, NULL);
+            lgelu__multiply(&job, pack, NULL, p->broken);
             /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
             for (i = 0; i < m; i++) {
                 isa->softmax_backward(s + i * row, ds + i * row,
@@ -3813,16 +3956,16 @@ static void lgelu__attention_backward_strand(void *user, size_t strand)
                                       lgelu__matrix(dy, c));
             job.accumulate = block + 1 < p->blocks;
             /* dV = Pᵀ dO */
-            lgelu_multiply(&job, pack, NULL);
+            lgelu__multiply(&job, pack, NULL, p->broken);
             job.c = dk;
             job.a.x = ds;
             job.b = lgelu__matrix(q, x_row);
             /* dK = dSᵀ Q */
-            lgelu_multiply(&job, pack, NULL);
+            lgelu__multiply(&job, pack, NULL, p->broken);
             job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row),
                                       lgelu__matrix(k, x_row));
             /* dQ = dS K */
-            lgelu_multiply(&job, pack, NULL);
+            lgelu__multiply(&job, pack, NULL, p->broken);
         }
     }
 }
@@ -4069,14 +4212,8 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 {
     const float *given = lgelu__in(p->net, p->node, 1);
     size_t i;
-    for (i = 0; p->dx[0] && i < p->rows * p->channels; i++) {
+    for (i = 0; p->dx[0] && i < p->rows * p->channels; i++)
         p->dx[0][i] = given ? given[i] * p->net->loss_scale : 0;
-        if (!(p->dx[0][i] - p->dx[0][i] <= 0)) {
-            lgelu__fail(p->net, LGELU_E_NONFINITE, "%n: number %z of its gradient is not finite",
-                        p->node, i);
-            return;
-        }
-    }
 }
 
 /* ---- [8j] the table of layers, in the order of lgelu_op, then of LGELU__NORM_LEFT ---- */
@@ -4172,8 +4309,8 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     if (net->memory)
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
     if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %z nodes", &node,
-                    (size_t)net->capacity);
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %d nodes", &node,
+                    net->capacity > 0 ? (long)net->capacity : 0L);
     }
     for (k = 0; k < node.inputs && !net->status; k++) {
         const lgelu_node *from = net->nodes + node.input[k];
@@ -4795,10 +4932,15 @@ LGELU__APART void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode m
              || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU__SOURCE)
                  && net->nodes[x].buffer[LGELU__VALUE].to == i);
     if (hosted) {
-        int *to = &net->nodes[x].buffer[LGELU__VALUE].to;
+        /* The host lives as long as its guest does. What an attention keeps from call to call lives
+           from the start as well: otherwise an earlier layer of the next call would write over it.
+         */
+        lgelu_buffer *host = net->nodes[x].buffer + LGELU__VALUE;
         node->host = x;
-        if (*to < b[LGELU__VALUE].to)
-            *to = b[LGELU__VALUE].to;
+        if (host->to < b[LGELU__VALUE].to)
+            host->to = b[LGELU__VALUE].to;
+        if (host->from > b[LGELU__VALUE].from)
+            host->from = b[LGELU__VALUE].from;
     }
     if (hosted || left)
         lgelu__live(b + LGELU__VALUE, 0, i, i);
@@ -4855,6 +4997,12 @@ static lgelu_buffer *lgelu__largest(
     return best;
 }
 
+/* in whole lines, with its guard */
+static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
+{
+    return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
+}
+
 static size_t lgelu__plan(lgelu_net *net, size_t batch,
                           lgelu_mode mode) /* bytes of the arena, (size_t)-1 on overflow */
 {
@@ -4870,7 +5018,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch,
     if (mode == LGELU_MODE_TRAIN)
         lgelu__lend(net);
     while ((b = lgelu__largest(net)) != NULL) {
-        size_t at = 0, bytes = lgelu__plus(b->bytes, 63) & ~(size_t)63;
+        size_t at = 0, bytes = lgelu__buffer_bytes(b);
         if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
             return (size_t)-1;
         do {
@@ -4878,7 +5026,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch,
             for (i = 0; i < net->count; i++) {
                 for (k = 0; k < 4; k++) {
                     const lgelu_buffer *o = net->nodes[i].buffer + k;
-                    size_t o_bytes = (o->bytes + 63) & ~(size_t)63;
+                    size_t o_bytes = lgelu__buffer_bytes(o);
                     if (o->at == (size_t)-1 || !o_bytes || o->to < b->from || b->to < o->from)
                         continue;
                     if (at < o->at + o_bytes && o->at < at + bytes) {
@@ -4952,11 +5100,12 @@ LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count,
 {
     void *p = memory ? memory + *at : NULL;
     *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
+    *at = lgelu__plus(*at, LGELU__GUARD);
     return count ? p : NULL;
 }
 
 enum { LGELU__PIECE = 65536 };     /* parameters to a task */
-enum { LGELU__READING = 1 << 17 }; /* bytes in which room [9] sorts tensors, at least */
+enum { LGELU__READING = 1 << 17 }; /* bytes in which room [9] looks for names, at least */
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
@@ -5016,6 +5165,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
     net->scratch = (float *)lgelu__carve(memory, &at, net->scratch_bytes, 1);
     net->prepacked = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
+    net->packs_bytes = lgelu__times(packs, sizeof(float));
     net->arena = (unsigned char *)lgelu__carve(memory, &at, net->arena_bytes, 1);
     if (at >= (size_t)-1 / 4) {
         lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count",
@@ -5024,6 +5174,151 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     }
     /* for a block that starts anywhere */
     return at + 63;
+}
+
+/* ---- guards of the block (LGELU_CHECK): those of the fixed regions hold from lgelu_net_make on,
+   those of buffers while a layer runs that may use them; the workspace's begins where the layer's
+   own need ends, for the samples of this very call ---- */
+enum { LGELU__REGIONS = 13 };
+typedef struct {
+    const char *name;
+    const void *at;
+    size_t bytes;
+} lgelu__region;
+
+static void *lgelu__behind(const void *region, size_t bytes)
+{
+    return (void *)((uintptr_t)region + ((bytes + 63) & ~(size_t)63));
+}
+
+static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
+{
+    const size_t floats = net->parameter_count * sizeof(float),
+                 hard = (size_t)net->lambda_count * sizeof(float);
+    const lgelu__region all[LGELU__REGIONS] = {
+        { "weights", net->w, floats },
+        { "gradients", net->g, floats },
+        { "first moments", net->m, floats },
+        { "second moments", net->v, floats },
+        { "running statistics", net->state, net->state_count * sizeof(float) },
+        { "λ's", net->lambda, hard },
+        { "free numbers of λ", net->s, hard },
+        { "first λ's", net->lambda0, hard },
+        { "first moments of λ", net->s_m, hard },
+        { "second moments of λ", net->s_v, hard },
+        { "gradients of λ", net->dlambda, (size_t)net->lambda_count * sizeof(double) },
+        { "workspace", net->scratch, net->scratch_bytes },
+        { "prepacked matrices", net->prepacked, net->packs_bytes }
+    };
+    memcpy(r, all, sizeof all);
+}
+
+static void lgelu__guards_make(const lgelu_net *net)
+{
+    lgelu__region r[LGELU__REGIONS];
+    int k;
+    lgelu__regions(net, r);
+    for (k = 0; LGELU__GUARD && k < LGELU__REGIONS; k++) {
+        if (r[k].at) {
+            lgelu__guard_set(lgelu__behind(r[k].at, r[k].bytes));
+            LGELU__UNPOISON(lgelu__behind(r[k].at, r[k].bytes));
+        }
+    }
+}
+
+/* The guard behind what this node may use of the workspace; NULL where that ends at the workspace's
+   own guard. */
+static void *lgelu__guard_of_work(lgelu_net *net, lgelu_node *node)
+{
+    lgelu_node *product = node->row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
+    size_t bytes = 0;
+    lgelu__job job;
+    lgelu__job_size(&job, net, product, net->samples);
+    if (lgelu__row(product)->work) {
+        bytes = lgelu__row(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
+    }
+    bytes = (bytes + 63) & ~(size_t)63;
+    return bytes + LGELU__GUARD <= net->scratch_bytes ? lgelu__behind(net->scratch, bytes) : NULL;
+}
+
+static void *lgelu__guard_of_buffer(const lgelu_net *net, const lgelu_buffer *b, int time)
+{
+    return b->bytes && b->from <= time && time <= b->to
+               ? lgelu__behind(net->arena + b->at, b->bytes)
+               : NULL;
+}
+
+/* Before and after `node` runs, at a time of the memory plan: sets the guards, and looks for those
+   that were written to. */
+static void lgelu__guards_set(lgelu_net *net, lgelu_node *node, int time)
+{
+    lgelu__region r[LGELU__REGIONS];
+    void *guard;
+    int i, k;
+    if (!LGELU__GUARD) {
+        return;
+    }
+    net->broken = 0;
+    lgelu__regions(net, r);
+    for (k = 0; k < LGELU__REGIONS; k++) {
+        if (r[k].at) {
+            guard = lgelu__behind(r[k].at, r[k].bytes);
+            if (lgelu__guard_broken(guard)) {
+                lgelu__fail(net, LGELU_E_MEMORY,
+                            "%n: before it ran, something had been written past the end of the %s",
+                            node, r[k].name);
+            }
+            LGELU__POISON(guard);
+        }
+    }
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            guard = lgelu__guard_of_buffer(net, net->nodes[i].buffer + k, time);
+            if (guard) {
+                lgelu__guard_set(guard);
+            }
+        }
+    }
+    guard = lgelu__guard_of_work(net, node);
+    if (guard) {
+        lgelu__guard_set(guard);
+    }
+}
+
+static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
+{
+    static const char *const of[4] = { "value", "gradient", "notes for the backward", "scratch" };
+    const char *what = time < net->count ? "forward" : "backward";
+    lgelu__region r[LGELU__REGIONS];
+    void *guard;
+    int i, k;
+    if (!LGELU__GUARD) {
+        return;
+    }
+    lgelu__regions(net, r);
+    for (k = 0; k < LGELU__REGIONS; k++) {
+        if (r[k].at && lgelu__guard_broken(lgelu__behind(r[k].at, r[k].bytes))) {
+            lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s", node, what,
+                        r[k].name);
+        }
+    }
+    guard = lgelu__guard_of_work(net, node);
+    if (guard && lgelu__guard_broken(guard)) {
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past its workspace", node, what);
+    }
+    if (net->broken) {
+        lgelu__fail(net, LGELU_E_MEMORY,
+                    "%n: its %s wrote past the workspace of a product's strand", node, what);
+    }
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            guard = lgelu__guard_of_buffer(net, net->nodes[i].buffer + k, time);
+            if (guard && lgelu__guard_broken(guard)) {
+                lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s of %n",
+                            node, what, of[k], net->nodes + i);
+            }
+        }
+    }
 }
 
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
@@ -5079,7 +5374,7 @@ static lgelu_status lgelu__twins(lgelu_net *net)
     for (i = 0; i < net->count; i++) {
         const char *name = net->nodes[i].name;
         if (net->nodes[i].op == LGELU_OP_GATE
-            && (!strcmp(name, "step") || !strcmp(name, "format"))) {
+            && (!strcmp(name, "step") || !strcmp(name, "format") || !strcmp(name, "lambda_map"))) {
             return lgelu__fail(net, LGELU_E_ARGUMENT,
                                "gate '%s': checkpoints have that name for themselves", name);
         }
@@ -5111,6 +5406,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     /* not the room for products: what no thread needs takes no memory */
     if (net->arena_bytes)
         memset(net->arena, 0, net->arena_bytes);
+    lgelu__guards_make(net);
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
@@ -5143,8 +5439,9 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
             net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
             if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k])
                 continue;
-            /* not made after all */
+            /* not made after all: nothing points to the block */
             net->memory = NULL;
+            lgelu__layout(net, NULL, batch, mode);
             return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its map does not reach λ", node);
         }
     }
@@ -5217,7 +5514,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
 static void lgelu__run_forward(void *user, const lgelu_threads *crew)
 {
     lgelu_net *net = (lgelu_net *)user;
-    int i, k;
+    int i;
     net->threads = *crew;
     if (net->prepack && net->prepacked_valid != 1 + lgelu_isa() && net->mode != LGELU_MODE_TRAIN)
         lgelu__prepack(net);
@@ -5233,19 +5530,13 @@ static void lgelu__run_forward(void *user, const lgelu_threads *crew)
         lgelu__job p;
         if (net->tokens && lgelu__is_a(node, LGELU__LOSS))
             continue;
-        for (k = 0; k < node->inputs; k++) {
-            const lgelu_node *x = net->nodes + node->input[k];
-            if (lgelu__is_a(x, LGELU__SOURCE) && !x->bound
-                && !(k && lgelu__is_a(node, LGELU__LOSS))) {
-                lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node, x->name);
-                return;
-            }
-        }
         p = lgelu__job_make(net, node);
-        if (row->forward && row->forward(&p))
-            return;
-        if (row->piece)
+        lgelu__guards_set(net, node, i);
+        if ((!row->forward || !row->forward(&p)) && row->piece)
             lgelu__each(&p, row->piece);
+        lgelu__guards_look(net, node, i);
+        if (net->status)
+            return;
     }
     if (!(net->loss - net->loss <= 0))
         lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
@@ -5253,23 +5544,74 @@ static void lgelu__run_forward(void *user, const lgelu_threads *crew)
         net->pending = 1;
 }
 
-LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
+/* Finds whatever would refuse a forward over these samples, or over these tokens of one, before
+   anything changes. */
+static lgelu_status lgelu__check_numbers(lgelu_net *net, const lgelu_node *node, size_t from,
+                                         size_t count)
 {
-    if (lgelu__enter(net))
-        return net->status;
+    const int32_t *x = (const int32_t *)node->bound;
+    size_t i;
+    for (i = from; x && i < from + count; i++) {
+        if (x[i] < 0 || (size_t)x[i] >= node->shape[2]) {
+            return lgelu__fail(net, LGELU_E_LABEL, "%n: %s %z is %d, expected 0 to %z", node,
+                               node->op == LGELU_OP_LABELS ? "label" : "token", i, (long)x[i],
+                               node->shape[2] - 1);
+        }
+    }
+    return LGELU_OK;
+}
+
+static lgelu_status lgelu__check_forward(lgelu_net *net, size_t samples, size_t from, size_t tokens,
+                                         long estimate)
+{
+    const int learns = (net->mode == LGELU_MODE_TRAIN && !net->evaluate) || estimate;
+    int i, k;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        const size_t rows = tokens ? tokens : samples * node->shape[0] * node->shape[1];
+        if (tokens && (lgelu__is_a(node, LGELU__LOSS) || node->op == LGELU_OP_LABELS))
+            continue;
+        if ((node->op == LGELU_OP_TOKENS || node->op == LGELU_OP_LABELS)
+            && lgelu__check_numbers(net, node, from, rows))
+            return net->status;
+        for (k = 0; k < node->inputs; k++) {
+            const lgelu_node *x = net->nodes + node->input[k];
+            if (lgelu__is_a(x, LGELU__SOURCE) && !x->bound
+                && !(k && lgelu__is_a(node, LGELU__LOSS))) {
+                return lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node,
+                                   x->name);
+            }
+        }
+        if (node->op == LGELU_OP_BATCH_NORM && learns && rows < 2)
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: one pixel has no variance", node);
+    }
+    return LGELU_OK;
+}
+
+static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate)
+{
     if (!net->memory || !samples || samples > net->batch) {
         return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z",
                            samples, net->batch);
     }
+    if (lgelu__check_forward(net, samples, 0, 0, estimate))
+        return net->status;
     net->samples = samples;
     net->from = net->tokens = net->known = 0;
     net->pending = 0;
-    if (lgelu__run(net, lgelu__run_forward))
-        return net->status;
-    /* all of them */
-    if (net->mode == LGELU_MODE_GENERATE)
-        net->known = (size_t)-1;
-    return LGELU_OK;
+    net->estimate = estimate;
+    lgelu__run(net, lgelu__run_forward);
+    net->estimate = 0;
+    if (estimate)
+        net->pending = 0;
+    else if (net->mode == LGELU_MODE_GENERATE && !net->status)
+        net->known = (size_t)-1; /* all of them */
+    return net->status;
+}
+
+LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
+{
+    return lgelu__enter(net) ? net->status : lgelu__forward(net, samples, 0);
 }
 
 LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples, long k)
@@ -5278,12 +5620,7 @@ LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples
         return net->status;
     if (k < 1)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
-    net->estimate = k;
-    lgelu_net_forward(net, samples);
-    net->estimate = 0;
-    net->pending = 0;
-    net->known = 0;
-    return net->status;
+    return lgelu__forward(net, samples, k);
 }
 
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
@@ -5317,6 +5654,8 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
                            "tokens from %z on, but only %z before them are known", from,
                            net->known);
     }
+    if (lgelu__check_forward(net, 1, from, count, 0))
+        return net->status;
     net->samples = 1;
     net->from = from;
     net->tokens = count;
@@ -5336,7 +5675,7 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
     net->threads = *crew;
     for (i = 0; i < net->count; i++)
         net->nodes[i].holds = 0;
-    for (i = net->count - 1; i >= 0 && !net->status; i--) {
+    for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i,
                    *matrix = node->row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
         const lgelu__layer *row = lgelu__row(node);
@@ -5363,6 +5702,7 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
                                                                               : LGELU__GRADIENT);
             p.add |= holds;
         }
+        lgelu__guards_set(net, node, 2 * net->count - 1 - i);
         if (row->backward)
             row->backward(&p);
         else if (p.dx[0])
@@ -5376,26 +5716,46 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
                 x->holds |= LGELU__HOLDS_DY;
             }
         }
+        lgelu__guards_look(net, node, 2 * net->count - 1 - i);
     }
     net->fresh = 0;
 }
 
+/* A gradient that the caller has made must be finite; of what learns nothing it is not read. */
+static lgelu_status lgelu__check_given(lgelu_net *net, const lgelu_node *node, float share)
+{
+    const float *given = node->op == LGELU_OP_CUSTOM_LOSS && net->nodes[node->input[0]].learns
+                             ? lgelu__in(net, node, 1)
+                             : NULL;
+    size_t i;
+    for (i = 0; given && i < net->samples * lgelu__size(net->nodes + node->input[0]); i++) {
+        const float d = given[i] * share;
+        if (!(d - d <= 0)) {
+            return lgelu__fail(net, LGELU_E_NONFINITE,
+                               "%n: number %z of its gradient is not finite", node, i);
+        }
+    }
+    return LGELU_OK;
+}
+
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
+    int i;
     if (lgelu__enter(net))
         return net->status;
     if (net->mode != LGELU_MODE_TRAIN || !net->pending) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
                            "backward needs a forward of its own, of a network made to train");
     }
+    for (i = 0; i < net->count; i++) {
+        if (lgelu__check_given(net, net->nodes + i, share))
+            return net->status;
+    }
     /* its buffers are used up */
     net->pending = 0;
     net->loss_scale = share;
     net->gradient_scale = 1;
-    /* half a gradient is none */
-    if (lgelu__run(net, lgelu__run_backward))
-        net->fresh = 1;
-    return net->status;
+    return lgelu__run(net, lgelu__run_backward);
 }
 
 /* ---- [8o] the training step ---- */
@@ -5505,10 +5865,10 @@ static long lgelu__due(const lgelu_training *plan, long step)
 }
 
 /* λ of this step as the plan drives it; 0: it is learned */
-static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, long step)
+static float lgelu__driven_from(const lgelu_net *net, const lgelu_training *plan, int k,
+                                float lambda0, long step)
 {
     lgelu_hardening hardening = plan->hardening;
-    const float lambda0 = net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k];
     if (plan->drive)
         return plan->drive(plan->user, k, lambda0, step);
     if (!(hardening.target > 0) || step <= hardening.begin)
@@ -5516,6 +5876,12 @@ static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int
     /* linear in the s that was learned */
     hardening.h = net->lambda_map;
     return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
+}
+
+static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, long step)
+{
+    return lgelu__driven_from(net, plan, k, net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k],
+                              step);
 }
 
 static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan,
@@ -5572,27 +5938,35 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
 LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
-    int k;
+    int k, change;
     if (lgelu__enter(net))
         return net->status;
     if (!net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
-    for (k = 0; k < net->lambda_count; k++) {
-        const lgelu_node *node = lgelu__gate_of(net, k);
-        float lambda;
-        if (!node)
-            continue;
-        /* beyond: ReLU already */
-        if (!(net->lambda[k] > FLT_MAX)) {
-            if (!(net->lambda0[k] >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
-                net->lambda0[k] = net->lambda[k];
-            lambda = lgelu__driven(net, plan, k, next);
-            if (lambda != 0)
+    /* The first pass checks every λ, the second one writes them: after an error none has changed.
+     */
+    for (change = 0; change < 2; change++) {
+        for (k = 0; k < net->lambda_count; k++) {
+            const lgelu_node *node = lgelu__gate_of(net, k);
+            float lambda0 = net->lambda0[k], lambda = net->lambda[k], driven;
+            if (!node)
+                continue;
+            /* beyond: ReLU already */
+            if (!(lambda > FLT_MAX)) {
+                if (!(lambda0 >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
+                    lambda0 = lambda;
+                driven = lgelu__driven_from(net, plan, k, lambda0 >= 1 ? lambda0 : lambda, next);
+                if (driven != 0)
+                    lambda = driven;
+            }
+            if (!(lambda >= 1)) {
+                return lgelu__fail(net, LGELU_E_LAMBDA,
+                                   "%n: λ is below 1 or no number after %d steps", node, net->step);
+            }
+            if (change) {
+                net->lambda0[k] = lambda0;
                 net->lambda[k] = lambda;
-        }
-        if (!(net->lambda[k] >= 1)) {
-            return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ is below 1 or no number after %d steps",
-                               node, net->step);
+            }
         }
     }
     net->pending = 0;
@@ -5628,7 +6002,8 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     }
     if (lgelu_net_harden(net, plan))
         return net->status;
-    if (plan->history && plan->history_every > 0 && net->step % plan->history_every == 0) {
+    if (net->lambda_count && plan->history && plan->history_every > 0
+        && net->step % plan->history_every == 0) {
         memcpy(plan->history
                    + (size_t)(net->step / plan->history_every - 1) * (size_t)net->lambda_count,
                net->lambda, (size_t)net->lambda_count * sizeof *net->lambda);
@@ -5863,6 +6238,12 @@ static const char *lgelu__gate_name(int kind)
     return name[kind];
 }
 
+static const char *lgelu__map_name(int map)
+{
+    static const char name[3][12] = { "softplus", "sigmoid", "direct" };
+    return name[(unsigned)map < 2u ? map : 2];
+}
+
 /* ---- [9b] from network to network, layer by layer of one name ---- */
 static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
 {
@@ -6012,6 +6393,12 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
     for (k = 0; k < parts; k++) {
         const lgelu_net *net = part[k].net;
         lgelu__print(out, ",\"%sstep\":\"%d\"", part[k].prefix, net->step);
+        if (net->lambda_count) {
+            lgelu__print(out, ",\"%slambda_map\":\"%s %z %z\"", part[k].prefix,
+                         lgelu__map_name((int)net->lambda_map.map),
+                         (size_t)lgelu__bits(net->lambda_map.temperature),
+                         (size_t)lgelu__bits(net->lambda_map.lambda_max));
+        }
         for (i = 0; i < net->count; i++) {
             if (net->nodes[i].op == LGELU_OP_GATE) {
                 lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name,
@@ -6086,6 +6473,7 @@ static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const 
     int q, j, of = !strcmp(key, "format");
     for (q = 0; q < parts; q++) {
         of |= !strcmp(key, lgelu__key(other, part[q].prefix, "step", ""));
+        of |= !strcmp(key, lgelu__key(other, part[q].prefix, "lambda_map", ""));
         for (j = 0; j < part[q].net->count && (q < p || (q == p && j < i)); j++) {
             if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, "")))
                 return 2;
@@ -6232,8 +6620,10 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
 typedef struct {
     const unsigned char *p;
     size_t at, end;
-    const char *wrong;
-} lgelu__json; /* wrong: what, at byte `at` */
+    const char *wrong; /* what is wrong, at byte `at` */
+    size_t metadata,
+        behind; /* once __metadata__ has been read: where its object begins, and its end; else 0 */
+} lgelu__json;
 
 LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at,
                               const char *what) /* 0; the first one is told */
@@ -6412,10 +6802,9 @@ static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
     return 1;
 }
 
-/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong.
-   On its way a metadata key is looked up, if one is given: its text goes to *value */
-static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e, const char *key,
-                       lgelu__text *value)
+/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong
+ */
+static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e)
 {
     lgelu__text text, other;
     size_t pairs = 0;
@@ -6430,12 +6819,12 @@ static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e, const char *k
             }
             return lgelu__parse_entry(j, e);
         }
-        if (pairs)
+        if (pairs || (j->metadata && j->metadata != j->at))
             return lgelu__wrong(j, j->at, "a second __metadata__");
+        j->metadata = j->at;
         while (lgelu__member(j, &pairs, &text) && lgelu__string(j, &other)) {
-            if (key && lgelu__is(text, key))
-                *value = other;
         }
+        j->behind = j->at;
     }
     return lgelu__peek(j) < 0 ? 0
                               : lgelu__wrong(j, j->at, "something stands behind the header's end");
@@ -6463,82 +6852,224 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
     return j->at < j->end ? lgelu__wrong(j, j->at, "not UTF-8") : 1;
 }
 
-static int lgelu__before(const lgelu__entry *a, const lgelu__entry *b,
-                         int by_name) /* never a tie: a name has one place */
+/* A header that has been read once is sound, and reading it again is quick: names have no escapes,
+   and an entry ends with the first '}' behind its name. */
+typedef struct {
+    lgelu__text name;
+    size_t at, behind;
+} lgelu__mark; /* byte `at` of the header is the name's first quote */
+
+static int lgelu__skim(const lgelu__json *j, size_t from,
+                       lgelu__mark *mark) /* the next entry from this byte on; 0: none */
 {
-    int c = by_name ? memcmp(a->name.p, b->name.p, lgelu__least(a->name.n, b->name.n)) : 0;
-    if (c)
-        return c < 0;
-    if (by_name && a->name.n != b->name.n)
-        return a->name.n < b->name.n;
-    if (!by_name && a->from != b->from)
-        return a->from < b->from;
-    if (!by_name && a->to != b->to)
-        return a->to < b->to;
-    return a->name.p < b->name.p;
+    const unsigned char *quote = (const unsigned char *)memchr(j->p + from, '"', j->end - from),
+                        *end;
+    if (!quote)
+        return 0;
+    mark->at = (size_t)(quote - j->p);
+    mark->name.p = quote + 1;
+    end = (const unsigned char *)memchr(quote + 1, '"', j->end - mark->at - 1);
+    if (!end)
+        return 0;
+    mark->name.n = (size_t)(end - mark->name.p);
+    if (lgelu__is(mark->name, "__metadata__"))
+        return lgelu__skim(j, j->behind, mark);
+    quote = (const unsigned char *)memchr(end, '}', j->end - (size_t)(end - j->p));
+    mark->behind = quote ? (size_t)(quote - j->p) : j->end;
+    return 1;
 }
 
-/* the last on top; x comes in at i */
-static void lgelu__sift(lgelu__entry *heap, size_t n, size_t i, lgelu__entry x, int by_name)
+static void lgelu__skim_offsets(const lgelu__json *j, const lgelu__mark *mark, size_t offset[2])
 {
-    size_t child;
-    for (; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && lgelu__before(heap + child, heap + child + 1, by_name))
-            child++;
-        if (!lgelu__before(&x, heap + child, by_name))
-            break;
-        heap[i] = heap[child];
+    size_t at = (size_t)(mark->name.p - j->p) + mark->name.n + 1, length;
+    int k;
+    for (length = 0; length != 12;
+         at += length + 1) { /* no other key or dtype is as long as "data_offsets" */
+        while (j->p[at] != '"')
+            at++;
+        at++;
+        for (length = 0; j->p[at + length] != '"'; length++) {
+        }
     }
-    heap[i] = x;
+    for (k = 0; k < 2; k++) {
+        while (j->p[at] < '0' || j->p[at] > '9')
+            at++;
+        for (offset[k] = 0; j->p[at] >= '0' && j->p[at] <= '9'; at++)
+            offset[k] = 10 * offset[k] + (size_t)(j->p[at] - '0');
+    }
 }
 
-static void lgelu__heap(lgelu__entry *heap, size_t n, int by_name)
+/* Whether a name occurs twice, and whether the places tile the data, without a list of all tensors:
+   their names, or the bytes at which they begin and end, go through a hash table in the workspace,
+   as many of their hashes in one pass over the header as fill half of it. The time grows with the
+   tensors times the passes; names that are in order, and places, need none. A slot is 0 or 1 + the
+   byte of an entry's first quote, shifted up by 4, and below that what is known of its key. */
+enum {
+    LGELU__OF_END = 1, /* of the two bytes of its place, the key is that of its end */
+    LGELU__BEGINS = 2,
+    LGELU__ENDS = 4,
+    LGELU__EMPTY = 8, /* a tensor begins there, ends there, has no bytes there */
+    LGELU__PROBES = 512,
+    LGELU__SALTS = 16
+};
+
+typedef struct {
+    const lgelu__json *j;
+    uint32_t *slot;
+    size_t slots, ranges, range;
+    uint64_t salt;
+} lgelu__keys;
+
+static uint64_t lgelu__mix(uint64_t h) /* a bijection: the end of MurmurHash3 */
 {
-    size_t i;
-    for (i = n / 2; i--;)
-        lgelu__sift(heap, n, i, heap[i], by_name);
+    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
+    h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
+    return h ^ h >> 33;
 }
 
-/* All tensors in order, in as many passes over the header as it takes: each has the first `room` of
-   those that come after the ones of the passes before. By name: none stands twice; by place: each
-   begins where the one before ends. */
-static int lgelu__check_order(lgelu__json *j, size_t bytes, lgelu__entry *heap, size_t room,
-                              int by_name)
+/* Returns 1 and *found, the slot of this key or the empty one where it belongs; 0 if its hash is
+   for another pass; -1 if too many keys have that hash. */
+static int lgelu__find_key(const lgelu__keys *keys, uint64_t hash, const lgelu__text *name,
+                           size_t place, uint32_t **found)
 {
-    lgelu__entry e, last;
-    size_t members, n, i, end = 0;
-    memset(&last, 0, sizeof last);
-    do {
-        for (n = members = 0; lgelu__next(j, &members, &e, NULL, NULL);) {
-            if (last.name.p && !lgelu__before(&last, &e, by_name))
+    size_t i = (size_t)(hash & 0xFFFFFFFFu) % keys->slots, probe;
+    if ((size_t)(hash >> 32) % keys->ranges != keys->range)
+        return 0;
+    for (probe = 0; probe < LGELU__PROBES; probe++) {
+        uint32_t *slot = keys->slot + i;
+        lgelu__mark other;
+        size_t offset[2];
+        *found = slot;
+        if (!*slot)
+            return 1;
+        lgelu__skim(keys->j, (size_t)(*slot >> 4) - 1, &other);
+        if (name) {
+            if (other.name.n == name->n && !memcmp(other.name.p, name->p, name->n))
+                return 1;
+        } else {
+            lgelu__skim_offsets(keys->j, &other, offset);
+            if (offset[*slot & LGELU__OF_END] == place)
+                return 1;
+        }
+        i = i + 1 < keys->slots ? i + 1 : 0;
+    }
+    return -1;
+}
+
+static int lgelu__check_names_once(lgelu__keys *keys, lgelu__json *j)
+{
+    lgelu__mark mark;
+    uint32_t *slot;
+    size_t at, i;
+    for (at = 8; lgelu__skim(j, at, &mark); at = mark.behind) {
+        uint64_t hash = keys->salt;
+        int found;
+        for (i = 0; i < mark.name.n; i++)
+            hash = (hash ^ mark.name.p[i]) * 0x100000001B3u;
+        found = lgelu__find_key(keys, lgelu__mix(hash), &mark.name, 0, &slot);
+        if (found < 0)
+            return 0;
+        if (found && *slot)
+            return lgelu__wrong(j, mark.at + 1, "a name stands twice");
+        if (found)
+            *slot = (uint32_t)((mark.at + 1) << 4);
+    }
+    return 1;
+}
+
+/* The places tile the data: each byte at which a tensor begins, but the first, is one at which just
+   one ends, and no tensor without bytes is inside another. For then as many have begun as have
+   ended before any byte, but one. */
+static int lgelu__check_places_once(lgelu__keys *keys, lgelu__json *j, size_t bytes)
+{
+    lgelu__mark mark;
+    uint32_t *slot;
+    size_t at, i, offset[2];
+    int k;
+    for (at = 8; lgelu__skim(j, at, &mark); at = mark.behind) {
+        lgelu__skim_offsets(j, &mark, offset);
+        if (offset[1] > bytes)
+            return lgelu__wrong(j, mark.at + 1, "a tensor ends behind the file's end");
+        for (k = 0; k < (offset[0] < offset[1] ? 2 : 1); k++) {
+            const uint32_t what = offset[0] == offset[1] ? LGELU__EMPTY
+                                  : k                    ? LGELU__ENDS
+                                                         : LGELU__BEGINS;
+            const int found = lgelu__find_key(keys, lgelu__mix(keys->salt ^ lgelu__mix(offset[k])),
+                                              NULL, offset[k], &slot);
+            if (found < 0)
+                return 0;
+            if (!found)
                 continue;
-            if (n < room) {
-                heap[n++] = e;
-                if (n == room)
-                    lgelu__heap(heap, n, by_name);
-            } else if (lgelu__before(&e, heap, by_name)) {
-                lgelu__sift(heap, n, 0, e, by_name);
-            }
+            if (!*slot)
+                *slot = (uint32_t)((mark.at + 1) << 4) | (uint32_t)k;
+            if (what != LGELU__EMPTY && (*slot & what))
+                return lgelu__wrong(j, mark.at + 1, "a hole or an overlap before this tensor");
+            *slot |= what;
         }
-        lgelu__heap(heap, n, by_name);
-        for (i = n; i-- > 1;) {
-            e = heap[i];
-            heap[i] = heap[0];
-            lgelu__sift(heap, i, 0, e, by_name);
+    }
+    for (i = 0; i < keys->slots; i++) {
+        if (keys->slot[i]) {
+            const uint32_t known = keys->slot[i];
+            lgelu__skim(j, (size_t)(known >> 4) - 1, &mark);
+            lgelu__skim_offsets(j, &mark, offset);
+            at = offset[known & LGELU__OF_END];
+            if (at == 0 || at == bytes
+                    ? (!(known & LGELU__BEGINS) && at < bytes) || (!(known & LGELU__ENDS) && at > 0)
+                    : (known & (LGELU__BEGINS | LGELU__ENDS)) != (LGELU__BEGINS | LGELU__ENDS))
+                return lgelu__wrong(j, mark.at + 1, "a hole or an overlap before this tensor");
         }
-        for (i = 0; i < n && !j->wrong; last = heap[i++]) {
-            const size_t at = (size_t)(heap[i].name.p - j->p);
-            if (by_name && last.name.p && last.name.n == heap[i].name.n
-                && !memcmp(last.name.p, heap[i].name.p, last.name.n))
-                lgelu__wrong(j, at, "a name stands twice");
-            if (!by_name && heap[i].from != end)
-                lgelu__wrong(j, at, "a hole or an overlap before this tensor");
-            end = heap[i].to;
+    }
+    return 1;
+}
+
+/* passes over all ranges of hashes; where a file's keys have hashes that fill one of them, other
+   hashes are tried */
+static int lgelu__check_keys(lgelu__json *j, uint32_t *slot, size_t slots, size_t count,
+                             size_t bytes, int names)
+{
+    lgelu__keys keys;
+    keys.j = j;
+    keys.slot = slot;
+    keys.slots = slots;
+    keys.ranges = count / (slots / 2) + 1;
+    for (keys.salt = 1; keys.salt <= LGELU__SALTS; keys.salt++) {
+        for (keys.range = 0; keys.range < keys.ranges && !j->wrong; keys.range++) {
+            memset(slot, 0, slots * sizeof *slot);
+            if (!(names ? lgelu__check_names_once(&keys, j)
+                        : lgelu__check_places_once(&keys, j, bytes)))
+                break;
         }
-    } while (n == room && !j->wrong);
-    if (!by_name && end != bytes - j->end)
-        lgelu__wrong(j, bytes, "the tensors do not end where the file ends");
-    return !j->wrong;
+        if (keys.range == keys.ranges || j->wrong)
+            return !j->wrong;
+    }
+    return lgelu__wrong(j, 8, "the header's names or places have hashes that collide");
+}
+
+/* The whole header: every entry is sound, no name occurs twice, and the places tile the file's
+   data. */
+static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, size_t slots)
+{
+    lgelu__entry e;
+    lgelu__text last = { NULL, 0 };
+    size_t members = 0, count = 0, end = 0;
+    int ascending = 1, tiled = 1;
+    while (lgelu__next(j, &members, &e)) {
+        if (last.p) {
+            const int c = memcmp(last.p, e.name.p, lgelu__least(last.n, e.name.n));
+            ascending &= c < 0 || (c == 0 && last.n < e.name.n);
+        }
+        tiled &= e.from == end;
+        end = e.to;
+        last = e.name;
+        count++;
+    }
+    if (j->wrong)
+        return 0;
+    if (!tiled && !lgelu__check_keys(j, slot, slots, 2 * count, bytes - j->end, 0))
+        return 0;
+    if (tiled && end != bytes - j->end)
+        return lgelu__wrong(j, bytes, "the tensors do not end where the file ends");
+    return ascending || lgelu__check_keys(j, slot, slots, count, 0, 1);
 }
 
 static int lgelu__strip(lgelu__text *text, const char *word) /* from its front */
@@ -6610,13 +7141,14 @@ static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu
     char key[LGELU__KEY];
     lgelu__entry e;
     lgelu__tensor t;
+    lgelu__mark mark;
     size_t members = 0, i, missing = 0;
     int p, k, found;
     for (p = 0; p < parts; p++) {
         for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++)
             missing += t.required != 0;
     }
-    while (lgelu__next(j, &members, &e, NULL, NULL)) {
+    while (lgelu__next(j, &members, &e)) {
         for (p = 0; p < parts; p++) {
             if (lgelu__meant(part + p, &e, &t)) {
                 lgelu_status status = lgelu__check_tensor(
@@ -6634,8 +7166,8 @@ static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu
         for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
             if (t.required) {
                 lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
-                for (members = 0, found = 0; lgelu__next(j, &members, &e, NULL, NULL);)
-                    found |= lgelu__is(e.name, key);
+                for (i = 8, found = 0; !found && lgelu__skim(j, i, &mark); i = mark.behind)
+                    found = lgelu__is(mark.name, key);
                 if (!found) {
                     return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'",
                                          key);
@@ -6646,17 +7178,44 @@ static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu
     return LGELU_OK;
 }
 
-static lgelu__text lgelu__look_up(
-    lgelu__json *j, const char *key) /* in the metadata; p is NULL where there is none */
+/* in the metadata of a header that has been read; the last one counts, and p is NULL where there is
+   none */
+static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)
 {
-    lgelu__entry e;
-    lgelu__text value = { NULL, 0 };
-    size_t members = 0;
-    while (lgelu__next(j, &members, &e, key, &value)) {
+    lgelu__text value = { NULL, 0 }, text, other;
+    size_t pairs = 0;
+    if (j->wrong || !j->metadata)
+        return value;
+    j->at = j->metadata;
+    while (lgelu__member(j, &pairs, &text) && lgelu__string(j, &other)) {
+        if (lgelu__is(text, key))
+            value = other;
     }
-    if (j->wrong)
-        value.p = NULL;
     return value;
+}
+
+/* the map of the learned λ's, "softplus 1036831949 0": its kind, then the bits of t and lambda_max
+ */
+static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *h)
+{
+    float *const field[2] = { &h->temperature, &h->lambda_max };
+    int map, k;
+    for (map = 0; map < 3 && !lgelu__strip(&text, lgelu__map_name(map)); map++) {
+    }
+    for (k = 0; k < 2; k++) {
+        uint64_t bits = 0;
+        size_t digits = 0;
+        if (!lgelu__strip(&text, " "))
+            return 0;
+        for (; text.n && *text.p >= '0' && *text.p <= '9' && digits < 11;
+             text.p++, text.n--, digits++)
+            bits = 10 * bits + (uint64_t)(*text.p - '0');
+        if (!digits || bits > 0xFFFFFFFFu)
+            return 0;
+        *field[k] = lgelu__float((uint32_t)bits);
+    }
+    h->map = (lgelu_map)map;
+    return map < 3 && !text.n;
 }
 
 static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgelu__json *j,
@@ -6676,8 +7235,21 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
             }
             step = 10 * step + digit;
         }
-        if (change)
+        /* the step begins again: no forward since */
+        if (change) {
             net->step = step;
+            net->pass = 0;
+        }
+        text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, "lambda_map", ""));
+        if (text.p) {
+            lgelu_lambda_map map = net->lambda_map;
+            if (!lgelu__map_of(text, &map)) {
+                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: '%s' is no map of λ",
+                                     key);
+            }
+            if (change)
+                net->lambda_map = map;
+        }
         for (i = 0; i < net->count; i++) {
             if (net->nodes[i].op == LGELU_OP_GATE) {
                 text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, net->nodes[i].name, ""));
@@ -6713,14 +7285,13 @@ LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const
     lgelu_net *first = part->net;
     lgelu_status status = lgelu__check_parts(part, parts, "loaded");
     /* between two calls it holds nothing */
-    lgelu__entry *room = (lgelu__entry *)(void *)first->scratch;
-    const size_t n = first->scratch_bytes / sizeof *room;
+    uint32_t *slot = (uint32_t *)(void *)first->scratch;
     lgelu__json j;
     int change;
     if (status)
         return status;
-    if (!lgelu__open(&j, file, bytes) || !lgelu__check_order(&j, bytes, room, n, 0)
-        || !lgelu__check_order(&j, bytes, room, n, 1))
+    if (!lgelu__open(&j, file, bytes)
+        || !lgelu__check_header(&j, bytes, slot, first->scratch_bytes / sizeof *slot))
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
     for (change = 0; change < 2 && !status; change++) {
         status = lgelu__load_tensors(part, parts, &j, change);
@@ -6742,9 +7313,12 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     lgelu__json j;
     lgelu__text text;
-    size_t i, k, out = 0;
+    lgelu__entry e;
+    size_t i, k, out = 0, members = 0;
     if (!capacity || !lgelu__open(&j, file, bytes))
         return 0;
+    while (lgelu__next(&j, &members, &e)) {
+    }
     text = lgelu__look_up(&j, key);
     if (!text.p)
         return 0;
