@@ -98,7 +98,7 @@ static double test(model *m, const data_set *d, float *x, float *logits)
 
 /* ---- save and load: the library hands out bytes and takes bytes, files are ours; part_replace:
    whole, or as they were ---- */
-static int put(void *file, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *file)
 {
     return fwrite(data, 1, bytes, (FILE *)file) != bytes;
 }

@@ -68,7 +68,7 @@ static int make(size_t samples, lgelu_mode mode)
 
 /* ---- the file: the network in training, and as metadata what its bits hang on. text_replace puts
    whole files in place ---- */
-static int put(void *f, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *f)
 {
     return fwrite(data, 1, bytes, (FILE *)f) != bytes;
 }

@@ -78,7 +78,7 @@ static void build(void) /* what is wrong, lgelu_net_make will tell */
 /* ---- the file: rank 0 writes and reads it, and sends it to the others ---- */
 static char settings[256];
 
-static int put(void *file, const void *p, size_t bytes)
+static int put(const void *p, size_t bytes, void *file)
 {
     return fwrite(p, 1, bytes, (FILE *)file) != bytes;
 }

@@ -144,7 +144,7 @@ static void shards_push(shards *s)
 
 /* what lgelu_net_step calls before clipping: slices to their ranks, summed there by the same tree,
    and back to all */
-static int shards_sum(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
+static int shards_sum(float *g, size_t n, double *dlambda, size_t hardnesses, void *user)
 {
     shards *s = (shards *)user;
     const size_t states = s->net->state_count, ranks = (size_t)s->ranks, slice = s->total / ranks;

@@ -213,9 +213,10 @@ static void take_picture(picture *p, const slot *s)
     p->net.status = LGELU_OK;
     memset(p->net.message, 0, sizeof p->net.message);
     if (s->made) {
-        const unsigned char *pack = (const unsigned char *)s->net.scratch;
-        p->hash = fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.scratch_bytes,
-                      s->bytes - (size_t)(pack - s->block) - s->net.scratch_bytes);
+        const unsigned char *pack = (const unsigned char *)s->net.internal.scratch;
+        p->hash =
+            fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.internal.scratch_bytes,
+                s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
     }
 }
 
@@ -229,8 +230,9 @@ static void same_picture(const picture *p, const slot *s, const char *what)
 /* ---- building ---- */
 /* a gate of the caller's own: a·x/(1 + abs(b·x)) */
 static void own_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                        const lgelu_node *node)
+                        const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++)
@@ -238,8 +240,9 @@ static void own_forward(float *y, const float *x, size_t n, size_t first, const 
 }
 
 static void own_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                         size_t first, const lgelu_net *net, const lgelu_node *node)
+                         size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++) {
@@ -1045,7 +1048,7 @@ static int finite(double x) { return x - x <= 0; }
 static int values_of(const slot *s) /* all that may be read is read; 0: some are not finite */
 {
     volatile float sink = 0;
-    const size_t samples = s->net.tokens ? s->net.tokens : s->net.samples;
+    const size_t samples = s->net.internal.tokens ? s->net.internal.tokens : s->net.samples;
     int good = 1;
     for (int i = -1; i <= s->net.count; i++) {
         const float *y = lgelu_net_value(&s->net, i);
@@ -1054,9 +1057,9 @@ static int values_of(const slot *s) /* all that may be read is read; 0: some are
         MUST(s->made && i >= 0 && i < s->net.count, "a value of node %d", i);
         if (s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || s->nodes[i].op == LGELU_OP_INPUT)
             continue;
-        const size_t each =
-            s->net.tokens ? s->nodes[i].shape[2]
-                          : s->nodes[i].shape[0] * s->nodes[i].shape[1] * s->nodes[i].shape[2];
+        const size_t each = s->net.internal.tokens ? s->nodes[i].shape[2]
+                                                   : s->nodes[i].shape[0] * s->nodes[i].shape[1]
+                                                         * s->nodes[i].shape[2];
         /* a view of an input is the input itself */
         int bound = 0;
         for (int k = 0; k < i; k++)
@@ -1161,7 +1164,7 @@ static int backward(slot *s, float share)
     return 1;
 }
 
-static int failing_sum(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
+static int failing_sum(float *g, size_t n, double *dlambda, size_t hardnesses, void *user)
 {
     (void)g;
     (void)n;
@@ -1170,7 +1173,7 @@ static int failing_sum(void *user, float *g, size_t n, double *dlambda, size_t h
     return user == NULL;
 }
 
-static float random_drive(void *user, int hardness, float lambda0, long step)
+static float random_drive(int hardness, float lambda0, long step, void *user)
 {
     const uint64_t seed = *(const uint64_t *)user;
     const uint32_t r = lgelu_random(seed, (uint64_t)hardness, (uint64_t)step);
@@ -1261,12 +1264,12 @@ static int step(slot *s, const lgelu_training *plan)
 }
 
 /* ---- twins: the same numbers whatever was called before ---- */
-static void in_turn(void *user, lgelu_task *task, void *job,
-                    size_t count) /* tasks from the last to the first */
+static void in_turn(lgelu_task *task, void *job, size_t count,
+                    void *user) /* tasks from the last to the first */
 {
     (void)user;
     while (count--)
-        task(job, count);
+        task(count, job);
 }
 
 /* what a twin runs on: another instruction set than the slots, where there is one */
@@ -1559,10 +1562,10 @@ static void generate(slot *s)
 }
 
 /* ---- files and copies ---- */
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     file *f = (file *)user;
-    return bytes > f->fail_at - f->memory.size ? 1 : memory_append(&f->memory, data, bytes);
+    return bytes > f->fail_at - f->memory.size ? 1 : memory_append(data, bytes, &f->memory);
 }
 
 static const lgelu_node *named(const slot *s, const char *name)

@@ -26,11 +26,11 @@ static float number(void) /* 17 bits times 2^-20..2^-13: every sum has something
 static uint64_t hash;
 
 /* user hooks: last task first on this thread; three threads at once */
-static void run_backwards(void *user, lgelu_task *task, void *job, size_t count)
+static void run_backwards(lgelu_task *task, void *job, size_t count, void *user)
 {
     (void)user;
     while (count)
-        task(job, --count);
+        task(--count, job);
 }
 
 typedef struct {
@@ -44,11 +44,11 @@ static void *run_third(void *p)
     const third *t = (const third *)p;
     size_t i;
     for (i = t->first; i < t->count; i += 3)
-        t->task(t->job, i);
+        t->task(i, t->job);
     return NULL;
 }
 
-static void run_three(void *user, lgelu_task *task, void *job, size_t count)
+static void run_three(lgelu_task *task, void *job, size_t count, void *user)
 {
     pthread_t thread[3];
     third t[3];
@@ -67,8 +67,8 @@ static void run_three(void *user, lgelu_task *task, void *job, size_t count)
 }
 
 /* another way to say where a matrix comes from */
-static void read_strided(const void *from, float *out, size_t out_row, size_t i, size_t rows,
-                         size_t j, size_t cols)
+static void read_strided(float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,
+                         const void *from)
 {
     const lgelu_matrix *x = (const lgelu_matrix *)from;
     size_t r, c;
@@ -201,7 +201,7 @@ typedef struct {
     int bad;
 } listener;
 
-static void listen_to(const void *with, size_t i, size_t rows, size_t j, size_t cols)
+static void listen_to(size_t i, size_t rows, size_t j, size_t cols, const void *with)
 {
     union {
         const void *c;

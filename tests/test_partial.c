@@ -41,12 +41,12 @@ static void *take_tasks(void *user)
         if (i >= l->count) {
             return NULL;
         }
-        l->task(l->job, i);
+        l->task(i, l->job);
     }
 }
 
 /* A parallel for on *user threads. */
-static void run_threads(void *user, lgelu_task *task, void *job, size_t count)
+static void run_threads(lgelu_task *task, void *job, size_t count, void *user)
 {
     const int threads = *(const int *)user;
     pthread_t thread[64];
@@ -71,8 +71,9 @@ static void run_threads(void *user, lgelu_task *task, void *job, size_t count)
 /* ---- networks ---- */
 /* a gate of the caller's own: a·x/(1 + abs(b·x)) */
 static void custom_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                           const lgelu_node *node)
+                           const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++) {
@@ -82,8 +83,9 @@ static void custom_forward(float *y, const float *x, size_t n, size_t first, con
 }
 
 static void custom_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                            size_t first, const lgelu_net *net, const lgelu_node *node)
+                            size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++) {
@@ -312,7 +314,7 @@ static int run(network *w, const float *first_state, size_t samples, record *res
     lgelu_net *net = &w->net;
     const size_t *s = w->nodes[w->out].shape;
     net->pass = 0;
-    net->fresh = 1;
+    net->internal.fresh = 1;
     if (net->state_count) {
         memcpy(net->state, first_state, net->state_count * sizeof(float));
     }

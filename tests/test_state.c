@@ -176,7 +176,7 @@ static void refused_backward(void)
 }
 
 /* λ of the second gate cannot be driven there: the first one's does not change either. */
-static float drive(void *user, int hardness, float lambda0, long step)
+static float drive(int hardness, float lambda0, long step, void *user)
 {
     (void)user;
     (void)step;

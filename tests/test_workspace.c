@@ -139,16 +139,16 @@ static void plans(uint64_t seed, uint64_t count)
 /* ---- products inside their workspace ---- */
 /* A parallel for whose tasks run one after another, the last one first; the first that comes does
    the work alone. */
-static void backwards(void *user, lgelu_task *task, void *job, size_t count)
+static void backwards(lgelu_task *task, void *job, size_t count, void *user)
 {
     (void)user;
     while (count--) {
-        task(job, count);
+        task(count, job);
     }
 }
 
-static void read_ones(const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,
-                      size_t cols)
+static void read_ones(float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,
+                      const void *from)
 {
     (void)from;
     (void)i;
@@ -270,8 +270,9 @@ static void harm(const void *region, size_t bytes)
 }
 
 static void bad_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                        const lgelu_node *node)
+                        const lgelu_node *node, void *user)
 {
+    (void)user;
     (void)first;
     (void)node;
     for (size_t i = 0; i < n; i++) {
@@ -282,16 +283,17 @@ static void bad_forward(float *y, const float *x, size_t n, size_t first, const 
     case WEIGHTS: harm(net->w, net->parameter_count * sizeof(float)); break;
     case STATISTICS: harm(net->state, net->state_count * sizeof(float)); break;
     case LAMBDA: harm(net->lambda, (size_t)net->lambda_count * sizeof(float)); break;
-    case WORK: harm(net->scratch, net->scratch_bytes); break;
-    case OWN_WORK: harm(net->scratch, 0); break;
-    case PACKS: harm(net->prepacked, net->packs_bytes); break;
+    case WORK: harm(net->internal.scratch, net->internal.scratch_bytes); break;
+    case OWN_WORK: harm(net->internal.scratch, 0); break;
+    case PACKS: harm(net->internal.prepacked, net->internal.prepacked_bytes); break;
     default: break;
     }
 }
 
 static void bad_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                         size_t first, const lgelu_net *net, const lgelu_node *node)
+                         size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     (void)first;
     for (size_t i = 0; i < n; i++) {
         dw[0] += (double)(dy[i] * x[i]);
@@ -300,7 +302,8 @@ static void bad_backward(float *dx, double *dw, const float *dy, const float *x,
     switch (planted) {
     case GRADIENT: dx[n] = 1; break;
     case NOTES:
-        harm(net->arena + node->buffer[LGELU__AUX].at, node->buffer[LGELU__AUX].bytes);
+        harm(net->internal.arena + node->internal.buffer[LGELU__AUX].at,
+             node->internal.buffer[LGELU__AUX].bytes);
         break;
     case MOMENTS: harm(net->v, net->parameter_count * sizeof(float)); break;
     case SLOPES: harm(net->dlambda, (size_t)net->lambda_count * sizeof(double)); break;
@@ -309,7 +312,7 @@ static void bad_backward(float *dx, double *dw, const float *dy, const float *x,
 }
 
 /* A linear layer's product whose strand is written past, from inside: when a part of C is final. */
-static void harm_strand(const void *with, size_t i, size_t rows, size_t j, size_t cols)
+static void harm_strand(size_t i, size_t rows, size_t j, size_t cols, const void *with)
 {
     (void)i;
     (void)rows;
