@@ -63,6 +63,15 @@
                    instruction set. Sums run over 16 virtual lanes in one order. gcc and clang, -O0
                    to -O3, contraction on or off, any number of threads: the same bits. Of libm only
                    exact functions are called: fma, sqrt, floor, frexp, ldexp.
+     Flags         Compiler flags that change bits are refused where the compiler lets them be seen:
+                   -ffast-math and its parts, gcc's -fno-signed-zeros and -fsingle-precision-constant.
+                   Clang shows neither -fno-honor-nans, -fno-honor-infinities, -fno-signed-zeros,
+                   -freciprocal-math, -fapprox-func nor -fdenormal-fp-math if one is given alone: don't
+                   compile this file with them.
+     Rounding      The rounding mode of the calling thread, and of threads that help it, changes no bit
+                   of kernels, products, optimisers and networks: they round to nearest and restore the
+                   mode. Functions of single values (exact gate, λ map, plans, random numbers,
+                   instruments) round as the thread does.
      Threads       Every function is reentrant; the only global is one atomic int, the instruction
                    set in force. A thread that waits for another one spins for a moment, then yields
                    its processor (sched_yield).
@@ -1133,6 +1142,12 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
 #error \
     "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, underflow and same bits need IEEE arithmetic)"
 #endif
+#ifdef __NO_SIGNED_ZEROS__
+#error \
+    "lgelu.h: compile this file without -fno-signed-zeros (the gates tell -0 from 0, and the bits differ)"
+#endif
+/* gcc -fsingle-precision-constant makes floats of the coefficients in double */
+typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(double) ? 1 : -1];
 /* 16 and 32 are of halves alone */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 \
     && FLT_EVAL_METHOD != 32
@@ -1325,6 +1340,84 @@ __asm__(
 #else
 #define LGELU__RARELY(condition) (condition)
 #endif
+
+/* The kernels depend on rounding to the nearest: a sum with 1.5·2^23 finds the column of a table.
+   Where the calling thread rounds otherwise, its mode is put aside during the call, which costs
+   less than half a nanosecond where it does not (of 20 for 8 floats). What is computed in between
+   comes from memory and goes to memory, so that no compiler moves it past these two functions. */
+#if LGELU__GNU && defined(__x86_64__)
+LGELU__INLINE void lgelu__set_rounding(unsigned mode)
+{
+    __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory");
+}
+
+LGELU__INLINE unsigned lgelu__round_to_nearest(void) /* returns the mode that was in force */
+{
+    unsigned mode;
+    __asm__ volatile("stmxcsr %0" : "=m"(mode) : : "memory");
+    if (LGELU__RARELY(mode & 0x6000))
+        lgelu__set_rounding(mode & ~0x6000u);
+    return mode;
+}
+
+LGELU__INLINE void lgelu__round_again(unsigned mode)
+{
+    unsigned now;
+    if (!LGELU__RARELY(mode & 0x6000))
+        return;
+    /* with the exceptions that the call has raised */
+    __asm__ volatile("stmxcsr %0" : "=m"(now) : : "memory");
+    lgelu__set_rounding(now | (mode & 0x6000));
+}
+#elif LGELU__GNU && defined(__aarch64__)
+LGELU__INLINE void lgelu__set_rounding(uint64_t mode)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode) : "memory");
+}
+
+LGELU__INLINE unsigned lgelu__round_to_nearest(void)
+{
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode) : : "memory");
+    if (LGELU__RARELY(mode & 0xC00000))
+        lgelu__set_rounding(mode & ~(uint64_t)0xC00000);
+    return (unsigned)mode;
+}
+
+LGELU__INLINE void lgelu__round_again(unsigned mode)
+{
+    if (LGELU__RARELY(mode & 0xC00000))
+        lgelu__set_rounding(mode);
+}
+#else
+#ifndef __wasm__ /* there the nearest is the only mode */
+#include <fenv.h>
+#endif
+#if defined(FE_TONEAREST) && (defined(FE_UPWARD) || defined(FE_DOWNWARD) || defined(FE_TOWARDZERO))
+LGELU__INLINE unsigned lgelu__round_to_nearest(void)
+{
+    const int mode = fegetround();
+    if (LGELU__RARELY(mode != FE_TONEAREST))
+        fesetround(FE_TONEAREST);
+    return (unsigned)mode;
+}
+
+LGELU__INLINE void lgelu__round_again(unsigned mode)
+{
+    if (LGELU__RARELY((int)mode != FE_TONEAREST))
+        fesetround((int)mode);
+}
+#else /* there is no other mode */
+LGELU__INLINE unsigned lgelu__round_to_nearest(void) { return 0; }
+LGELU__INLINE void lgelu__round_again(unsigned mode) { (void)mode; }
+#endif
+#endif
+#define LGELU__TO_NEAREST(statement)                            \
+    do {                                                        \
+        const unsigned lgelu__mode = lgelu__round_to_nearest(); \
+        statement;                                              \
+        lgelu__round_again(lgelu__mode);                        \
+    } while (0)
 
 #define LGELU__PASTE2(a, b) a##b
 #define LGELU__PASTE(a, b) LGELU__PASTE2(a, b)
@@ -1953,20 +2046,22 @@ static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    lgelu__k()->forward(y, x, lambda, n);
+    LGELU__TO_NEAREST(lgelu__k()->forward(y, x, lambda, n));
 }
 
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
+    double sum;
     LGELU__GIVEN(n, dy && x);
-    return lgelu__k()->backward(dx, dy, x, lambda, n);
+    LGELU__TO_NEAREST(sum = lgelu__k()->backward(dx, dy, x, lambda, n));
+    return sum;
 }
 
 LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer,
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
-    lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner);
+    LGELU__TO_NEAREST(lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
@@ -1974,36 +2069,39 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
                                        size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
-    lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner);
+    LGELU__TO_NEAREST(
+        lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
-    lgelu__k()->tanh_forward(y, x, n);
+    LGELU__TO_NEAREST(lgelu__k()->tanh_forward(y, x, n));
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
-    lgelu__k()->tanh_backward(dx, dy, x, n);
+    LGELU__TO_NEAREST(lgelu__k()->tanh_backward(dx, dy, x, n));
 }
 
 #define LGELU__HALVES(name, format)                                                             \
     LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
     {                                                                                           \
-        lgelu__k()->from16(y, x, format, n);                                                    \
+        LGELU__TO_NEAREST(lgelu__k()->from16(y, x, format, n));                                 \
     }                                                                                           \
     LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
     {                                                                                           \
-        lgelu__k()->to16(y, x, format, n);                                                      \
+        LGELU__TO_NEAREST(lgelu__k()->to16(y, x, format, n));                                   \
     }                                                                                           \
     LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
     {                                                                                           \
-        lgelu__k()->forward16(y, x, lambda, format, n);                                         \
+        LGELU__TO_NEAREST(lgelu__k()->forward16(y, x, lambda, format, n));                      \
     }                                                                                           \
     LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
                                            float lambda, size_t n)                              \
     {                                                                                           \
-        return lgelu__k()->backward16(dx, dy, x, lambda, format, n);                            \
+        double sum;                                                                             \
+        LGELU__TO_NEAREST(sum = lgelu__k()->backward16(dx, dy, x, lambda, format, n));          \
+        return sum;                                                                             \
     }
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
@@ -2011,16 +2109,18 @@ LGELU__HALVES(f16, LGELU__F16)
 LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n,
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
-    lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
+    LGELU__TO_NEAREST(lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first));
 }
 
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
                                            size_t n, uint64_t seed, uint64_t stream, uint64_t first,
                                            lgelu_estimate how)
 {
-    double sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n);
+    double sum;
+    LGELU__TO_NEAREST(
+        sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
     if (dx && how != LGELU_ESTIMATE_MEAN)
-        lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
+        LGELU__TO_NEAREST(lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first));
     return sum;
 }
 
@@ -2186,8 +2286,8 @@ static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay,
     return r;
 }
 
-LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
-                                const lgelu_adamw *opt, long step, size_t n)
+static void lgelu__nearest_adamw_step(float *w, float *m, float *v, const float *g,
+                                      const lgelu_adamw *opt, long step, size_t n)
 {
     lgelu__rule r = lgelu__adamw_rule(opt, 1, step);
     LGELU__GIVEN(n, w && m && v && g);
@@ -2196,12 +2296,24 @@ LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
     lgelu__k()->adamw(w, m, v, g, &r, n);
 }
 
-LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
-                              float weight_decay, size_t n)
+LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
+                                const lgelu_adamw *opt, long step, size_t n)
+{
+    LGELU__TO_NEAREST(lgelu__nearest_adamw_step(w, m, v, g, opt, step, n));
+}
+
+static void lgelu__nearest_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
+                                    float weight_decay, size_t n)
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
     LGELU__GIVEN(n, w && m && g);
     lgelu__k()->sgd(w, m, NULL, g, &r, n);
+}
+
+LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
+                              float weight_decay, size_t n)
+{
+    LGELU__TO_NEAREST(lgelu__nearest_sgd_step(w, m, g, lr, momentum, weight_decay, n));
 }
 
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
@@ -2210,8 +2322,10 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
 {
     lgelu_adamw o = *opt;
     size_t i;
-    o.lr = opt->lr * c;
+    unsigned mode;
     LGELU__GIVEN(layers, s && m && v && lambda && dlambda);
+    mode = lgelu__round_to_nearest();
+    o.lr = opt->lr * c;
     /* decay of s would pull λ to 1 + ln 2, not to 1 */
     o.weight_decay = 0;
     for (i = 0; i < layers; i++) {
@@ -2221,6 +2335,7 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
             lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
         lambda[i] = lgelu_lambda(h, s[i]);
     }
+    lgelu__round_again(mode);
 }
 
 /* ==== [7] INSTRUMENTS
@@ -2696,15 +2811,30 @@ static void lgelu__alone(lgelu_task *task, void *job, size_t count, void *user)
         task(i, job);
 }
 
+/* a task that may run on another thread, which has a rounding mode of its own */
+typedef struct {
+    lgelu_task *task;
+    void *job;
+} lgelu__rounded_task;
+
+static void lgelu__run_rounded(size_t index, void *job)
+{
+    const lgelu__rounded_task *p = (const lgelu__rounded_task *)job;
+    LGELU__TO_NEAREST(p->task(p->job, index));
+}
+
 LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job,
                                   size_t count)
 {
+    lgelu__rounded_task rounded;
+    rounded.task = task;
+    rounded.job = job;
     if (!threads || !LGELU__ATOMIC || count < 2) {
-        lgelu__alone(task, job, count, NULL);
+        LGELU__TO_NEAREST(lgelu__alone(task, job, count, NULL));
         return;
     }
     if (threads->run) {
-        threads->run(task, job, count, threads->user);
+        threads->run(threads->user, lgelu__run_rounded, &rounded, count);
         return;
     }
 #ifdef _OPENMP
@@ -2712,10 +2842,10 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
         long k, n = (long)count;
 #pragma omp parallel for schedule(dynamic)
         for (k = 0; k < n; k++)
-            task((size_t)k, job);
+            lgelu__run_rounded(&rounded, (size_t)k);
     }
 #else
-    lgelu__alone(task, job, count, NULL);
+    lgelu__alone(NULL, lgelu__run_rounded, &rounded, count);
 #endif
 }
 
@@ -2802,7 +2932,7 @@ static void lgelu__with_crew(const lgelu_threads *threads,
     /* each of its threads once */
     if (!threads->run) {
 #pragma omp parallel
-        lgelu__crew_join(0, &crew);
+        LGELU__TO_NEAREST(lgelu__crew_join(0, &crew));
         return;
     }
 #endif
@@ -3001,7 +3131,7 @@ static void lgelu__multiply_strands(lgelu__block *p, size_t strands, int whole,
 
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
 {
-    lgelu__multiply(job, work, threads, NULL);
+    LGELU__TO_NEAREST(lgelu__multiply(job, work, threads, NULL));
 }
 
 static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
@@ -4198,10 +4328,10 @@ static size_t lgelu__attention_row(const lgelu_node *node)
     return (node->shape[1] + 15) & ~(size_t)15;
 } /* of the scores */
 
-/* Two blocks of scores and the workspace of a product on one thread. With 64 queries or fewer, w
-   channels of a head and, of a causal attention, any number of tokens t up to the context, the
-   products are (64, t, w), (64, w, t) and (t, w, 64): each of these workspaces grows with t and
-   with the queries, so that those of the whole context suffice for every prefix of it. */
+/* Two blocks of scores and the workspace of a product on one thread. For at most 64 queries, w
+   channels of a head and t tokens, the products are (64, t, w), (64, w, t) and (t, w, 64). A causal
+   attention multiplies by any number of tokens up to the context; since the workspace of a product
+   suffices for every smaller one, that of the whole context suffices for them all. */
 static size_t lgelu__attention_strand(const lgelu_node *node)
 {
     const size_t n = LGELU__QUERIES, t = node->shape[1], w = node->shape[2] / node->option[0];
@@ -5753,8 +5883,8 @@ static lgelu_status lgelu__twins(lgelu_net *net)
     return LGELU_OK;
 }
 
-LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch,
-                                      lgelu_mode mode, uint64_t seed)
+static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t bytes,
+                                            size_t batch, lgelu_mode mode, uint64_t seed)
 {
     size_t need = lgelu_net_bytes(net, batch, mode), j;
     int i;
@@ -5816,6 +5946,14 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
     return LGELU_OK;
 }
 
+LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch,
+                                      lgelu_mode mode, uint64_t seed)
+{
+    lgelu_status result;
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_make(net, memory, bytes, batch, mode, seed));
+    return result;
+}
+
 LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
 {
     if (lgelu__enter(net))
@@ -5872,7 +6010,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
         }
     }
     if (work < lgelu__share_run)
-        run(net, &alone);
+        LGELU__TO_NEAREST(run(net, &alone));
     else
         lgelu__with_crew(&own, run, net);
     net->threads = own;
@@ -6306,10 +6444,13 @@ static double lgelu__clip(lgelu_net *net, const lgelu_training *plan, float most
 
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
 {
-    return net->g ? lgelu__clip(net, NULL, most) : 0;
+    double norm = 0;
+    if (net->g)
+        LGELU__TO_NEAREST(norm = lgelu__clip(net, NULL, most));
+    return norm;
 }
 
-LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
+static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
     int k, change;
@@ -6348,7 +6489,14 @@ LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *pl
     return LGELU_OK;
 }
 
-LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
+LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *plan)
+{
+    lgelu_status result;
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_harden(net, plan));
+    return result;
+}
+
+static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
     int k;
@@ -6386,6 +6534,13 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     net->internal.gradient_scale = 1;
     net->pass = 0;
     return LGELU_OK;
+}
+
+LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan)
+{
+    lgelu_status result;
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_step(net, plan));
+    return result;
 }
 
 /* ---- [8p] values, gates, folding ---- */
@@ -6435,7 +6590,7 @@ LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
     return x && x->state_count ? net->state + x->state_at : NULL;
 }
 
-LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
+static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int hardness, float lambda)
 {
     const float s = lgelu__s_of(&net->lambda_map, lambda);
     const long k = hardness, count = net->memory ? net->lambda_count : 0;
@@ -6454,9 +6609,16 @@ LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float 
     return LGELU_OK;
 }
 
+LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
+{
+    lgelu_status result;
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_set_lambda(net, hardness, lambda));
+    return result;
+}
+
 static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU ? HUGE_VALF : 1; }
 
-LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
+static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
     if ((unsigned)kind > LGELU_GATE_CUSTOM) {
@@ -6486,11 +6648,16 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
     net->internal.known = 0;
 }
 
+LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
+{
+    LGELU__TO_NEAREST(lgelu__nearest_net_set_gates(net, kind));
+}
+
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
 
 /* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases,
    itself a view */
-LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
+static lgelu_status lgelu__nearest_net_fold(lgelu_net *net)
 {
     int i;
     size_t c, o;
@@ -6524,6 +6691,13 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
     }
     net->prepacked_valid = 0;
     return LGELU_OK;
+}
+
+LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
+{
+    lgelu_status result;
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_fold(net));
+    return result;
 }
 
 /* ==== [9] EXCHANGE
@@ -7355,9 +7529,9 @@ static int lgelu__check_names_once(lgelu__keys *keys, lgelu__json *j)
     return 1;
 }
 
-/* The places tile the data: each byte at which a tensor begins, but the first, is one at which just
-   one ends, and no tensor without bytes is inside another. For then as many have begun as have
-   ended before any byte, but one. */
+/* The places tile the data if each byte at which a tensor begins, but the first, is one at which
+   just one ends, and no tensor without bytes is inside another: then one more has begun than ended
+   before any byte. */
 static int lgelu__check_places_once(lgelu__keys *keys, lgelu__json *j, size_t bytes)
 {
     lgelu__mark mark;

@@ -2007,6 +2007,10 @@ int main(int argc, char **argv)
         source.seed = first + k;
         source.drawn = 0;
         run();
+        if (k % 5000 == 4999) {
+            printf("# %llu runs: %llu networks and %llu twins\n", k + 1, networks, twins);
+            fflush(stdout);
+        }
     }
     printf("ok fuzz_network: %llu runs from seed %llu on: %llu networks and %llu twins\n", runs,
            first, networks, twins);
