@@ -2820,7 +2820,7 @@ typedef struct {
 static void lgelu__run_rounded(size_t index, void *job)
 {
     const lgelu__rounded_task *p = (const lgelu__rounded_task *)job;
-    LGELU__TO_NEAREST(p->task(p->job, index));
+    LGELU__TO_NEAREST(p->task(index, p->job));
 }
 
 LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job,
@@ -2834,7 +2834,7 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
         return;
     }
     if (threads->run) {
-        threads->run(threads->user, lgelu__run_rounded, &rounded, count);
+        threads->run(lgelu__run_rounded, &rounded, count, threads->user);
         return;
     }
 #ifdef _OPENMP
@@ -2842,10 +2842,10 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
         long k, n = (long)count;
 #pragma omp parallel for schedule(dynamic)
         for (k = 0; k < n; k++)
-            lgelu__run_rounded(&rounded, (size_t)k);
+            lgelu__run_rounded((size_t)k, &rounded);
     }
 #else
-    lgelu__alone(NULL, lgelu__run_rounded, &rounded, count);
+    lgelu__alone(lgelu__run_rounded, &rounded, count, NULL);
 #endif
 }
 
