@@ -69,6 +69,7 @@
    seconds to compile. LGELU_IMPLEMENTATION  make the code here               LGELU_TRAINER  with
    the network room [8] (everywhere the same) LGELU_STATIC          every function static LGELU_DEF
    your own linkage before every prototype LGELU_NO_SIMD         the scalar kernels alone
+   LGELU_SELF "name.h"    the name of this file, if you renamed it
    LGELU_ASSERT   your own assert(condition)
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers,
@@ -251,13 +252,17 @@ typedef enum {
     LGELU_ISA_NEON,
     LGELU_ISA_AVX2,
     LGELU_ISA_AVX512,
-    LGELU_ISA_SIMD128 = LGELU_ISA_NEON
+    LGELU_ISA_SIMD128 = LGELU_ISA_NEON,
+    LGELU_ISA_COUNT = 4
 } lgelu_isa_id;
 
 LGELU_DEF int lgelu_isa(void);           /* the one in force */
 LGELU_DEF int lgelu_isa_limit(int most); /* caps it for the process; returns the one now in force */
 LGELU_DEF const char *lgelu_isa_name(
     int isa); /* "scalar", "neon" or "simd128", "avx2", "avx512"; "?" otherwise */
+/* Returns the instruction set that lgelu_isa_name gives this name, or -1 if there is none. The
+   processor may lack it: lgelu_isa_limit returns what is then in force. */
+LGELU_DEF int lgelu_isa_from_name(const char *name);
 
 /* ---- random numbers: Philox4x32-10 (Salmon et al., SC 2011); out[i] of a stream depends on (seed,
    stream, i) alone ---- */
@@ -269,6 +274,12 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed,
 
 /* ---- instruments: small functions over activations, weights and histories; no trainer needed ----
  */
+/* Returns the index of the largest of n values, the first of equal ones; 0 for n = 0. */
+LGELU_DEF size_t lgelu_argmax(const float *a, size_t n);
+/* Returns the fraction of samples, from 0 to 1, whose largest logit is at their label. logits is
+   (samples, classes). With one class the prediction is 1 where the logit is positive, else 0. */
+LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size_t samples,
+                                size_t classes);
 /* argmax differs; one class: the sign */
 LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size_t samples,
                                    size_t classes);
@@ -764,13 +775,13 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #if defined(LGELU_IMPLEMENTATION) && !defined(LGELU__IMPLEMENTED)
 #define LGELU__IMPLEMENTED
 
-/* ==== [2] PLATFORM
-   =================================================================================================
- */
+/* ==== [2] PLATFORM ============================================================================ */
+/* What compilers and processors differ in. Everything after this room is written in its macros. */
 #include <math.h>
 #include <string.h>
 #include <float.h>
-#ifdef _WIN32 /* words that <windows.h> has taken; they are given back */
+#ifdef _WIN32
+/* <windows.h> defines these two names as macros. They are restored after the last kernel. */
 #pragma push_macro("far")
 #pragma push_macro("small")
 #undef far
@@ -782,7 +793,7 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #error \
     "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, underflow and same bits need IEEE arithmetic)"
 #endif
-/* 16 and 32 are of halves alone */
+/* The values 16 and 32 of FLT_EVAL_METHOD concern half precision alone. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 \
     && FLT_EVAL_METHOD != 32
 #error \
@@ -793,11 +804,14 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #include <assert.h>
 #define LGELU_ASSERT(condition) assert(condition)
 #endif
-#define LGELU__GIVEN(n, arrays) \
-    LGELU_ASSERT(!(n) || (arrays)) /* a programming error: an array that isn't there */
 
-/* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without
-   optimisation it would take 197 KB of stack, under sanitizers minutes to compile */
+/* Asserts that a public function which has n elements to process received its arrays. A NULL there
+   is a programming error, which no status reports. Every public kernel begins with it. */
+#define LGELU__GIVEN(n, arrays) LGELU_ASSERT(!(n) || (arrays))
+
+/* LGELU__CALLS is 1 where the vector operations of [K] are compiled as calls instead of being
+   inlined: without optimisation inlining would need 197 KB of stack, and under a sanitizer minutes
+   of compile time. */
 #if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LGELU__CALLS 1
 #elif defined(__has_feature)
@@ -810,6 +824,17 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #define LGELU__CALLS 0
 #endif
 
+/* The following macros are defined for gcc and clang, for MSVC, and for any other C99 compiler.
+
+     LGELU__GNU           whether the extensions of gcc are available
+     LGELU__ATOMIC        whether there are atomic operations, and thus threads
+     LGELU__INLINE        a function that is inlined at every call
+     LGELU__APART         a function that is never inlined: it is rare, or called from several
+                          places, where copies would cost compile time and gain no speed
+     LGELU__TARGET_...    the attribute that lets one function use an instruction set
+     LGELU__GET(p)        reads the int at p, relaxed
+     LGELU__SET(p, v)     writes it, relaxed
+     LGELU__ADD(p, v)     adds to it, sequentially consistent, and returns the previous value */
 #define LGELU__ATOMIC 1
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define LGELU__GNU 1
@@ -818,9 +843,7 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #else
 #define LGELU__INLINE static inline __attribute__((always_inline, unused))
 #endif
-#define LGELU__APART                                                                               \
-    static __attribute__((noinline, unused)) /* rare, or called from several places: there, copies \
-                                                would take time to compile and win none */
+#define LGELU__APART static __attribute__((noinline, unused))
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
 #define LGELU__TARGET_SIMD128
@@ -829,8 +852,9 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST) /* the old value */
-#elif defined(_MSC_VER) /* no target attribute is needed, and an aligned int is atomic */
+#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#elif defined(_MSC_VER)
+/* MSVC needs no target attribute, and reads and writes an aligned int atomically. */
 #define LGELU__GNU 0
 #define LGELU__INLINE static __forceinline
 #define LGELU__APART static __declspec(noinline)
@@ -841,7 +865,8 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #define LGELU__GET(p) (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
-#else /* any C99 compiler, tcc for one: scalar code on one thread, without atomics */
+#else
+/* Any other C99 compiler, for example tcc, compiles the scalar code for one thread. */
 #undef LGELU__ATOMIC
 #define LGELU__ATOMIC 0
 #define LGELU__GNU 0
@@ -856,15 +881,16 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #if !defined(LGELU_NO_SIMD) && (LGELU__GNU || defined(_MSC_VER)) \
     && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
-#if defined(_WIN32) && defined(__GNUC__) \
-    && !defined(__clang__) /* there gcc aligns no stack to 32 bytes (its bug 54412) */
+#if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)
+/* On Windows gcc does not align the stack to 32 bytes (gcc bug 54412), so its aligned moves of
+   vectors are assembled as unaligned ones. */
 __asm__(
     ".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
     ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n .macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
     ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
 #endif
-#if defined(__GNUC__) \
-    && !defined(__clang__) /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#if defined(__GNUC__) && !defined(__clang__)
+/* gcc 12 warns inside its own header when it compiles C++ (gcc bug 105593). */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -894,10 +920,12 @@ __asm__(
 #define LGELU__WASM 0
 #endif
 
+/* LGELU__UNROLLED stands before a loop of constant length over arrays that must be kept in
+   registers, LGELU__TWICE before a loop of which two rounds are compiled together. */
 #if LGELU__CALLS
 #define LGELU__UNROLLED
 #define LGELU__TWICE
-#elif defined(__clang__) /* loops of constant length over arrays that must end up in registers */
+#elif defined(__clang__)
 #define LGELU__UNROLLED _Pragma("clang loop unroll(full)")
 #define LGELU__TWICE _Pragma("clang loop unroll_count(2)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
@@ -908,24 +936,28 @@ __asm__(
 #define LGELU__TWICE
 #endif
 
-#if LGELU__GNU /* into the second-level cache; into the first */
+/* LGELU__FETCH prefetches the cache line at p into the second-level cache, LGELU__NEAR into the
+   first-level cache. */
+#if LGELU__GNU
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
 #define LGELU__NEAR(p) __builtin_prefetch(p, 0, 3)
 #else
 #define LGELU__FETCH(p) ((void)(p))
 #define LGELU__NEAR(p) ((void)(p))
 #endif
-/* where p[n] would be, the array may end before it: to ask for it does no harm */
+/* The address of p[n], which may be past the end of the array: a prefetch there does no harm. */
 #define LGELU__PAST(p, n) ((const void *)((uintptr_t)(p) + (n) * sizeof(float)))
-/* in a pass over long arrays, 8 KiB ahead, over the end of a page, where a processor's own prefetch
-   stops */
+/* In a pass over a long array p that has reached element i, prefetches once for each cache line the
+   data 8 KiB ahead. This crosses the end of a page, where the prefetcher of a processor stops. */
 #define LGELU__AHEAD(p, i)                            \
     do {                                              \
         if ((i) % 16 == 0)                            \
             LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); \
     } while (0)
 
-#if LGELU__GNU && defined(__x86_64__) /* a moment's rest for a thread that waits */
+/* LGELU__REST is the pause instruction in the loop of a thread that waits. LGELU__YIELD lets
+   another thread have the processor. */
+#if LGELU__GNU && defined(__x86_64__)
 #define LGELU__REST() __builtin_ia32_pause()
 #elif LGELU__GNU && defined(__aarch64__)
 #define LGELU__REST() __asm__ volatile("yield")
@@ -939,8 +971,9 @@ __asm__(
 #define LGELU__YIELD() LGELU__REST()
 #endif
 
-/* clang takes a > b ? a : b for a maximum, whose NaN is another one in WebAssembly and quiet on
-   ARM; x86's is that very choice */
+/* clang compiles a > b ? a : b to the maximum instruction of the processor. On x86 that instruction
+   makes the same choice, but in WebAssembly and on ARM it treats NaN differently. There the
+   condition is hidden from the compiler. */
 #if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__)
 #define LGELU__OPAQUE(kind, k) __asm__("" : kind(k))
 #else
@@ -969,16 +1002,20 @@ LGELU__INLINE float lgelu__float(uint32_t u)
     return x;
 }
 
-#define LGELU__NAN                                                                                 \
-    lgelu__float(0x7FC00000) /* one NaN everywhere: without a builtin (tcc) NAN is 0/0, whose sign \
-                                is set */
+/* The NaN that every function of this file produces. The macro NAN of <math.h> is 0/0 with
+   compilers without a builtin (tcc), and then has its sign set. */
+#define LGELU__NAN lgelu__float(0x7FC00000)
 
-/* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum,
-   rounded twice, is right unless it comes to lie between two floats, or the result is below 2^-126;
-   then, which is rare, it is rounded to odd before (Boldo & Melquiond 2008). Inlined it takes half
-   of the time in WebAssembly, three quarters elsewhere, and an eighth more to compile: only where
-   the scalar kernels are the ones that run. [K] has the same for four lanes, and for a whole
-   polynomial. */
+/* lgelu__fmaf returns a*b + c rounded once.
+
+   Where the processor has no such instruction, the product is computed in double, where it is
+   exact. The sum is then rounded twice, to double and to float. The result is correct unless the
+   sum is halfway between two floats or the result is below 2^-126. In these rare cases the sum is
+   first rounded to odd (Boldo & Melquiond 2008).
+
+   The function is inlined only where the scalar kernels are the ones that run: inlining halves
+   their time in WebAssembly, saves a quarter elsewhere, and costs an eighth more compile time. Room
+   [K] has the same method for four lanes and for a whole polynomial. */
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
 #define LGELU__FAST_FMA 1
 LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
@@ -989,6 +1026,8 @@ LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c
 #else
 #define LGELU__MAYBE_INLINE LGELU__INLINE
 #endif
+/* Returns the float nearest to p + d, by way of the double nearest to it whose last bit is odd. e
+   is the error of the sum s (Knuth's TwoSum). */
 LGELU__APART float lgelu__to_odd(double p, double d)
 {
     double s = p + d, t = s - p, e = (p - (s - t)) + (d - t);
@@ -1011,11 +1050,13 @@ LGELU__MAYBE_INLINE float lgelu__fmaf(float a, float b, float c)
     return r;
 }
 #endif
-#define LGELU__SSE2 \
-    (LGELU__X86 && !LGELU__FAST_FMA) /* four lanes in the place of the scalar kernels */
-/* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u,
-   p + t = s + v, u + v rounded to odd, all at a scale where nothing over- or underflows (Boldo &
-   Melquiond 2008) */
+
+/* Whether SSE2 code of four lanes takes the place of the scalar kernels. */
+#define LGELU__SSE2 (LGELU__X86 && !LGELU__FAST_FMA)
+
+/* The fma of MinGW's libm rounds twice, by way of long double. This one is correct: a*b = p + q
+   exactly (Dekker), c + q = t + u, p + t = s + v, and u + v is rounded to odd (Boldo & Melquiond
+   2008). The operands are scaled first, so that no step overflows or underflows. */
 #if defined(__MINGW32__) && !defined(__FP_FAST_FMA)
 static double lgelu__fma(double a, double b, double c)
 {
@@ -1032,10 +1073,10 @@ static double lgelu__fma(double a, double b, double c)
     c = frexp(c, &ec);
     ea += eb;
     ec -= ea;
-    /* the product is less than a quarter of c's last place */
+    /* The product is less than a quarter of the last place of c. */
     if (ec > 60)
         return ldexp(c, ec + ea);
-    /* below the product's last place only its sign counts */
+    /* Where c is below the last place of the product, only its sign matters. */
     c = ldexp(c, ec < -120 ? -120 : ec);
     w = a * 134217729;
     ah = w - (w - a);
@@ -1062,13 +1103,14 @@ static double lgelu__fma(double a, double b, double c)
 #define fma lgelu__fma
 #endif
 
-/* ==== [3] YARDSTICK
-   ================================================================================================
- */
-/* Own elementary functions in double, within an ulp or two: neither the yardstick nor what decides
-   a λ, a rate or a first weight may hang on whose libm is linked. Every product that meets a sum is
-   an fma. */
-LGELU__APART double lgelu__exp_sum(double x, double l) /* exp(x + l), l small */
+/* ==== [3] YARDSTICK =========================================================================== */
+/* The exact gate and random numbers, with elementary functions in double that are accurate to one
+   or two ulp. They replace those of libm, because neither the yardstick nor the computation of a λ,
+   a learning rate or an initial weight may depend on the libm that is linked. Every product that is
+   added to something is an fma. */
+
+/* Returns exp(x + l) for a small l. */
+LGELU__APART double lgelu__exp_sum(double x, double l)
 {
     double n, r, p;
     int i;
@@ -1076,20 +1118,24 @@ LGELU__APART double lgelu__exp_sum(double x, double l) /* exp(x + l), l small */
         return x != x ? x : 0;
     if (x > 709.8)
         return HUGE_VAL;
+    /* x + l = n·ln 2 + r with abs(r) <= 0.35, where ln 2 is the sum of two doubles. The first fma
+       is exact. */
     n = floor(fma(x, 1.4426950408889634, 0.5));
-    /* the first is exact */
     r = fma(n, -0.6931471805599453, x) + fma(n, -2.3190468138462996e-17, l);
-    /* Taylor, abs(r) <= 0.35 */
-    for (p = 1, i = 13; i > 1; i--)
+    /* The Taylor series of exp(r), up to r^13. */
+    p = 1;
+    for (i = 13; i > 1; i--)
         p = fma(p * r, 1.0 / i, 1.0);
     return ldexp(fma(p, r, 1.0), (int)n);
 }
 
 static double lgelu__exp(double x) { return lgelu__exp_sum(x, 0); }
 
-/* Φ and f' at the unrounded product z = h + l = λx, abs(z) < 40, by Mills' ratio: Q(z) = Φ(-z) =
-   φ(z)·m, f'(-z) = φ(z)·(m - z), m' = zm - 1. l enters to first order. (z + 5/4)m is one polynomial
-   in (z - 11/2)/(z + 11/2), 3e-17 off. Coefficients: tests/tools/coefficients.py. */
+/* Φ(z) and f'(z) are computed from Mills' ratio m(z) = Φ(-z)/φ(z):
+     Φ(-z) = φ(z)·m(z)    f'(-z) = φ(z)·(m(z) - z)    m'(z) = z·m(z) - 1
+   Here z = λx is the unrounded product h + l of two doubles, abs(z) < 40, and l enters to first
+   order through m'. The table holds a polynomial in (z - 11/2)/(z + 11/2), which approximates
+   (z + 5/4)·m(z) with an error of 3e-17. tests/tools/coefficients.py made the coefficients. */
 static const double lgelu__mills_table[24] = {
     1.1901801538604433,      -0.30454784811505309,    0.16025256563732709,
     -0.045870411495901549,   -0.020353731740227574,   0.042262204456459833,
@@ -1105,6 +1151,7 @@ typedef struct {
     double h, l;
 } lgelu__exact_product;
 
+/* Returns λx without rounding it. */
 static lgelu__exact_product lgelu__z(double x, double lambda)
 {
     lgelu__exact_product z;
@@ -1113,6 +1160,7 @@ static lgelu__exact_product lgelu__z(double x, double lambda)
     return z;
 }
 
+/* Returns the normal density φ(z) = exp(-z²/2)/√(2π). */
 static double lgelu__density(lgelu__exact_product z)
 {
     const double s = z.h * z.h;
@@ -1120,14 +1168,14 @@ static double lgelu__density(lgelu__exact_product z)
            * lgelu__exp_sum(-0.5 * s, -0.5 * fma(2 * z.h, z.l, fma(z.h, z.h, -s)));
 }
 
-/* Φ(z), k = 0; f'(z), k = 1 */
+/* Returns Φ(z) for k = 0, f'(z) for k = 1. Near 0 both are 1/2 plus a small term, which is computed
+   from the Taylor series, so that the 1/2 is exact. */
 static double lgelu__distribution(lgelu__exact_product z, int k)
 {
     const double a = fabs(z.h), l = z.h < 0 ? -z.l : z.l, t = (a - 5.5) / (a + 5.5),
                  e = lgelu__density(z);
     double m = lgelu__mills_table[23];
     int i;
-    /* 1/2 stays exact */
     if (a < 0.0001220703125)
         return fma(z.h, e * fma(z.h, z.h * (1.0 / 3), 1.0 + k), 0.5);
     for (i = 22; i >= 0; i--)
@@ -1143,14 +1191,15 @@ LGELU_DEF double lgelu_exact(double x, double lambda)
         return (double)LGELU__NAN;
     if (!(lambda > 0))
         return 0.5 * x;
-    /* clang 14 may take x >= 0 ? x : -0.0 for a maximum */
+    /* Here f is ReLU, with -0 for a negative x. (clang 14 may compile x >= 0 ? x : -0.0 to a
+       maximum, which loses the sign of the 0.) */
     if (!(fabs(lambda * x) < 40))
         return x > 0 ? x : copysign(0.0, x);
     return x * lgelu__distribution(lgelu__z(x, lambda), 0);
 }
 
-/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two
-   doubles, keeps relative accuracy */
+/* Near the root of f', Φ(z) + zφ(z) cancels. There a Taylor series in d = z - root keeps the
+   relative accuracy; the root is the sum of two doubles. */
 LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 {
     static const double c[13] = { 0.4314939923140469,     0.388284982990552,
@@ -1172,7 +1221,8 @@ LGELU_DEF double lgelu_exact_dx(double x, double lambda)
     z = lgelu__z(x, lambda);
     d = (z.h + 0.7517915246935645) + (z.l - 1.4956759177009883e-17);
     if (fabs(d) < 0.125) {
-        for (p = c[12], i = 11; i >= 0; i--)
+        p = c[12];
+        for (i = 11; i >= 0; i--)
             p = fma(p, d, c[i]);
         return p * d;
     }
@@ -1188,6 +1238,7 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
+/* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
     double m, s, q, p;
@@ -1196,6 +1247,7 @@ LGELU__APART double lgelu__log(double x)
         return x < 0 || x != x ? (double)LGELU__NAN : -HUGE_VAL;
     if (x > DBL_MAX)
         return x;
+    /* x = m·2^e with m between √½ and √2, and ln m = 2·atanh(s) with s = (m - 1)/(m + 1). */
     m = frexp(x, &e);
     if (m < 0.7071067811865476) {
         m *= 2;
@@ -1203,24 +1255,26 @@ LGELU__APART double lgelu__log(double x)
     }
     s = (m - 1) / (m + 1);
     q = s * s;
-    /* atanh series, abs(s) <= 0.172 */
-    for (p = 0, i = 23; i > 1; i -= 2)
+    /* The series of atanh up to s^23; abs(s) <= 0.172. */
+    p = 0;
+    for (i = 23; i > 1; i -= 2)
         p = fma(p, q, 1.0 / i);
-    /* the quotient's own rounding is put back */
+    /* The rounding error of the quotient s is added back. */
     p = fma(s * q, p, fma(fma(-s, m, (m - 1) - s), 1 / (m + 1), s));
     return fma((double)e, 0.6931471805599453, fma((double)e, 2.3190468138462996e-17, 2 * p));
 }
 
+/* Returns ln(1 + x). The rounding error of 1 + x is corrected to first order. */
 static double lgelu__log1p(double x)
 {
     double u = 1 + x, c = u - 1;
     if (!(u > 0) || u > DBL_MAX || !(c != 0))
         return u > 0 && !(c != 0) ? x : lgelu__log(u);
-    /* what 1 + x lost, to first order */
     return lgelu__log(u) + (x - c) / u;
 }
 
-static double lgelu__cospi(double x) /* cos(πx), x in [0, 1] */
+/* Returns cos(πx) for x in [0, 1]. */
+static double lgelu__cospi(double x)
 {
     double y = (x > 0.5 ? 1 - x : x) * 3.141592653589793, q = y * y, p = 1;
     int i;
@@ -1229,8 +1283,9 @@ static double lgelu__cospi(double x) /* cos(πx), x in [0, 1] */
     return x > 0.5 ? -p : p;
 }
 
-/* Philox4x32-10: a keyed bijection of a 128-bit counter, here (block = i/4, stream); the key is the
-   seed */
+/* Philox4x32-10 (Salmon et al., SC 2011) is a keyed bijection of a counter of 128 bits. The key is
+   the seed, the counter is (block, stream), and block i/4 holds the random numbers i, i + 1, i + 2
+   and i + 3 of the stream. Replaces the counter c by four random numbers. */
 static void lgelu__philox(uint32_t c[4], uint64_t seed)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -1247,6 +1302,7 @@ static void lgelu__philox(uint32_t c[4], uint64_t seed)
     }
 }
 
+/* Writes the four random numbers of a block to c. */
 static void lgelu__draw(uint32_t c[4], uint64_t seed, uint64_t stream, uint64_t block)
 {
     c[0] = (uint32_t)block;
@@ -1268,14 +1324,15 @@ LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
     return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
 }
 
-static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream,
-                               uint64_t pair) /* Box & Muller: cos and sin */
+/* Writes two normally distributed numbers to x, by the method of Box and Muller: the cosine and the
+   sine of one random angle times one random radius. */
+static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)
 {
     uint32_t c[4];
     double r, b;
     lgelu__draw(c, seed, stream, pair >> 1);
     r = sqrt(-2 * lgelu__log(((double)c[2 * (pair & 1)] + 0.5) * (1.0 / 4294967296.0)));
-    /* in [0, 2) */
+    /* The angle divided by π, in [0, 2). */
     b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);
     x[0] = r * lgelu__cospi(b > 1 ? 2 - b : b);
     b = fabs(b - 0.5);
@@ -1289,8 +1346,8 @@ LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i)
     return (float)x[i & 1];
 }
 
-LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed,
-                             uint64_t stream) /* Fisher-Yates */
+/* The shuffle of Fisher and Yates, which builds the permutation from its beginning. */
+LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream)
 {
     size_t i, j;
     for (i = 0; i < n; i++) {
@@ -1300,92 +1357,114 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed,
     }
 }
 
-/* ==== [4] DISPATCH
-   =================================================================================================
+/* ==== [4] DISPATCH ============================================================================ */
+/* The table of kernels that each instruction set provides, the structures that kernels receive, the
+   choice of an instruction set at run time, and the public kernels, which call through the table.
  */
-/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, fresh1 = 1 - β1,
-   fresh2 = 1 - β2 */
+
+/* One update of an optimiser with the gradient scale·g. The rule of AdamW is
+     w -= rate·m/(√v·root + eps) + decay·w,  fresh1 = 1 - β1,  fresh2 = 1 - β2. */
 typedef struct {
     float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay;
 } lgelu__rule;
+
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 9 or even,
-   so that fewer tiles must be compiled */
+/* Returns the height of the next sliver of a block in which `rest` rows remain, at most `most`. The
+   slivers of a block have about equal heights. A height above 9 is even, so that fewer tiles have
+   to be compiled. */
 static size_t lgelu__height(size_t rest, size_t most)
 {
     const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1,
                  even = (rows + 1) / 2 * 2;
-    return rows <= 9 ? rows : even <= rest ? even : rows - rows / 2;
+    if (rows <= 9)
+        return rows;
+    return even <= rest ? even : rows - rows / 2;
 }
 
-/* a block of B: its most columns, most rows and most numbers */
+/* The limits of a matrix product's blocks. */
 enum {
-    LGELU__N = 1024,
-    LGELU__K = 512,
-    LGELU__BLOCK = 196608,
-    /* where A is read along its columns: most rows of B; slivers copied together */
-    LGELU__ACROSS = 384,
-    LGELU__GROUP = 8,
-    LGELU__STRANDS = 16
-}; /* most tasks at a time that need room of their own */
+    LGELU__N = 1024,       /* columns of a block of B */
+    LGELU__K = 512,        /* rows of a block of B */
+    LGELU__BLOCK = 196608, /* elements of a block of B */
+    LGELU__ACROSS = 384,   /* rows of a block of B where A is read along its columns */
+    LGELU__GROUP = 8,      /* slivers that are then copied together */
+    LGELU__STRANDS = 16    /* tasks at a time that need a workspace */
+};
 
-enum {
-    LGELU__OF_X,
-    LGELU__OF_W,
-    LGELU__OF_Y,
-    LGELU__OF_DY,
-    LGELU__OF_DW
-}; /* Winograd's transforms */
+/* Winograd's transforms: of the input, the weights, the output, and of the gradients of the output
+   and of the weights. */
+enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };
 
-typedef struct { /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
+/* A matrix product C = A·B that is partitioned into tasks. Each task computes one block of C. */
+typedef struct {
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t rows, cols, depth, room; /* the last: bytes for a strand */
-    /* whether A is read along its columns; whether A and B are copied, B comes in panels; the next
-       task to be taken */
-    int across, pack_a, pack_b, panels, next;
+    size_t rows, cols;  /* of a block of C */
+    size_t depth;       /* how many k are processed at a time */
+    size_t room;        /* bytes of workspace for each strand */
+    int across;         /* whether A is read along its columns */
+    int pack_a, pack_b; /* whether A and B are copied */
+    int panels;         /* whether B is stored in panels */
+    int next;           /* the next task to begin */
     unsigned char *work;
 } lgelu__block;
 
-typedef struct { /* slivers of A past `run` panels of B, k rows each */
-    /* start: of the sums, or NULL; next, y or NULL: what memory is asked for meanwhile */
-    const float *a, *b, *start, *next, *y;
+/* The product of `slivers` slivers of A with `run` panels of B, over k rows of B. */
+typedef struct {
+    const float *a, *b;
+    const float *start; /* the initial values of the sums, or NULL for 0 */
+    const float *next;  /* the part of A to be prefetched for the next sliver */
+    const float *y;     /* the output of the gate, to be prefetched, or NULL */
     float *c;
-    /* step: from panel to panel */
-    size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row,
-        next_step;
+    size_t slivers, run, k;
+    size_t a_row, a_col, b_row;
+    size_t b_step; /* from panel to panel of B */
+    size_t start_row, c_row, y_row, next_row;
+    size_t next_step; /* of next, from panel to panel */
 } lgelu__sliver;
 
-typedef struct { /* a task at its block: rows i to end, columns j to j + n; k from k0 on */
+/* The state of a task that computes the rows from i to end and the columns from j to j + n of C. It
+   has reached row k0 of B. */
+typedef struct {
     const lgelu__block *p;
     size_t i, end, j, n, k0;
-    size_t width, most; /* of a tile: vectors across, rows */
-    size_t whole, panels, packed,
-        b_panel; /* panels: of full width; all; those before the first copied; floats of a copy */
-    size_t in,
-        at; /* A copied along its columns: a sliver's place in its group, the row after this */
+    size_t width;   /* of a tile, in vectors */
+    size_t most;    /* the maximal height of a tile, in rows */
+    size_t whole;   /* panels of full width */
+    size_t panels;  /* all panels */
+    size_t packed;  /* panels before the first copied one */
+    size_t b_panel; /* floats of a copied panel */
+    size_t in, at;  /* where A is copied in groups: the sliver's index in its group, and the first
+                       row after the group */
     float *a_pack, *b_pack, *edge;
     lgelu__sliver t;
 } lgelu__stand;
 
-/* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column,
-   channel) */
+/* Images that are read as a matrix with one row for each position of the convolution's kernel. A
+   row index stands for (sample, row, column) of the output grid, a column index for (row, column,
+   channel) of the kernel. The image row is grid row · step + kernel row + origin[0], and the image
+   column likewise. */
 typedef struct {
     const float *x;
-    size_t rows, columns, pixel; /* of a picture; floats from pixel to pixel */
-    size_t channels, across;     /* of a tap; taps in a row of the kernel */
-    size_t grid[2], step; /* picture's row = grid's row · step + tap + origin, columns likewise */
+    size_t rows, columns; /* of an image */
+    size_t pixel;         /* floats from one pixel to the next */
+    size_t channels;      /* of a kernel element */
+    size_t across;        /* columns of the kernel */
+    size_t grid[2], step;
     ptrdiff_t origin[2];
 } lgelu__im2col;
 
+/* x·scale + shift, with one scale and one shift for each channel. scale may be NULL for 1, shift
+   for 0, and x for 0. */
 typedef struct {
     const float *x, *scale, *shift;
-} lgelu__scaled; /* x·scale + shift of each channel; NULL: 0, 1, 0 */
+} lgelu__scaled;
 #endif
-/* Every kernel by its name, which makes the table of each instruction set as well as its type:
-   X(result, name, arguments) */
+
+/* The list of kernels, as X(result, name, arguments). It generates the type of the table of kernels
+   as well as the table of each instruction set. */
 #define LGELU__KERNELS(X)                                                                         \
     X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
     X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
@@ -1400,8 +1479,7 @@ typedef struct {
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
-      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule,                     \
-       size_t n)) /* no v */                                                                      \
+      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(double, square_sum, (const float *x, size_t n))                                             \
     X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
     X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
@@ -1410,7 +1488,7 @@ typedef struct {
     X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
     X(double, backward16,                                                                         \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
-    /* y = v·Bernoulli(Φ(λx)) */                                                               \
+    /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
     X(void, stochastic,                                                                           \
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
        uint64_t stream, uint64_t first))
@@ -1418,10 +1496,11 @@ typedef struct {
 #define LGELU__TRAINER_KERNELS(X)
 #else
 #define LGELU__TRAINER_KERNELS(X)                                                                   \
-    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or    \
-       NULL */                                                                                      \
+    /* p = exp(scale·(x - max x)), followed by zeros from n to room; stat receives max x and Σ p. \
+       p may be x, or NULL. */                                                                      \
     X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room))   \
-    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */        \
+    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p), both  \
+       followed by zeros from n to room. */                                                         \
     X(void, softmax_backward,                                                                       \
       (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                  \
     X(void, normalise,                                                                              \
@@ -1435,73 +1514,97 @@ typedef struct {
     X(void, copy,                                                                                   \
       (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,     \
        size_t col, size_t cols))                                                                    \
-    X(void, block,                                                                                  \
-      (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n,                               \
-       float *room)) /* m rows from i */                                                            \
+    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room))    \
     X(void, column_sums,                                                                            \
       (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))               \
     X(void, im2col,                                                                                 \
       (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,               \
        size_t cols))                                                                                \
-    /* sum[j] = Σ a, sum[n + j] = Σ a·b */                                                       \
+    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                      \
     X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))     \
     X(void, affine,                                                                                 \
-      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows,                       \
-       size_t n)) /* a + b */                                                                       \
+      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))            \
     X(void, depthwise,                                                                              \
       (float *y, size_t n, const float *w, size_t w_tap, const float *start,                        \
        const float *const *tap, size_t taps))                                                       \
-    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to \
-       16; 16 to 2×2 pixels */                                                                     \
+    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at x + at[k];  \
+       where at[k] is -1 it is 0. winograd_kernel transforms 3×3 weights into 16 matrices, and     \
+       winograd_out 16 matrices into 2×2 pixels. */                                                \
     X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))       \
     X(void, winograd_kernel,                                                                        \
       (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                      \
     X(void, winograd_out,                                                                           \
       (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,         \
        size_t n))                                                                                   \
-    /* the transposes of the last two: 2×2 to 16, 16 to 3×3 */                                    \
+    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */    \
     X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))      \
     X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))          \
-    /* columns j..end of C, at least 16 of them; m <= 8 */                                          \
+    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                              \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
 #endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
     LGELU__KERNELS(LGELU__FIELD)
-    LGELU__TRAINER_KERNELS(LGELU__FIELD) size_t rows, cols; /* of a tile */
+    LGELU__TRAINER_KERNELS(LGELU__FIELD)
+    size_t rows, cols; /* of a tile of the matrix product */
 } lgelu__kernels;
 
+/* The 16-bit formats. */
 enum { LGELU__F16, LGELU__BF16 };
 
-/* Room [K], at the end of this file, is written once over a small vocabulary. Each include below
-   reads that room again with another vocabulary, so every function carries its own target attribute
-   and no compiler flag is needed; a debugger or a profiler still shows the real lines of this one
-   file. The name is a literal because __FILE__ breaks with relative -I. */
-#define LGELU__SELF "lgelu.h"
-#define LGELU__PASS 0
-#include LGELU__SELF
+/* Room [K], at the end of this file, is written once in terms of a small vocabulary of vector
+   operations. Each include below compiles that room for another instruction set. Every function
+   then has its own target attribute, so that no compiler flag is needed, and a debugger or profiler
+   shows the real lines of this one file. LGELU_SELF is the name of this file, a literal because
+   __FILE__ fails with a relative -I. Define it if you rename the file. */
+#ifndef LGELU_SELF
+#define LGELU_SELF "lgelu.h"
+#endif
+
+/* The instruction sets that [K] can be compiled for. [Ka] states what each of them can do. */
+#define LGELU__PASS_SCALAR 1
+#define LGELU__PASS_SSE2 2
+#define LGELU__PASS_NEON 3
+#define LGELU__PASS_SIMD128 4
+#define LGELU__PASS_AVX2 5
+#define LGELU__PASS_AVX512 6
+
+#if LGELU__SSE2
+#define LGELU__PASS LGELU__PASS_SSE2
+#include LGELU_SELF
 #undef LGELU__PASS
-#if LGELU__ARM || LGELU__WASM
-#define LGELU__PASS 1
-#include LGELU__SELF
+#else
+#define LGELU__PASS LGELU__PASS_SCALAR
+#include LGELU_SELF
+#undef LGELU__PASS
+#endif
+#if LGELU__ARM
+#define LGELU__PASS LGELU__PASS_NEON
+#include LGELU_SELF
+#undef LGELU__PASS
+#endif
+#if LGELU__WASM
+#define LGELU__PASS LGELU__PASS_SIMD128
+#include LGELU_SELF
 #undef LGELU__PASS
 #endif
 #if LGELU__X86
-#define LGELU__PASS 2
-#include LGELU__SELF
+#define LGELU__PASS LGELU__PASS_AVX2
+#include LGELU_SELF
 #undef LGELU__PASS
-#define LGELU__PASS 3
-#include LGELU__SELF
+#define LGELU__PASS LGELU__PASS_AVX512
+#include LGELU_SELF
 #undef LGELU__PASS
 #endif
 
+/* Returns the best instruction set that both the processor and the operating system support. */
 static int lgelu__detect(void)
 {
 #if LGELU__X86
     unsigned a, b, c, d, os;
 #ifdef __GNUC__
-    /* F16C AVX OSXSAVE POPCNT FMA */
+    /* F16C, AVX, OSXSAVE, POPCNT and FMA. */
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u)
         return LGELU_ISA_SCALAR;
     __asm__ volatile("xgetbv" : "=a"(os), "=d"(d) : "c"(0));
@@ -1520,18 +1623,25 @@ static int lgelu__detect(void)
     __cpuidex(r, 7, 0);
     b = (unsigned)r[1];
 #endif
-    /* YMM state; AVX2 */
+    /* AVX2, and an operating system that saves the YMM registers. */
     if ((os & 0x06) != 0x06 || !(b & (1u << 5)))
         return LGELU_ISA_SCALAR;
-    /* ZMM state; F DQ BW VL */
-    return (os & 0xE6) == 0xE6 && (b & 0xC0030000u) == 0xC0030000u ? LGELU_ISA_AVX512
-                                                                   : LGELU_ISA_AVX2;
+    /* AVX-512 F, DQ, BW and VL, and an operating system that saves the ZMM registers. */
+    if ((os & 0xE6) != 0xE6 || (b & 0xC0030000u) != 0xC0030000u)
+        return LGELU_ISA_AVX2;
+    return LGELU_ISA_AVX512;
+#elif LGELU__ARM
+    return LGELU_ISA_NEON;
+#elif LGELU__WASM
+    return LGELU_ISA_SIMD128;
 #else
-    return LGELU__ARM ? LGELU_ISA_NEON : LGELU__WASM ? LGELU_ISA_SIMD128 : LGELU_ISA_SCALAR;
+    return LGELU_ISA_SCALAR;
 #endif
 }
 
-static int lgelu__isa_in_force = -1; /* the only global: threads may race to the same answer */
+/* The instruction set in force, or -1 before the first call. It is the only global variable.
+   Threads that initialise it at the same time write the same value. */
+static int lgelu__isa_in_force = -1;
 
 LGELU_DEF int lgelu_isa_limit(int most)
 {
@@ -1555,24 +1665,45 @@ LGELU_DEF int lgelu_isa(void)
 
 LGELU_DEF const char *lgelu_isa_name(int isa)
 {
-    static const char name[5][8] = { "scalar", "neon", "avx2", "avx512", "simd128" };
-    return isa < 0 || isa > 3 ? "?" : name[LGELU__WASM && isa == LGELU_ISA_SIMD128 ? 4 : isa];
+    static const char name[LGELU_ISA_COUNT][8] = {
+        "scalar",
+#if LGELU__WASM
+        "simd128",
+#else
+        "neon",
+#endif
+        "avx2",
+        "avx512"
+    };
+    return isa < 0 || isa >= LGELU_ISA_COUNT ? "?" : name[isa];
 }
 
-static const lgelu__kernels *const lgelu__kernels_of[4] = {
-    &lgelu__kernels_scalar, /* by lgelu_isa_id */
+LGELU_DEF int lgelu_isa_from_name(const char *name)
+{
+    int isa;
+    for (isa = 0; name && isa < LGELU_ISA_COUNT; isa++) {
+        if (!strcmp(name, lgelu_isa_name(isa)))
+            return isa;
+    }
+    return -1;
+}
+
+/* The tables of kernels, indexed by lgelu_isa_id. */
+static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
 #if LGELU__ARM
-    &lgelu__kernels_neon,
+                                                                          &lgelu__kernels_neon,
 #elif LGELU__WASM
     &lgelu__kernels_simd128,
 #else
     NULL,
 #endif
 #if LGELU__X86
-    &lgelu__kernels_avx2, &lgelu__kernels_avx512
+                                                                          &lgelu__kernels_avx2,
+                                                                          &lgelu__kernels_avx512
 #endif
 };
 
+/* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
@@ -1604,30 +1735,36 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
+    LGELU__GIVEN(n, y && x);
     lgelu__k()->tanh_forward(y, x, n);
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
+    LGELU__GIVEN(n, dx && dy && x);
     lgelu__k()->tanh_backward(dx, dy, x, n);
 }
 
 #define LGELU__HALVES(name, format)                                                             \
     LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
     {                                                                                           \
+        LGELU__GIVEN(n, y &&x);                                                                 \
         lgelu__k()->from16(y, x, format, n);                                                    \
     }                                                                                           \
     LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
     {                                                                                           \
+        LGELU__GIVEN(n, y &&x);                                                                 \
         lgelu__k()->to16(y, x, format, n);                                                      \
     }                                                                                           \
     LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
     {                                                                                           \
+        LGELU__GIVEN(n, y &&x);                                                                 \
         lgelu__k()->forward16(y, x, lambda, format, n);                                         \
     }                                                                                           \
     LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
                                            float lambda, size_t n)                              \
     {                                                                                           \
+        LGELU__GIVEN(n, dy &&x);                                                                \
         return lgelu__k()->backward16(dx, dy, x, lambda, format, n);                            \
     }
 LGELU__HALVES(bf16, LGELU__BF16)
@@ -1636,6 +1773,7 @@ LGELU__HALVES(f16, LGELU__F16)
 LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n,
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
+    LGELU__GIVEN(n, y && x);
     lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
 }
 
@@ -1643,37 +1781,47 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
                                            size_t n, uint64_t seed, uint64_t stream, uint64_t first,
                                            lgelu_estimate how)
 {
-    double sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n);
+    double sum;
+    LGELU__GIVEN(n, dy && x);
+    sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n);
     if (dx && how != LGELU_ESTIMATE_MEAN)
         lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
     return sum;
 }
 
-/* ==== [5] HARDNESS
-   =================================================================================================
- */
+/* ==== [5] HARDNESS ============================================================================ */
+/* The maps between the free parameter s and λ, the targets, and the hardening plan. */
+
+/* Returns the temperature of a map: 0.1 if the field is not a positive, finite number. */
 static double lgelu__t(const lgelu_lambda_map *h)
 {
     return h->temperature > 0 && h->temperature <= FLT_MAX ? (double)h->temperature : 0.1;
 }
 
+/* Returns λmax - 1 of a map: 255 if the field is not finite or not above 1. */
 static double lgelu__span(const lgelu_lambda_map *h)
 {
     return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255;
 }
 
+/* Returns ln(1 + e^u). */
 static double lgelu__softplus(double u)
 {
     return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u));
 }
 
-static double lgelu__sigmoid(double u) /* the small side is never 1 - something */
+/* Returns 1/(1 + e^-u). For u < 0 it is computed from e^u, since 1 minus the other side would
+   cancel. NaN gives NaN. */
+static double lgelu__sigmoid(double u)
 {
-    double e = lgelu__exp(-fabs(u));
-    return u < 0 ? e / (1 + e) : u >= 0 ? 1 / (1 + e) : u;
+    const double e = lgelu__exp(-fabs(u));
+    if (u < 0)
+        return e / (1 + e);
+    return u >= 0 ? 1 / (1 + e) : u;
 }
 
-static double lgelu__expm1(double x) /* x in [0, 1]: Taylor, nothing cancels */
+/* Returns e^x - 1 for x in [0, 1] from the Taylor series, in which nothing cancels. */
+static double lgelu__expm1(double x)
 {
     double p = 1;
     int i;
@@ -1698,7 +1846,10 @@ LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *h, float s)
     switch (h->map) {
     case LGELU_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
     case LGELU_SIGMOID: return (float)(lgelu__span(h) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
-    default: return s >= 1 ? 1.0f : s < 1 ? 0.0f : s;
+    default:
+        if (s >= 1)
+            return 1;
+        return s < 1 ? 0 : s;
     }
 }
 
@@ -1708,7 +1859,8 @@ LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *h, float lambda)
     if (!(d >= 0))
         return LGELU__NAN;
     switch (h->map) {
-    case LGELU_SOFTPLUS: /* log(e^d - 1), by the side on which nothing cancels */
+    case LGELU_SOFTPLUS:
+        /* ln(e^d - 1), by the formula in which nothing cancels. */
         r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
         return (float)(lgelu__t(h) * r);
     case LGELU_SIGMOID:
@@ -1726,10 +1878,8 @@ LGELU_DEF float lgelu_gate_error(float lambda)
     return (float)(0.79788456080286536 / (double)lambda);
 }
 
-LGELU_DEF float lgelu_lambda_for_gap(float gap)
-{
-    return lgelu_gap(gap);
-} /* both are involutions */
+/* A gap or gate error of the form constant/λ is its own inverse. */
+LGELU_DEF float lgelu_lambda_for_gap(float gap) { return lgelu_gap(gap); }
 
 LGELU_DEF float lgelu_lambda_for_tolerance(float tau) { return lgelu_gate_error(tau); }
 
@@ -1744,7 +1894,7 @@ LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long st
     switch (plan->shape) {
     case LGELU_SHAPE_GEOMETRIC: return (float)(a * lgelu__exp(p * (lgelu__log(b) - lgelu__log(a))));
     case LGELU_SHAPE_LINEAR_S: {
-        /* s is -inf at λ = 1 */
+        /* At λ = 1, s is -inf. The path begins at the smallest λ above 1 that is useful. */
         float s0 = lgelu_lambda_inverse(&plan->h, lambda0 > 1.000001f ? lambda0 : 1.000001f);
         float s1 = lgelu_lambda_inverse(&plan->h, plan->target);
         return lgelu_lambda(&plan->h, (float)fma(p, (double)s1 - (double)s0, (double)s0));
@@ -1755,9 +1905,7 @@ LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long st
     return (float)fma(p, b - a, a);
 }
 
-/* ==== [6] OPTIMISER
-   ================================================================================================
- */
+/* ==== [6] OPTIMISER =========================================================================== */
 LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr)
 {
     lgelu_adamw o;
@@ -1772,22 +1920,29 @@ LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr)
 LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr)
 {
     lgelu_adamw o = lgelu_adamw_defaults(lr);
-    o.beta1 = o.beta2 = 0.944f;
+    o.beta1 = 0.944f;
+    o.beta2 = 0.944f;
     return o;
 }
 
-/* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once
-   per call. The decay enters as lr·decay, not as the factor 1 - lr·decay: in float that factor is
-   off by up to 3e-8, 3 % of a decay of 1e-6, each step. */
+/* Returns the update of AdamW at a step, for gradients that are to be multiplied by scale. ε is
+   added outside the square root, and the weight decay does not enter the moments. The bias
+   corrections 1 - β^step are computed in double, once per call. The decay is applied as lr·decay
+   and not as a factor 1 - lr·decay, because this factor in float has an error of up to 3e-8, which
+   is 3 % of a decay of 1e-6 at each step. */
 static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long step)
 {
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
     lgelu__rule r;
-    for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) {
+    /* p1 = β1^step and p2 = β2^step, by repeated squaring. */
+    while (step > 0) {
         if (step & 1) {
             p1 *= f1;
             p2 *= f2;
         }
+        step >>= 1;
+        f1 *= f1;
+        f2 *= f2;
     }
     r.scale = scale;
     r.fresh1 = (float)(1 - b1);
@@ -1800,6 +1955,7 @@ static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long ste
     return r;
 }
 
+/* Returns the update of SGD with momentum. */
 static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay, float scale)
 {
     lgelu__rule r;
@@ -1816,7 +1972,7 @@ LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
 {
     lgelu__rule r = lgelu__adamw_rule(opt, 1, step);
     LGELU__GIVEN(n, w && m && v && g);
-    /* it counts from 1: at 0 the correction of the moments divides by 0 */
+    /* Steps are counted from 1: at 0 the bias corrections would divide by 0. */
     LGELU_ASSERT(step > 0);
     lgelu__k()->adamw(w, m, v, g, &r, n);
 }
@@ -1835,22 +1991,21 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
 {
     lgelu_adamw o = *opt;
     size_t i;
-    o.lr = opt->lr * c;
     LGELU__GIVEN(layers, s && m && v && lambda && dlambda);
-    /* decay of s would pull λ to 1 + ln 2, not to 1 */
+    o.lr = opt->lr * c;
+    /* A decay of s would pull λ towards 1 + ln 2 instead of 1. */
     o.weight_decay = 0;
     for (i = 0; i < layers; i++) {
         float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
-        /* λ = 1 and λ = inf are ends: they stay */
+        /* An infinite s belongs to λ = 1 or λ = inf, which are final. */
         if (fabsf(s[i]) <= FLT_MAX)
             lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
         lambda[i] = lgelu_lambda(h, s[i]);
     }
 }
 
-/* ==== [7] INSTRUMENTS
-   ============================================================================================== */
-static size_t lgelu__argmax(const float *a, size_t n) /* the first of equals */
+/* ==== [7] INSTRUMENTS ========================================================================= */
+LGELU_DEF size_t lgelu_argmax(const float *a, size_t n)
 {
     size_t i, best = 0;
     for (i = 1; i < n; i++) {
@@ -1860,7 +2015,20 @@ static size_t lgelu__argmax(const float *a, size_t n) /* the first of equals */
     return best;
 }
 
-static size_t lgelu__changed_bits(const float *a, const float *b, size_t n) /* of the bits a > 0 */
+LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size_t samples,
+                                size_t classes)
+{
+    size_t i, right = 0;
+    for (i = 0; classes && i < samples; i++) {
+        const float *row = logits + i * classes;
+        const size_t predicted = classes > 1 ? lgelu_argmax(row, classes) : row[0] > 0;
+        right += labels[i] >= 0 && (size_t)labels[i] == predicted;
+    }
+    return samples ? (double)right / (double)samples : 0;
+}
+
+/* Returns how many of the n bits a > 0 differ between a and b. */
+static size_t lgelu__changed_bits(const float *a, const float *b, size_t n)
 {
     size_t i, changed = 0;
     for (i = 0; i < n; i++)
@@ -1875,8 +2043,8 @@ LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size
     if (classes == 1)
         return lgelu__changed_bits(before, after, samples);
     for (i = 0; i < samples; i++) {
-        flips += lgelu__argmax(before + i * classes, classes)
-                 != lgelu__argmax(after + i * classes, classes);
+        flips += lgelu_argmax(before + i * classes, classes)
+                 != lgelu_argmax(after + i * classes, classes);
     }
     return flips;
 }
@@ -1887,7 +2055,7 @@ LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after, siz
     size_t i;
     for (i = 0; i < n; i++) {
         d = fabs((double)after[i] - (double)before[i]);
-        /* a NaN comes through */
+        /* NaN is the result if there is one. */
         if (d != d)
             return d;
         if (d > most)
@@ -1968,9 +2136,9 @@ LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q)
         if (curve[i] > most)
             most = curve[i];
     }
-    for (i = n; i > 0 && curve[i - 1] < q * most; i--) {
-    }
-    return i;
+    while (n > 0 && curve[n - 1] < q * most)
+        n--;
+    return n;
 }
 
 LGELU_DEF double lgelu_roughness(const double *curve, size_t n)
@@ -1993,7 +2161,8 @@ LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
     return sum / ((double)(epochs - 1) * (double)layers);
 }
 
-/* twice the averaged rank, from the mean: no scratch needed */
+/* Returns twice the distance of the averaged rank of a[i] from the mean rank, a whole number. It is
+   found by counting, which needs no workspace. */
 static double lgelu__rank(const float *a, size_t n, size_t i)
 {
     size_t j, below = 0, above = 0;
@@ -2008,7 +2177,7 @@ LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
     double aa = 0, bb = 0, ab = 0;
     size_t i;
-    /* whole numbers: exact */
+    /* The sums are exact, since all ranks are whole numbers. */
     for (i = 0; i < n; i++) {
         double p = lgelu__rank(a, n, i), q = lgelu__rank(b, n, i);
         aa += p * p;
@@ -6774,17 +6943,19 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #endif
 #endif /* LGELU_IMPLEMENTATION */
 
-#else                /* LGELU__PASS */
-/* ==== [K] KERNELS
-   ==================================================================================================
- */
+#else /* LGELU__PASS */
+/* ==== [K] KERNELS ============================================================================= */
 /* ---- [Ka] tables, vocabulary ---- */
-#if LGELU__PASS == 0 /* once for all passes: the tables of tests/tools/coefficients.py, and what \
-                        one λ comes to */
+/* What all instruction sets share is compiled with the first of them: the tables of coefficients,
+   made by tests/tools/coefficients.py, and the constants that are prepared for one λ. */
+#ifndef LGELU__SHARED
+#define LGELU__SHARED 1
+/* A table of coefficients has sixteen columns, one for each interval. Where sums are computed in
+   double (LGELU__SUMS_IN_DOUBLE below), there is a copy of it in double. */
 #if LGELU__FAST_FMA
 #define LGELU__COEFFICIENTS(name, rows, ...) \
     static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
-#else /* as doubles as well, for sums that are made in them */
+#else
 #define LGELU__COEFFICIENTS(name, rows, ...)                      \
     static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
     static const double lgelu__##name##_in_double[rows][16] = { __VA_ARGS__ };
@@ -7069,50 +7240,158 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 }
 #endif
 
-/* VOCABULARY. The kernels are written in these words alone, each of which stands here with its
-   meaning; what an instruction set must say for itself follows below, about fifty lines, and what
-   follows from the rest has its default after that. A letter for each type; v_lanes is 1, 4, 8 or
-   16; v_rows is the height of a tile of the matrix product, v_rows × two vectors, which fills the
-   registers; v_flat of one four vectors wide, if it is more than 1. */
-#if LGELU__PASS == 0
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
+/* INSTRUCTION SETS. Each one states here, once, its names, its sizes and what it can do:
+
+     LGELU__SUFFIX         the end of the name of each of its functions
+     LGELU__TARGET         the attribute of each of its functions
+     v_lanes               floats in a vector: 1, 4, 8 or 16
+     v_rows                rows of a tile of the matrix product, which is two vectors wide and fills
+                           the registers
+     v_flat                rows of a tile of four vectors; 1: there is no such tile (default)
+     v_few                 rows of A that a product with few rows takes at a time; default 8
+     LGELU__INTEL          whether the intrinsics are Intel's (_mm_, _mm256_, _mm512_); default 0
+     LGELU__HAS_FMA        whether a fused multiply-add is an instruction; default 1. Without it the
+                           type d_t and its operations are needed.
+     LGELU__FMA_IS_CALL    whether v_fma is then a call, which halves the compile time; default 0
+     LGELU__SUMS_IN_DOUBLE whether the gate then evaluates its polynomials in double; default 0
+     LGELU__HAS_MASKS      whether a mask has one bit for each lane, and compares, loads and stores
+                           take a mask; default 0
+     LGELU__HAS_TABLE16    whether one instruction looks up a table of sixteen floats; default 0
+     LGELU__HAS_COMPRESS   whether v_pack and v_unpack are instructions; default 0
+     LGELU__HAS_ANY        whether m_any is an instruction; default 0
+     LGELU__HAS_RANGE      whether v_least and v_most are instructions; default 0
+     LGELU__HAS_STREAM     whether v_stream stores past the caches; default 0
+
+   To add an instruction set:
+     1. Give it a number LGELU__PASS_... and an include in [4], next to the others.
+     2. Define LGELU__TARGET_... in [2], and include the header of its intrinsics there.
+     3. Add a value to lgelu_isa_id in [1], a name to lgelu_isa_name and a table to
+        lgelu__kernels_of, and let lgelu__detect recognise it.
+     4. State its capabilities here. Whatever has a default may be left out.
+     5. Define those types and operations below that have no default, on the model of NEON, whose
+        block is the plainest.
+     6. `make -C tests test_kernels test_half test_fma test_gemm test_same_bits` must pass. The
+        hashes in tests/hashes.txt hold for every instruction set. */
+#if LGELU__PASS == LGELU__PASS_SCALAR
+#define LGELU__SUFFIX _scalar
 #define LGELU__TARGET LGELU__TARGET_SCALAR
-#elif LGELU__PASS == 1 && LGELU__WASM
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _simd128))
-#define LGELU__TARGET LGELU__TARGET_SIMD128
-#elif LGELU__PASS == 1
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _neon))
+#define v_lanes 1
+#define v_rows 4
+#define v_few 2
+#define LGELU__HAS_FMA LGELU__FAST_FMA
+#define LGELU__SUMS_IN_DOUBLE !LGELU__FAST_FMA
+#elif LGELU__PASS == LGELU__PASS_SSE2
+/* A multiply-add is a call here, which leaves nothing in registers, so that tiles are small. */
+#define LGELU__SUFFIX _scalar
+#define LGELU__TARGET LGELU__TARGET_SCALAR
+#define v_lanes 4
+#define v_rows 2
+#define v_few 2
+#define LGELU__INTEL 1
+#define LGELU__HAS_FMA 0
+#define LGELU__FMA_IS_CALL 1
+#define LGELU__SUMS_IN_DOUBLE 1
+#define LGELU__HAS_RANGE 1
+#define LGELU__HAS_STREAM 1
+#elif LGELU__PASS == LGELU__PASS_NEON
+#define LGELU__SUFFIX _neon
 #define LGELU__TARGET LGELU__TARGET_NEON
-#elif LGELU__PASS == 2
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _avx2))
+#define v_lanes 4
+#define v_rows 12
+#define LGELU__HAS_ANY 1
+#elif LGELU__PASS == LGELU__PASS_SIMD128
+#define LGELU__SUFFIX _simd128
+#define LGELU__TARGET LGELU__TARGET_SIMD128
+#define v_lanes 4
+#define v_rows 4
+#define LGELU__HAS_FMA 0
+#define LGELU__HAS_ANY 1
+#elif LGELU__PASS == LGELU__PASS_AVX2
+#define LGELU__SUFFIX _avx2
 #define LGELU__TARGET LGELU__TARGET_AVX2
-#else
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _avx512))
+#define v_lanes 8
+#define v_rows 6
+#define LGELU__INTEL 1
+#define LGELU__HAS_COMPRESS 1
+#define LGELU__HAS_STREAM 1
+#elif LGELU__PASS == LGELU__PASS_AVX512
+#define LGELU__SUFFIX _avx512
 #define LGELU__TARGET LGELU__TARGET_AVX512
+#define v_lanes 16
+#define v_rows 14
+#define v_flat 6
+#define LGELU__INTEL 1
+#define LGELU__HAS_MASKS 1
+#define LGELU__HAS_TABLE16 1
+#define LGELU__HAS_COMPRESS 1
+#define LGELU__HAS_RANGE 1
+#define LGELU__HAS_STREAM 1
 #endif
+#ifndef v_flat
+#define v_flat 1
+#endif
+#ifndef v_few
+#define v_few 8
+#endif
+#ifndef LGELU__INTEL
+#define LGELU__INTEL 0
+#endif
+#ifndef LGELU__HAS_FMA
+#define LGELU__HAS_FMA 1
+#endif
+#ifndef LGELU__FMA_IS_CALL
+#define LGELU__FMA_IS_CALL 0
+#endif
+#ifndef LGELU__SUMS_IN_DOUBLE
+#define LGELU__SUMS_IN_DOUBLE 0
+#endif
+#ifndef LGELU__HAS_MASKS
+#define LGELU__HAS_MASKS 0
+#endif
+#ifndef LGELU__HAS_TABLE16
+#define LGELU__HAS_TABLE16 0
+#endif
+#ifndef LGELU__HAS_COMPRESS
+#define LGELU__HAS_COMPRESS 0
+#endif
+#ifndef LGELU__HAS_ANY
+#define LGELU__HAS_ANY 0
+#endif
+#ifndef LGELU__HAS_RANGE
+#define LGELU__HAS_RANGE 0
+#endif
+#ifndef LGELU__HAS_STREAM
+#define LGELU__HAS_STREAM 0
+#endif
+
+/* LGELU__FN(name) is the name of a function, type or constant of this instruction set. LGELU__WORD
+   declares an operation of the vocabulary. LGELU__UNROLL stands before a loop that is unrolled. */
+#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, LGELU__SUFFIX))
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
-#undef LGELU__UNROLL
-#if LGELU__PASS == 0 && LGELU__SSE2 /* where a fma is a call, nothing stays in registers: a sixth \
-                                       less code, as fast */
+/* Where a multiply-add is a call, unrolled loops would be as fast and a sixth larger. */
+#if LGELU__FMA_IS_CALL
 #define LGELU__UNROLL
 #else
 #define LGELU__UNROLL LGELU__UNROLLED
 #endif
-#undef LGELU__DOUBLES
-#define LGELU__DOUBLES ((LGELU__PASS == 0 && !LGELU__FAST_FMA) || (LGELU__PASS == 1 && LGELU__WASM))
+
+/* VOCABULARY. The kernels are written in the following types and operations alone. A type name
+   begins with v (floats), n (32-bit integers), m (masks), i (indices), s (16-bit values) or d
+   (doubles), and an operation with the letter of its operands. An instruction set defines about
+   fifty of them. The others have defaults, which follow from the rest. */
 /* clang-format off */
 #define v_t        LGELU__FN(v_t)          /* v_lanes floats */
-#define n_t        LGELU__FN(n_t)          /* as many whole numbers of 32 bits, which wrap */
-#define m_t        LGELU__FN(m_t)          /* a mask of them */
-#define i_t        LGELU__FN(i_t)          /* indices into a table of eight */
-#define s_t        LGELU__FN(s_t)          /* 16-bit numbers */
-#define b_t        LGELU__FN(b_t)          /* holds m_bits */
+#define n_t        LGELU__FN(n_t)          /* v_lanes integers of 32 bits, which wrap around */
+#define m_t        LGELU__FN(m_t)          /* a mask: true or false in each lane */
+#define i_t        LGELU__FN(i_t)          /* indices into a table of eight floats */
+#define s_t        LGELU__FN(s_t)          /* v_lanes 16-bit values */
+#define b_t        LGELU__FN(b_t)          /* an unsigned integer that holds m_bits */
 #define v_load     LGELU__FN(v_load)       /* (p) */
-#define v_load_n   LGELU__FN(v_load_n)     /* (p, n) the first n alone are touched, the rest is 0; n may exceed v_lanes */
+#define v_load_n   LGELU__FN(v_load_n)     /* (p, n) reads only the first n, the rest is 0; n may exceed v_lanes */
 #define v_store    LGELU__FN(v_store)      /* (p, a) */
-#define v_store_n  LGELU__FN(v_store_n)    /* (p, a, n) the first n alone */
-#define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches, p at a multiple of the vector's size */
-#define v_fence    LGELU__FN(v_fence)      /* () ends such stores */
+#define v_store_n  LGELU__FN(v_store_n)    /* (p, a, n) writes only the first n */
+#define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches; p is a multiple of the vector's size */
+#define v_fence    LGELU__FN(v_fence)      /* () orders such stores before later ones */
 #define v_set      LGELU__FN(v_set)        /* (float) in every lane */
 #define v_add      LGELU__FN(v_add)        /* a + b */
 #define v_sub      LGELU__FN(v_sub)        /* a - b */
@@ -7122,38 +7401,39 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_fma      LGELU__FN(v_fma)        /* a·b + c, rounded once */
 #define v_fms      LGELU__FN(v_fms)        /* a·b - c */
 #define v_fnma     LGELU__FN(v_fnma)       /* c - a·b */
-#define v_abs      LGELU__FN(v_abs)        /* without its sign, a NaN's too */
+#define v_abs      LGELU__FN(v_abs)        /* a without its sign; NaN also loses it */
 #define v_max      LGELU__FN(v_max)        /* a > b ? a : b */
-#define v_least    LGELU__FN(v_least)      /* the smaller of abs(a), abs(b); where one is NaN, NaN or not */
-#define v_most     LGELU__FN(v_most)       /* the larger, likewise */
-#define v_sign     LGELU__FN(v_sign)       /* (a, b) a, which has none, with the sign of b */
-#define v_times2   LGELU__FN(v_times2)     /* (a, n) n, shifted up by 23, added to the exponent: a·2^n */
+#define v_least    LGELU__FN(v_least)      /* the smaller of abs(a), abs(b); unspecified where one is NaN */
+#define v_most     LGELU__FN(v_most)       /* the larger of abs(a), abs(b); unspecified where one is NaN */
+#define v_sign     LGELU__FN(v_sign)       /* (a, b) a, which is not negative, with the sign of b */
+#define v_times2   LGELU__FN(v_times2)     /* (a, n) adds n to the bits of a: a·2^k where n is k shifted up by 23 */
 #define v_lt       LGELU__FN(v_lt)         /* a < b */
-#define v_lt_of    LGELU__FN(v_lt_of)      /* (k, a, b) a < b among the lanes k */
-#define v_nge      LGELU__FN(v_nge)        /* a < b or NaN */
+#define v_lt_of    LGELU__FN(v_lt_of)      /* (k, a, b) k and a < b */
+#define v_nge      LGELU__FN(v_nge)        /* not a >= b: a < b, or one is NaN */
 #define v_select   LGELU__FN(v_select)     /* k ? a : b */
-#define v_bits     LGELU__FN(v_bits)       /* the same bits as whole numbers */
-#define v_float    LGELU__FN(v_float)      /* the same bits as floats */
-#define v_whole    LGELU__FN(v_whole)      /* (n) converted */
-#define v_cut      LGELU__FN(v_cut)        /* (a) to a whole number, towards 0 */
-#define v_index    LGELU__FN(v_index)      /* (n) of a table, n mod 8 */
-#define v_table    LGELU__FN(v_table)      /* (t, i) t[i] in each lane */
-/* Tables of sixteen over signed x, columns 8 to 15 for x < 0. A vector of sixteen floats looks all of it up. A shorter one knows
-   the half for x < 0 alone: there v_fold is -abs(x), the function being odd about its middle but for a 1. The same bits. */
-#define v_fold     LGELU__FN(v_fold)       /* x */
-#define v_signed   LGELU__FN(v_signed)     /* (t, i) of sixteen */
-#define v_base     LGELU__FN(v_base)       /* (c, x) c, or that 1 less where x > 0 */
-#define v_turned   LGELU__FN(v_turned)     /* (dy, x) with the sign that the result then lacks */
-#define v_turn     LGELU__FN(v_turn)       /* (t, p, row) of v_lanes rows, four numbers each: t[q] is p[q], p[row + q], ... */
-#define v_pack     LGELU__FN(v_pack)       /* (p, a, k) the lanes k one after another, and rubbish up to v_lanes; how many */
-#define v_unpack   LGELU__FN(v_unpack)     /* (p, t, m_bits(k)) puts them back, touching nothing else; how many */
+#define v_bits     LGELU__FN(v_bits)       /* reinterprets floats as integers */
+#define v_float    LGELU__FN(v_float)      /* reinterprets integers as floats */
+#define v_whole    LGELU__FN(v_whole)      /* (n) converts integers to floats */
+#define v_cut      LGELU__FN(v_cut)        /* (a) converts floats to integers, towards 0 */
+#define v_index    LGELU__FN(v_index)      /* (n) the index n mod 8 */
+#define v_table    LGELU__FN(v_table)      /* (t, i) t[i] in each lane, t of eight floats */
+/* Tables of sixteen columns hold a function of x, columns 8 to 15 for x < 0. With LGELU__HAS_TABLE16 all columns are looked up.
+   The others look up the half for x < 0 at v_fold(x) = -abs(x): the function is odd about its value at 0, apart from a
+   constant 1, which v_base subtracts, and a sign, which v_turned restores. Both ways give the same bits. */
+#define v_fold     LGELU__FN(v_fold)       /* x, or -abs(x) */
+#define v_signed   LGELU__FN(v_signed)     /* (t, i) t[i] in each lane, t of sixteen floats */
+#define v_base     LGELU__FN(v_base)       /* (c, x) c; without LGELU__HAS_TABLE16 c - 1 where x > 0 */
+#define v_turned   LGELU__FN(v_turned)     /* (dy, x) dy; without LGELU__HAS_TABLE16 -dy where x > 0 */
+#define v_turn     LGELU__FN(v_turn)       /* (t, p, row) transposes v_lanes rows of four floats: t[q] is p[q], p[row + q], ... */
+#define v_pack     LGELU__FN(v_pack)       /* (p, a, k) writes the lanes k contiguously, then up to v_lanes anything; returns their count */
+#define v_unpack   LGELU__FN(v_unpack)     /* (p, t, m_bits(k)) writes t contiguous to the lanes k of p only; returns their count */
 #define m_and      LGELU__FN(m_and)        /* a & b */
 #define m_or       LGELU__FN(m_or)         /* a | b */
-#define m_less     LGELU__FN(m_less)       /* a without b */
-#define m_any      LGELU__FN(m_any)        /* is one set? */
-#define m_all      LGELU__FN(m_all)        /* are all? */
-#define m_some     LGELU__FN(m_some)       /* is one of a or b? */
-#define m_bits     LGELU__FN(m_bits)       /* lane j as bit j */
+#define m_less     LGELU__FN(m_less)       /* a & ~b */
+#define m_any      LGELU__FN(m_any)        /* whether a lane is true */
+#define m_all      LGELU__FN(m_all)        /* whether all lanes are true */
+#define m_some     LGELU__FN(m_some)       /* whether a lane of a or of b is true */
+#define m_bits     LGELU__FN(m_bits)       /* an integer whose bit j is lane j */
 #define n_set      LGELU__FN(n_set)        /* (int32_t) in every lane */
 #define n_add      LGELU__FN(n_add)
 #define n_sub      LGELU__FN(n_sub)
@@ -7162,35 +7442,32 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define n_xor      LGELU__FN(n_xor)
 #define n_max      LGELU__FN(n_max)
 #define n_min      LGELU__FN(n_min)
-#define n_up       LGELU__FN(n_up)         /* (a, bits) shifted, zeros come in */
-#define n_down     LGELU__FN(n_down)
+#define n_up       LGELU__FN(n_up)         /* (a, k) a << k */
+#define n_down     LGELU__FN(n_down)       /* (a, k) a >> k, unsigned */
 #define n_gt       LGELU__FN(n_gt)         /* a > b, signed */
 #define n_select   LGELU__FN(n_select)     /* k ? a : b */
-#define n_product  LGELU__FN(n_product)    /* (low, a, b) the high halves of unsigned products; *low takes the low ones */
+#define n_product  LGELU__FN(n_product)    /* (low, a, b) the high halves of the unsigned products; *low receives the low halves */
 #define s_load     LGELU__FN(s_load)       /* (p, n) as v_load_n */
 #define s_store    LGELU__FN(s_store)      /* (p, a, n) as v_store_n */
-#define s_wide     LGELU__FN(s_wide)       /* to 32 bits, zeros come in */
+#define s_wide     LGELU__FN(s_wide)       /* zero-extended to 32 bits */
 #define s_narrow   LGELU__FN(s_narrow)     /* (n) the low halves */
-#define v_from_f16 LGELU__FN(v_from_f16)
-/* Without the instruction (LGELU__DOUBLES) sums are made in doubles, two d_t to a vector of four lanes, one where it has one: */
-#define d_t        LGELU__FN(d_t)          /* of four lanes two, or one */
-#define d_half     LGELU__FN(d_half)       /* (v_t a, h) lanes 0 and 1, or 2 and 3 */
-#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) the same of v_signed, t of doubles */
-#define d_fma      LGELU__FN(d_fma)        /* a·b + c, the product exact */
-#define d_float    LGELU__FN(d_float)      /* rounded to floats, ties in any way */
-#define v_round    LGELU__FN(v_round)      /* (s) both halves to floats */
-#define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each, both halves */
-#define v_to_f16   LGELU__FN(v_to_f16)     /* to nearest even */
+#define v_from_f16 LGELU__FN(v_from_f16)   /* f16 to float */
+#define v_to_f16   LGELU__FN(v_to_f16)     /* float to f16, ties to even */
+/* Without LGELU__HAS_FMA, sums are computed in double. A vector of four lanes is then two d_t, the halves h = 0 and 1, and a single
+   lane is one. */
+#define d_t        LGELU__FN(d_t)          /* one or two doubles */
+#define d_half     LGELU__FN(d_half)       /* (v_t a, h) half h of a */
+#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) half h of v_signed, from a table of doubles */
+#define d_fma      LGELU__FN(d_fma)        /* a·b + c; the product of two floats is exact in double */
+#define d_float    LGELU__FN(d_float)      /* rounded to float precision, ties in any direction */
+#define v_round    LGELU__FN(v_round)      /* (s) both halves rounded to floats */
+#define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each double of both halves */
 /* clang-format on */
 
-#undef LGELU__INTEL
-#define LGELU__INTEL (LGELU__PASS >= 2 || LGELU__SSE2)
-#if LGELU__INTEL /* x86-64: what AVX2, AVX-512 and SSE2, which there stands for the scalar words, \
-                    call alike */
-#if LGELU__PASS == 3
-#define v_lanes 16
-#define v_rows 14
-#define v_flat 6
+/* The operations that SSE2, AVX2 and AVX-512 name alike. LGELU__MM adds the prefix of an intrinsic,
+   LGELU__SI the prefix and the type of integer registers. */
+#if LGELU__INTEL
+#if v_lanes == 16
 #define LGELU__MM(f) LGELU__PASTE(_mm512_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm512_, f), si512)
 #define LGELU__PS(a) _mm512_castsi512_ps(a)
@@ -7199,10 +7476,7 @@ typedef __m512i n_t, i_t;
 typedef __mmask16 m_t;
 typedef __m256i s_t;
 typedef uint16_t b_t;
-#elif LGELU__PASS == 2
-#define v_lanes 8
-#define v_rows 6
-#define v_flat 1
+#elif v_lanes == 8
 #define LGELU__MM(f) LGELU__PASTE(_mm256_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm256_, f), si256)
 #define LGELU__PS(a) _mm256_castsi256_ps(a)
@@ -7211,9 +7485,6 @@ typedef __m256i n_t, i_t;
 typedef __m128i s_t;
 typedef uint8_t b_t;
 #else
-#define v_lanes 4
-#define v_rows 2 /* a call for each fma leaves nothing in registers */
-#define v_flat 1
 #define LGELU__MM(f) LGELU__PASTE(_mm_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm_, f), si128)
 #define LGELU__PS(a) _mm_castsi128_ps(a)
@@ -7225,6 +7496,7 @@ typedef struct {
 
 typedef uint8_t b_t;
 #endif
+
 LGELU__WORD v_t v_load(const float *p) { return LGELU__MM(loadu_ps)(p); }
 LGELU__WORD void v_store(float *p, v_t a) { LGELU__MM(storeu_ps)(p, a); }
 LGELU__WORD void v_stream(float *p, v_t a) { LGELU__MM(stream_ps)(p, a); }
@@ -7247,7 +7519,8 @@ LGELU__WORD n_t n_sub(n_t a, n_t b) { return LGELU__MM(sub_epi32)(a, b); }
 LGELU__WORD n_t n_and(n_t a, n_t b) { return LGELU__SI(and_)(a, b); }
 LGELU__WORD n_t n_or(n_t a, n_t b) { return LGELU__SI(or_)(a, b); }
 LGELU__WORD n_t n_xor(n_t a, n_t b) { return LGELU__SI(xor_)(a, b); }
-#if LGELU__PASS >= 2
+/* AVX2 and AVX-512. */
+#if LGELU__HAS_FMA
 LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c) { return LGELU__MM(fmadd_ps)(a, b, c); }
 LGELU__WORD v_t v_fms(v_t a, v_t b, v_t c) { return LGELU__MM(fmsub_ps)(a, b, c); }
 LGELU__WORD v_t v_fnma(v_t a, v_t b, v_t c) { return LGELU__MM(fnmadd_ps)(a, b, c); }
@@ -7257,7 +7530,8 @@ LGELU__WORD n_t n_min(n_t a, n_t b) { return LGELU__MM(min_epi32)(a, b); }
 LGELU__WORD n_t s_wide(s_t a) { return LGELU__MM(cvtepu16_epi32)(a); }
 LGELU__WORD v_t v_from_f16(s_t a) { return LGELU__MM(cvtph_ps)(a); }
 #endif
-#if LGELU__PASS != 3
+/* SSE2 and AVX2, where a mask is a vector. */
+#if !LGELU__HAS_MASKS
 LGELU__WORD m_t m_and(m_t a, m_t b) { return LGELU__MM(and_ps)(a, b); }
 LGELU__WORD m_t m_or(m_t a, m_t b) { return LGELU__MM(or_ps)(a, b); }
 LGELU__WORD m_t m_less(m_t a, m_t b) { return LGELU__MM(andnot_ps)(b, a); }
@@ -7278,7 +7552,9 @@ LGELU__WORD v_t v_turned(v_t dy, v_t x)
 #endif
 #endif
 
-#if LGELU__PASS == 3
+/* The operations of each instruction set alone. */
+#if LGELU__PASS == LGELU__PASS_AVX512
+/* The mask of the first n lanes. */
 LGELU__WORD m_t LGELU__FN(first)(size_t n) { return (m_t)((1u << n) - 1u); }
 
 LGELU__WORD v_t v_load_n(const float *p, size_t n)
@@ -7303,7 +7579,8 @@ LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b)
 
 LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
 LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return _mm512_mask_blend_ps(k, b, a); }
-#ifdef __GNUC__ /* gcc 12's macro of the instruction changes a sign */
+/* The macro by which gcc 12 defines this intrinsic converts a sign. */
+#ifdef __GNUC__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
@@ -7332,7 +7609,8 @@ LGELU__WORD v_t v_turned(v_t dy, v_t x)
     return dy;
 }
 
-LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row) /* four numbers of rows 0, 4, 8, 12 */
+/* Four floats of each of the rows 0, 4, 8 and 12. */
+LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 {
     v_t x =
         _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
@@ -7348,6 +7626,7 @@ LGELU__WORD int m_some(m_t a, m_t b) { return !_kortestz_mask16_u8(a, b); }
 LGELU__WORD n_t n_up(n_t a, int k) { return _mm512_slli_epi32(a, (unsigned)k); }
 LGELU__WORD n_t n_down(n_t a, int k) { return _mm512_srli_epi32(a, (unsigned)k); }
 LGELU__WORD m_t n_gt(n_t a, n_t b) { return _mm512_cmpgt_epi32_mask(a, b); }
+/* The even lanes of a and the odd lanes of b. */
 LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b) { return _mm512_mask_blend_epi32(0xAAAA, a, b); }
 
 LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
@@ -7382,7 +7661,8 @@ LGELU__WORD s_t v_to_f16(v_t a)
 {
     return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT);
 }
-#elif LGELU__PASS == 2
+#elif LGELU__PASS == LGELU__PASS_AVX2
+/* The mask of the first n lanes. */
 LGELU__WORD n_t LGELU__FN(first)(size_t n)
 {
     return _mm256_cmpgt_epi32(n_set((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -7406,14 +7686,17 @@ LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
 LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return _mm256_blendv_ps(b, a, k); }
 LGELU__WORD v_t v_table(const float *t, i_t i) { return _mm256_permutevar8x32_ps(v_load(t), i); }
 
-LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row) /* four numbers of rows 0, 4 */
+/* Four floats of each of the rows 0 and 4. */
+LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row),
                                 1);
 }
 
+/* The even lanes of a and the odd lanes of b. */
 LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b) { return _mm256_blend_epi32(a, b, 0xAA); }
 
+/* Lane j receives the lane of a whose number is byte j of `lanes`. */
 LGELU__WORD v_t LGELU__FN(order)(v_t a, uint64_t lanes)
 {
     return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes)));
@@ -7443,8 +7726,9 @@ LGELU__WORD s_t s_narrow(n_t a)
 }
 
 LGELU__WORD s_t v_to_f16(v_t a) { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
-#elif LGELU__PASS == 0 && LGELU__SSE2
+#elif LGELU__PASS == LGELU__PASS_SSE2
 typedef __m128d d_t;
+
 LGELU__WORD d_t d_half(v_t a, int h) { return _mm_cvtps_pd(h ? _mm_movehl_ps(a, a) : a); }
 LGELU__WORD d_t d_fma(d_t a, d_t b, d_t c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
 
@@ -7467,6 +7751,9 @@ LGELU__WORD n_t d_last(const d_t *s)
 
 LGELU__WORD m_t v_lt(v_t a, v_t b) { return _mm_cmplt_ps(a, b); }
 LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm_cmpnge_ps(a, b); }
+
+LGELU__WORD v_t v_least(v_t a, v_t b) { return _mm_min_ps(v_abs(a), v_abs(b)); }
+LGELU__WORD v_t v_most(v_t a, v_t b) { return _mm_max_ps(v_abs(a), v_abs(b)); }
 
 LGELU__WORD v_t v_select(m_t k, v_t a, v_t b)
 {
@@ -7494,6 +7781,7 @@ LGELU__WORD d_t d_signed(const double *t, i_t i, int h)
     return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]);
 }
 
+/* Four floats of row 0. */
 LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 {
     (void)row;
@@ -7503,6 +7791,7 @@ LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 LGELU__WORD n_t n_max(n_t a, n_t b) { return v_bits(v_select(n_gt(a, b), v_float(a), v_float(b))); }
 LGELU__WORD n_t n_min(n_t a, n_t b) { return v_bits(v_select(n_gt(a, b), v_float(b), v_float(a))); }
 
+/* The even lanes of a and the odd lanes of b. */
 LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b)
 {
     const v_t k = v_float(_mm_set_epi32(-1, 0, -1, 0));
@@ -7517,12 +7806,10 @@ LGELU__WORD s_t s_narrow(n_t a)
 {
     return _mm_shuffle_epi32(_mm_shufflehi_epi16(_mm_shufflelo_epi16(a, 0x08), 0x08), 0x08);
 }
-#elif LGELU__PASS == 1 && LGELU__WASM
-#define v_lanes 4
-#define v_rows 4
-#define v_flat 1
+#elif LGELU__PASS == LGELU__PASS_SIMD128
 typedef v128_t v_t, n_t, m_t, i_t, s_t;
 typedef uint8_t b_t;
+
 LGELU__WORD v_t v_load(const float *p) { return wasm_v128_load(p); }
 LGELU__WORD void v_store(float *p, v_t a) { wasm_v128_store(p, a); }
 LGELU__WORD v_t v_set(float a) { return wasm_f32x4_splat(a); }
@@ -7572,7 +7859,7 @@ LGELU__WORD m_t m_less(m_t a, m_t b) { return wasm_v128_andnot(a, b); }
 LGELU__WORD unsigned m_bits(m_t a) { return (unsigned)wasm_i32x4_bitmask(a); }
 LGELU__WORD int m_any(m_t a) { return wasm_v128_any_true(a); }
 
-/* number 0..7 of a float to the numbers of its four bytes */
+/* The index of a float becomes the indices of its four bytes. */
 LGELU__WORD i_t v_index(n_t a)
 {
     return wasm_i32x4_add(wasm_i32x4_mul(wasm_v128_and(a, n_set(7)), n_set(0x04040404)),
@@ -7581,7 +7868,8 @@ LGELU__WORD i_t v_index(n_t a)
 
 LGELU__WORD v_t v_table(const float *t, i_t i)
 {
-    /* 0 where out of range */
+    /* A swizzle gives 0 where the index is out of range, so the halves of the table are combined by
+       an or. */
     const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));
     return wasm_v128_or(wasm_i8x16_swizzle(v_load(t), i), other);
 }
@@ -7618,16 +7906,14 @@ LGELU__WORD s_t LGELU__FN(s_read)(const uint16_t *p) { return wasm_v128_load64_z
 LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a) { wasm_v128_store64_lane(p, a, 0); }
 LGELU__WORD n_t s_wide(s_t a) { return wasm_u32x4_extend_low_u16x8(a); }
 LGELU__WORD s_t s_narrow(n_t a) { return wasm_i16x8_shuffle(a, a, 0, 2, 4, 6, 0, 2, 4, 6); }
-#elif LGELU__PASS == 1
-#define v_lanes 4
-#define v_rows 12
-#define v_flat 1
+#elif LGELU__PASS == LGELU__PASS_NEON
 typedef float32x4_t v_t;
 typedef int32x4_t n_t;
 typedef uint32x4_t m_t;
 typedef uint8x16_t i_t;
 typedef uint16x4_t s_t;
 typedef uint8_t b_t;
+
 LGELU__WORD v_t v_load(const float *p) { return vld1q_f32(p); }
 LGELU__WORD void v_store(float *p, v_t a) { vst1q_f32(p, a); }
 LGELU__WORD v_t v_set(float a) { return vdupq_n_f32(a); }
@@ -7682,8 +7968,8 @@ LGELU__WORD unsigned m_bits(m_t a)
 
 LGELU__WORD int m_any(m_t a) { return vmaxvq_u32(a) != 0; }
 
-/* number 0..7 of a float to the numbers of its four bytes; the table is one load, since gcc 12
-   takes two by way of the stack */
+/* The index of a float becomes the indices of its four bytes. v_table reads the table by one load,
+   since gcc 12 would move two loads through the stack. */
 LGELU__WORD i_t v_index(n_t a)
 {
     n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)),
@@ -7732,14 +8018,12 @@ LGELU__WORD s_t s_narrow(n_t a) { return vmovn_u32(vreinterpretq_u32_s32(a)); }
 LGELU__WORD v_t v_from_f16(s_t a) { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
 LGELU__WORD s_t v_to_f16(v_t a) { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
 #else
-#define v_lanes 1
-#define v_rows 4
-#define v_flat 1
 typedef float v_t;
 typedef int32_t n_t, i_t;
 typedef int m_t;
 typedef uint16_t s_t;
 typedef uint8_t b_t;
+
 LGELU__WORD v_t v_load(const float *p) { return *p; }
 LGELU__WORD v_t v_load_n(const float *p, size_t n) { return n ? *p : 0; }
 LGELU__WORD void v_store(float *p, v_t a) { *p = a; }
@@ -7797,7 +8081,8 @@ LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return k ? a : b; }
 LGELU__WORD n_t v_bits(v_t a) { return (n_t)lgelu__bits(a); }
 LGELU__WORD v_t v_float(n_t a) { return lgelu__float((uint32_t)a); }
 LGELU__WORD v_t v_whole(n_t a) { return (float)a; }
-LGELU__WORD n_t v_cut(v_t a) { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; } /* as x86 */
+/* Out of range the result is that of x86. */
+LGELU__WORD n_t v_cut(v_t a) { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; }
 LGELU__WORD n_t n_set(int32_t a) { return a; }
 LGELU__WORD n_t n_add(n_t a, n_t b) { return (n_t)((uint32_t)a + (uint32_t)b); }
 LGELU__WORD n_t n_sub(n_t a, n_t b) { return (n_t)((uint32_t)a - (uint32_t)b); }
@@ -7843,17 +8128,22 @@ LGELU__WORD v_t v_from_f16(s_t h) { return lgelu__from_f16(h); }
 LGELU__WORD s_t v_to_f16(v_t a) { return lgelu__to_f16(a); }
 #endif
 
-/* what follows from other words */
-#if LGELU__PASS != 1
+/* DEFAULTS. The operations that follow from others. */
+#if !LGELU__HAS_ANY
 LGELU__WORD int m_any(m_t a) { return m_bits(a) != 0; }
 #endif
-#if LGELU__DOUBLES /* whether a sum lies next to the middle of two floats */
+
+#if !LGELU__HAS_FMA
+/* Whether a sum in double is so close to the midpoint of two floats that rounding it again may
+   be wrong. */
 LGELU__WORD m_t LGELU__FN(tie)(const d_t *s)
 {
     return n_gt(n_set(INT32_MIN + 1), n_up(d_last(s), 3));
 }
 #endif
-#if LGELU__DOUBLES && v_lanes == 4
+
+#if !LGELU__HAS_FMA && v_lanes == 4
+/* v_fma for the rare lanes in which the sum in double is not enough. */
 LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
 {
     float x[4], y[4], z[4];
@@ -7866,13 +8156,14 @@ LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
     return v_load(x);
 }
 
-/* as lgelu__fmaf, two and two; tiny: from 2^-149 to 2^-126, a result of 0 being never wrong */
-#if LGELU__SSE2 /* a call: half of what it takes to compile */
-LGELU__APART v_t v_fma(v_t a, v_t b, v_t c)
+/* The method of lgelu__fmaf for two lanes at a time. A lane is tiny if its result is from 2^-149 to
+   2^-126; a result of 0 is never wrong. */
+#if LGELU__FMA_IS_CALL
+#define LGELU__FMA_LINKAGE LGELU__APART
 #else
-LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c)
-
+#define LGELU__FMA_LINKAGE LGELU__WORD
 #endif
+LGELU__FMA_LINKAGE v_t v_fma(v_t a, v_t b, v_t c)
 {
     d_t s[2];
     v_t r;
@@ -7917,6 +8208,7 @@ LGELU__APART s_t v_to_f16(v_t a)
     return LGELU__FN(s_read)(t);
 }
 #endif
+
 #if v_lanes == 4
 LGELU__APART v_t LGELU__FN(load_tail)(const float *p, size_t n)
 {
@@ -7945,6 +8237,7 @@ LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
         v_store(p, a);
 }
 #endif
+
 LGELU__WORD n_t n_select(m_t k, n_t a, n_t b)
 {
     return v_bits(v_select(k, v_float(a), v_float(b)));
@@ -7957,11 +8250,15 @@ LGELU__WORD v_t v_sign(v_t a, v_t b)
 
 LGELU__WORD v_t v_times2(v_t a, n_t n) { return v_float(n_add(v_bits(a), n)); }
 LGELU__WORD int m_all(m_t a) { return m_bits(a) == (1u << v_lanes) - 1; }
-#if LGELU__PASS != 3
-LGELU__WORD int m_some(m_t a, m_t b) { return m_any(m_or(a, b)); }
-LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b) { return m_and(k, v_lt(a, b)); }
+
+#if !LGELU__HAS_TABLE16
 LGELU__WORD v_t v_fold(v_t x) { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
 LGELU__WORD v_t v_signed(const float *t, i_t i) { return v_table(t + 8, i); }
+#endif
+
+#if !LGELU__HAS_MASKS
+LGELU__WORD int m_some(m_t a, m_t b) { return m_any(m_or(a, b)); }
+LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b) { return m_and(k, v_lt(a, b)); }
 
 LGELU__WORD s_t s_load(const uint16_t *p, size_t n)
 {
@@ -7979,12 +8276,17 @@ LGELU__WORD void s_store(uint16_t *p, s_t a, size_t n)
         memcpy(p, t, n * sizeof *t);
 }
 #endif
+
 #if !LGELU__INTEL
 LGELU__WORD v_t v_abs(v_t a) { return v_float(n_and(v_bits(a), n_set(INT32_MAX))); }
+#endif
+
+#if !LGELU__HAS_STREAM
 LGELU__WORD void v_stream(float *p, v_t a) { v_store(p, a); }
 LGELU__WORD void v_fence(void) {}
 #endif
-#if LGELU__PASS < 2
+
+#if !LGELU__HAS_COMPRESS
 LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
 {
     float t[v_lanes];
@@ -8007,6 +8309,7 @@ LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
     return n;
 }
 #endif
+
 #if LGELU__INTEL
 LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
 {
@@ -8037,10 +8340,8 @@ LGELU__WORD n_t n_product(n_t *low, n_t a, n_t b)
 #undef LGELU__SI
 #undef LGELU__PS
 #endif
-#if LGELU__SSE2 && LGELU__PASS == 0
-LGELU__WORD v_t v_least(v_t a, v_t b) { return _mm_min_ps(v_abs(a), v_abs(b)); }
-LGELU__WORD v_t v_most(v_t a, v_t b) { return _mm_max_ps(v_abs(a), v_abs(b)); }
-#elif LGELU__PASS != 3
+
+#if !LGELU__HAS_RANGE
 LGELU__WORD v_t v_least(v_t a, v_t b) { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t v_most(v_t a, v_t b) { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 #endif
@@ -8263,10 +8564,10 @@ LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
     v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u])));
     v_many(x[u] = v_mul(a[u], q[u]));
 }
-#if LGELU__PASS == 0 && LGELU__DOUBLES
-/* The same in doubles, each sum rounded to float: none is below 2^-126, and whether one lay between
-   two floats is asked once for all of them, which then are made anew, fma by fma: half of the time
-   with SSE2. (As WebAssembly SIMD128's fmas are faster.) */
+#if LGELU__SUMS_IN_DOUBLE
+/* The same in double, with each sum rounded to float, which halves the time with SSE2. No sum is
+   below 2^-126. Whether one of them was close to the midpoint of two floats is tested once, after
+   all of them; then they are computed again, fma by fma. */
 LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g)
 {
     LGELU__FN(middle_by_fma)(&x, g, 1);
@@ -8590,7 +8891,8 @@ LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]));
 }
 
-#if LGELU__PASS == 0 && LGELU__DOUBLES && v_lanes > 1 /* as the middle above */
+#if LGELU__SUMS_IN_DOUBLE && v_lanes > 1
+/* The same in double, like middle_pair above. */
 LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
                                                 const v_t *x, const v_gate *g)
 {
@@ -10193,7 +10495,6 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
 /* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once
    and turned in registers, so memory sets the pace; each number is the same chain of fma as in a
    tile. Five rows and seven take their last one twice */
-enum { LGELU__FN(most_rows) = LGELU__PASS == 0 ? 2 : 8 };
 
 LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, size_t last,
                                 const float *b, float *sums)
@@ -10243,7 +10544,7 @@ static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job
 
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t first, size_t end)
 {
-    enum { most = LGELU__FN(most_rows) };
+    enum { most = v_few };
     float sums[(most + 1) * v_lanes];
     size_t i, j, m, row, again, high;
     for (j = first; j < end; j += v_lanes) {
@@ -10593,7 +10894,7 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
                                                        LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
                                                    2 * v_lanes };
 
-/* the broom */
+/* The names of the vocabulary are removed, so that the next instruction set can define them. */
 #undef v_t
 #undef n_t
 #undef m_t
@@ -10674,9 +10975,23 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_lanes
 #undef v_rows
 #undef v_flat
+#undef v_few
 #undef v_part
 #undef v_step
 #undef LGELU__WORD
+#undef LGELU__UNROLL
+#undef LGELU__FMA_LINKAGE
 #undef LGELU__FN
+#undef LGELU__SUFFIX
 #undef LGELU__TARGET
+#undef LGELU__INTEL
+#undef LGELU__HAS_FMA
+#undef LGELU__FMA_IS_CALL
+#undef LGELU__SUMS_IN_DOUBLE
+#undef LGELU__HAS_MASKS
+#undef LGELU__HAS_TABLE16
+#undef LGELU__HAS_COMPRESS
+#undef LGELU__HAS_ANY
+#undef LGELU__HAS_RANGE
+#undef LGELU__HAS_STREAM
 #endif /* LGELU__PASS */
