@@ -6973,7 +6973,8 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
         a, b, c, d, e, f, g, h, -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) \
     }
 /* clang-format off */
-/* minus the centre; Φ(z) in powers of the distance from it */
+/* Row 0 is minus the centre of each interval. Rows 1 to 7 are Φ(z) in powers of the distance from
+   the centre. */
 LGELU__COEFFICIENTS(middle, 8,
     LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
     { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
@@ -6989,7 +6990,8 @@ LGELU__COEFFICIENTS(middle, 8,
                 -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f),
     LGELU__ODD(0, -0.00276814774f, -0.00272747572f, -0.000496188586f,
                0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f))
-/* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
+/* Row 0 is minus the centre of each interval. Rows 1 to 7 are f'(z) = Φ(z) + zφ(z) in powers of the
+   distance from the centre. */
 LGELU__COEFFICIENTS(slope, 8,
     LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
     { 0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f,
@@ -7005,7 +7007,7 @@ LGELU__COEFFICIENTS(slope, 8,
     LGELU__ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f,
                0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f))
 #define LGELU__BELL 0.992787714
-/* LGELU__BELL·φ(z) in powers of the same distance */
+/* LGELU__BELL·φ(z) in powers of the same distance. */
 LGELU__COEFFICIENTS(bell, 7,
     LGELU__EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f,
                 0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f),
@@ -7018,16 +7020,20 @@ LGELU__COEFFICIENTS(bell, 7,
     LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f, 0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
     LGELU__EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f,
                 0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f))
-static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
+/* 2^f - 1 in powers of f, beginning with the first power. */
+static const float lgelu__exp2[6] = {
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
 };
-static const float lgelu__tail[7] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
+/* (1 - zQ(z)/φ(z))/w in powers of w = 1/z². */
+static const float lgelu__tail[7] = {
     0.999988556f, -2.99683022f, 14.6954298f, -90.3431168f, 524.334595f, -2131.43286f, 4112.5791f
 };
-static const float lgelu__tanh[8] = {  /* -√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats */
+/* -√(8/π)·log2(e)·(1, 0.044715) and √(8/π)·(1, 0.134145), each value as the sum of two floats. */
+static const float lgelu__tanh[8] = {
     -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f, 1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
 };
-/* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
+/* Row 0 is minus the centre of each interval. Rows 1 to 8 are the derivative f'(-w) of the tanh
+   approximation in powers of the distance from the centre. */
 static const float lgelu__tanh_slope[9][8] = {
     { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
     { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f,
@@ -7048,7 +7054,8 @@ static const float lgelu__tanh_slope[9][8] = {
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
-/* of a mask m of eight lanes, byte j: how many of its lanes are below j; its j-th lane */
+/* Two tables for AVX2, with eight bytes for each mask m of eight lanes. Byte j of lgelu__places[m]
+   is the number of lanes of m below lane j. Byte j of lgelu__lanes[m] is the j-th lane of m. */
 #define LGELU__PLACES(m) \
     ((((uint64_t)(m)&127) * 0x0002040810204081u & 0x0101010101010101u) * 0x0101010101010101u << 8)
 #define LGELU__LANE(m, j) ((uint64_t)((m) >> j & 1) * j << (LGELU__PLACES(m) >> 8 * j & 255) * 8)
@@ -7067,50 +7074,59 @@ static const uint64_t lgelu__places[256] = { LGELU__64(LGELU__PLACES, 0),
                                              LGELU__64(LGELU__PLACES, 128),
                                              LGELU__64(LGELU__PLACES, 192) };
 
-#define LGELU__TWO(n)                \
-    ((int32_t)((uint32_t)(127 + (n)) \
-               << 23)) /* the bits of 2^n; n = 128: of inf, beyond which NaN */
-#define LGELU__EXPONENT(n) ((n) * (1 << 23)) /* n, for v_times2 */
-/* 1.5·2^23: a float's sum with it is rounded to a whole number n, and has the bits of ROUND + n */
+/* The bits of the float 2^n. For n = 128 they are those of inf; larger ones are NaN. */
+#define LGELU__TWO(n) ((int32_t)((uint32_t)(127 + (n)) << 23))
+/* The integer that v_times2 takes for a factor 2^n. */
+#define LGELU__EXPONENT(n) ((n) * (1 << 23))
+/* 1.5·2^23. The sum of a float with it is rounded to the nearest integer n, and its bits are
+   LGELU__ROUND_BITS + n. */
 #define LGELU__ROUND 12582912.0f
 #define LGELU__ROUND_BITS 0x4B400000
 
-/* what one λ comes to. The tail's constants, which take longer, are made when a number needs them
- */
+/* The constants of one λ. Those of the tail take longer to compute, and are prepared when an
+   element needs them; until then c is 0. */
 typedef struct {
-    /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
-    float lambda, step, last, left, right;
-    float scale; /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
-    float e, el, w, c, cl,
-        deep; /* e + el = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)),
-                 the backward's λ/√(2π); below deep results may be tiny */
+    float lambda;
+    float step;  /* λ/0.42: one over the width of an interval of x */
+    float last;  /* 3.1/λ: the middle ends here */
+    float left;  /* up to here f is -0, and x²φ is 0 */
+    float right; /* from here on f is x */
+    float scale; /* 2^2e with 2^e <= λ < 2^(e+1): the unit of x² in the backward's tail */
+    float e, el; /* e + el = -½·log2(e)·λ², with a relative error of 2^-49 */
+    float w;     /* 1/λ² */
+    float c, cl; /* c(1 + cl) = 1/(λ√(2π)), or λ/√(2π) in the backward */
+    float deep;  /* below this exponent a result may be below 2^-126 */
 } lgelu__constants;
 
-enum { LGELU__STREAM = 8 << 20 }; /* floats: in no cache */
-/* the floats from an address to where the next line of memory begins */
+/* An array of this many floats fits no cache. */
+enum { LGELU__STREAM = 8 << 20 };
+
+/* Returns the number of floats from an address to the beginning of the next cache line. */
 static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
-/* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
+/* Returns whether the fast path serves this λ: the squares of x and λ and their rounding errors are
+   normal numbers, and f(x) is x/2 for abs(x) below 2^-63. */
 static int lgelu__ordinary(float lambda)
 {
     return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f;
 }
 
-/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is
-   not yet nothing where φ is */
+/* The same for the backward, where x² is up to 10/λ² in the middle. For a smaller λ sums in float
+   might overflow, and x²φ might be significant where φ is not. */
 static int lgelu__ordinary_backward(float lambda)
 {
     return lambda >= 9.765625e-4f && lgelu__ordinary(lambda);
 }
 
-/* where gcc 12 makes vectors of doubles at -O3, (double)(float)x becomes x */
+/* Returns x rounded to float. Where gcc 12 vectorises doubles at -O3, it drops the rounding of
+   (double)(float)x; the volatile prevents this. */
 LGELU__INLINE float lgelu__rounded(double x)
 {
     volatile float f = (float)x;
     return f;
 }
 
-/* c(1 + cl) = x */
+/* Returns c and sets cl such that c(1 + cl) = x. */
 LGELU__INLINE float lgelu__split(double x, float *cl)
 {
     const float c = lgelu__rounded(x);
@@ -7131,11 +7147,13 @@ LGELU__INLINE lgelu__constants lgelu__prepare(float lambda, float left, float ri
     return g;
 }
 
-LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda) /* f(left) = -2^-150 */
+/* At the left limit f is -2^-150, half of the smallest float. */
+LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda)
 {
     return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);
 }
 
+/* Completes the constants by those of the tail; c is 1/(λ√(2π)) or λ/√(2π). */
 LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
 {
     const double l = (double)g->lambda;
@@ -7152,8 +7170,8 @@ LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
         lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
 
-/* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing
-   mode enters */
+/* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
+   processor mode that flushes subnormal numbers has an influence. */
 static float lgelu__narrow(double x)
 {
     uint64_t b;
@@ -7167,6 +7185,7 @@ static float lgelu__narrow(double x)
     return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
 }
 
+/* Returns x as a double, likewise. */
 static double lgelu__wide(float x)
 {
     uint32_t b = lgelu__bits(x), a = b & 0x7FFFFFFFu;
@@ -7175,11 +7194,11 @@ static double lgelu__wide(float x)
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
 
-/* halves where there is no instruction */
+/* Conversions of f16 where there is no instruction for them. */
 static float lgelu__from_f16(uint16_t h)
 {
     uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
-    /* subnormal: units of 2^-24 */
+    /* A subnormal f16 is a multiple of 2^-24. */
     if (a < 0x0400)
         return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);
     return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23))
@@ -7191,47 +7210,51 @@ static uint16_t lgelu__to_f16(float x)
     uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
     if (a > 0x7F800000u)
         return (uint16_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
-    /* 65520 */
+    /* From 65520 on the result is inf. */
     if (a >= 0x477FF000u)
         return (uint16_t)(s | 0x7C00);
-    /* below 2^-14: units of 2^-24 */
+    /* Below 2^-14 the result is subnormal, a multiple of 2^-24. */
     if (a < 0x38800000u)
         return (uint16_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 
-/* where the backward stands: number, packed lanes and pairs; the sums of what is small */
+/* The state of a backward pass. */
 typedef struct {
-    size_t i, count, pairs;
-    float *small;
+    size_t i;     /* the current element */
+    size_t count; /* packed elements */
+    size_t pairs; /* pairs of vectors that have packed elements */
+    float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
-/* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
+/* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
+   x/2, which is below f(x). */
 static uint32_t lgelu__above(double t, double x, double lambda)
 {
     return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
 }
 
-/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap;
-   of a subnormal its bits·s1·s3 */
+/* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
+   λ without its power of two. x' is abs(x)·s1·s2, and for a subnormal x its bits times s1·s3; it is
+   at most cap. */
 typedef struct {
     float m, s1, s2, s3, cap;
 } lgelu__coin;
 
 static lgelu__coin lgelu__prepare_coin(float lambda)
 {
-    /* λ = inf */
+    /* These are the constants for λ = inf. */
     lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };
     int k;
     if (lambda > FLT_MAX)
         return c;
     c.m = (float)(2 * frexp(lgelu__wide(lambda), &k));
     k--;
-    /* no factor is subnormal */
+    /* The power of two is distributed over two factors, so that neither is subnormal. */
     c.s1 = (float)ldexp(1, k / 2);
     c.s2 = (float)ldexp(1, k - k / 2);
     c.s3 = k < 46 ? 0 : (float)ldexp(1, k - k / 2 - 149);
-    /* λ = 0 */
+    /* λ = 0 gives Φ(0). */
     if (!(c.m > 0)) {
         c.m = 1;
         c.cap = 0;
@@ -8347,22 +8370,38 @@ LGELU__WORD v_t v_most(v_t a, v_t b) { return v_float(n_max(v_bits(v_abs(a)), v_
 #endif
 
 /* ---- [Kb] the gate ---- */
-/* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
-     middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding
-   to the nearest gives the number and both signs are alike; d = λx - centre by one fma; Φ of degree
-   6 in d; y = xΦ. The centre is such that Φ there is all but a float for z < 0, and for z > 0 too
-   (Gal), and the best of many in that the other roundings add up to least. beyond   y = max(x, 0) -
-   aQ, aQ = 2^(e x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, e in two floats, w = 1/z², P and
-   2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole
-   numbers. f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root
-   -0.7517915, where the value stays relatively exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 -
-   wP(w))); z > 0: 1 - that. x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond,
-   from the same exponential, in units of 1/4^⌊log2 λ⌋. A pair of vectors whose numbers all lie in
-   the middle (and are not tiny) takes the table alone. In another the numbers beyond that are not
-   the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they
-   are, a branch only skips what no lane needs. It stands before the arithmetic, so that nothing is
-   done to a subnormal. Coefficients: tests/tools/coefficients.py. Arrays in no cache: memory is
-   asked ahead of time (LGELU__AHEAD), results of the largest go past the caches. */
+/* METHOD. Let z = λx and Q(z) = Φ(-z). The product λx is never rounded: each reduction of the
+   argument is one fma of λ and x.
+
+   The middle, abs(z) <= 3.1. Φ is approximated on 15 intervals of width 0.42 around the multiples
+   of 0.42, so that rounding z/0.42 to the nearest integer gives the interval, and both signs are
+   treated alike. d = λx - centre is computed by one fma, Φ is a polynomial of degree 6 in d, and
+   y = xΦ. The centres are chosen near the multiples, such that Φ there is almost a float, for z < 0
+   as well as z > 0 (Gal's method), and among many such centres the one with the smallest sum of the
+   other rounding errors.
+
+   The tail, beyond the middle. y = max(x, 0) - aQ with a = abs(x) and
+     aQ = 2^(e·x²)·(1 - w·P(w))/(λ√(2π)),  e = -½·log2(e)·λ²,  w = 1/z².
+   x² is used with its rounding error, which an fma gives, and e is the sum of two floats. P and
+   2^f - 1 are polynomials of degree 6. Results below 2^-126 are rounded by an addition and
+   assembled in integers.
+
+   f'. In the middle it is approximated like Φ, on the same intervals. One centre is next to the
+   root of f' at -0.7517915, so that the result is relatively accurate there. In the tail it is
+     z·exp(-z²/2)/√(2π)·(1 - w(1 - w·P(w)))
+   for z < 0, and 1 minus that at abs(z) for z > 0.
+
+   x²φ, the derivative in λ. In the middle LGELU__BELL·φ is a polynomial in the d of f'. In the tail
+   x²φ follows from the same exponential, in units of 1/4^⌊log2 λ⌋.
+
+   Branches. A pair of vectors whose elements are all in the middle, and not tiny, needs the table
+   alone. From any other pair, the elements of the tail for which f is neither x nor -0 are packed,
+   and processed later in full vectors. Which path an element takes depends on its value alone,
+   never on its neighbours: a branch only skips what no lane needs. The branch comes before the
+   arithmetic, so that no arithmetic is done on subnormal numbers, which is slow.
+
+   Long arrays are prefetched (LGELU__AHEAD), and the results of the longest are stored past the
+   caches. tests/tools/coefficients.py made the coefficients. */
 #define v_gate LGELU__FN(v_gate)
 typedef struct {
     v_t lambda, step, last, left, right, scale, e, el, w, c, cl, deep;
@@ -8370,6 +8409,8 @@ typedef struct {
 
 #define v_fields(X) \
     X(lambda) X(step) X(last) X(left) X(right) X(scale) X(e) X(el) X(w) X(c) X(cl) X(deep)
+
+/* The constants of one λ, in every lane. */
 LGELU__WORD v_gate LGELU__FN(same)(const lgelu__constants *p)
 {
     v_gate g;
@@ -8379,8 +8420,8 @@ LGELU__WORD v_gate LGELU__FN(same)(const lgelu__constants *p)
         return g;
 }
 
-LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g,
-                                                   const lgelu__constants *p) /* a λ to each lane */
+/* The constants of v_lanes λ's, one for each lane. */
+LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g, const lgelu__constants *p)
 {
     float t[v_lanes];
     int j;
@@ -8392,9 +8433,10 @@ LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g,
 #undef v_field
 }
 
-/* Two vectors go through every kernel side by side, statement by statement: a polynomial is one
-   chain of fmas, and a processor that waits for it finds the other's in the meantime. u is 0, then
-   1; in v_many 0 to w - 1. */
+/* Every kernel processes two vectors side by side, statement by statement. A polynomial is one
+   chain of fmas, each of which waits for the one before; meanwhile the processor executes the chain
+   of the other vector. v_each executes its statements for u = 0 and u = 1, v_many for u from 0 to w
+   - 1. */
 #define v_each(...)         \
     do {                    \
         {                   \
@@ -8415,14 +8457,16 @@ LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g,
         }                         \
     } while (0)
 
-/* the next two vectors of n numbers that are left, zeros after them, and the way back */
+/* load2 reads the next two vectors of an array in which n elements remain, followed by zeros.
+   store2 writes them. */
 LGELU__WORD void LGELU__FN(load2)(v_t *a, const float *p, size_t n)
 {
-    const int whole = n >= 2 * v_lanes;
-    a[0] = whole ? v_load(p) : v_load_n(p, n);
-    a[1] = whole         ? v_load(p + v_lanes)
-           : n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes)
-                         : v_set(0);
+    if (n >= 2 * v_lanes) {
+        v_each(a[u] = v_load(p + u * v_lanes));
+        return;
+    }
+    a[0] = v_load_n(p, n);
+    a[1] = n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes) : v_set(0);
 }
 
 LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
@@ -8436,18 +8480,20 @@ LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
         v_store_n(p + v_lanes, a[1], n - v_lanes);
 }
 
-/* any NaN to 7fc00000: arithmetic leaves its sign and payload to the processor */
+/* Replaces every NaN by 7fc00000, since the sign and payload of a NaN that arithmetic produces
+   depend on the processor. */
 LGELU__WORD v_t LGELU__FN(one_nan)(v_t a)
 {
     return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a);
 }
 
+/* Whether a lane of w masks is true. */
 LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
 {
     return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
 }
 
-/* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
+/* e = (2^f - 1 - f·ln 2)/f for abs(f) <= 1/2. */
 LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
 {
     int k;
@@ -8457,7 +8503,7 @@ LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
         v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[k])));
 }
 
-/* P(w) */
+/* p = P(v), the polynomial of the tail. */
 LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
 {
     int k;
@@ -8467,8 +8513,8 @@ LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
         v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[k])));
 }
 
-/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126
-   the sum with 2^-26 does the rounding */
+/* r = r·2^e for r >= 0 and e >= -255, assembled in integers; e is shifted up by 23. A result below
+   2^-126 is rounded by adding 2^-26 to it, times 2^100. */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const n_t big = n_set(LGELU__TWO(-26));
@@ -8484,7 +8530,7 @@ LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
     v_many(r[u] = v_select(low[u], v_float(s[u]), r[u]));
 }
 
-/* a/2 for a >= 0, to nearest even, in whole numbers */
+/* a/2 for a >= 0, rounded to nearest even, in integers. */
 LGELU__WORD v_t LGELU__FN(half)(v_t a)
 {
     n_t b = v_bits(a), s = n_down(n_add(b, n_and(n_down(b, 1), n_set(1))), 1);
@@ -8492,7 +8538,8 @@ LGELU__WORD v_t LGELU__FN(half)(v_t a)
         n_select(n_gt(n_set(LGELU__TWO(-125)), b), s, n_sub(b, n_set(LGELU__EXPONENT(1)))));
 }
 
-/* -c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
+/* r = -c(1 + e - d)·2^-100, rounded once. Below 2^-26 the sum with 2^-26 is rounded to a multiple
+   of 2^-49, which becomes 2^-149. */
 LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_t *d, const int w)
 {
     const n_t sign = n_set(INT32_MIN), two = n_set(LGELU__TWO(-26));
@@ -8506,7 +8553,7 @@ LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_
                            v_times2(r[u], n_sub(sign, n_set(LGELU__EXPONENT(100))))));
 }
 
-/* beyond the tables: exp(-z²/2) = (1 + l)·2^n, n being the whole number that t holds; s = x² */
+/* exp(-z²/2) = (1 + l)·2^n, where n is the integer in the low bits of t; s = x². */
 LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_gate *g,
                                   const int w)
 {
@@ -8523,7 +8570,7 @@ LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_
     v_many(l[u] = v_fma(f[u], l[u], v_set(0)));
 }
 
-/* beyond the middle: aQ = exp(-z²/2)·(1 - w·P(w))/(λ√(2π)), w = 1/z² */
+/* The gate in the tail, in place: max(x, 0) - aQ with aQ = exp(-z²/2)·(1 - w·P(w))/(λ√(2π)). */
 LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
 {
     const v_t one = v_set(1);
@@ -8547,7 +8594,7 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     }
 }
 
-/* xΦ(λx) in the middle, in place */
+/* xΦ(λx) in the middle, in place. */
 LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
 {
     v_t a[2], d[2], q[2], t[2];
@@ -8574,8 +8621,8 @@ LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g)
     return x;
 }
 
-/* where a pair lies: its intervals, and in two halves a vector the distances from their centres;
-   sums that tie */
+/* The arguments of a pair of vectors: the intervals, the distances from the centres in two halves
+   for each vector, and the lanes in which a sum was close to a midpoint of two floats. */
 typedef struct {
     i_t i[2];
     d_t d[2][2];
@@ -8594,7 +8641,7 @@ typedef struct {
         }                   \
     } while (0)
 
-/* a = v_fold(x). A sum with 1.5·2^52 ends in the interval's number */
+/* Finds the intervals of a = v_fold(x). The last bits of a sum with 1.5·2^52 are the interval. */
 LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) * p, const v_t *a, const v_gate *g,
                                  const double *centre)
 {
@@ -8608,7 +8655,7 @@ LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) * p, const v_t *a, const v_gat
     v_each(v_both(p->d[u][h] = d_float(p->d[u][h])));
 }
 
-/* a step of Horner's rule: q = d·q + c, q rounded before it, not after */
+/* One step of Horner's rule, q = d·q + c. q is rounded to float before the step, not after it. */
 LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) * p, const double *c)
 {
     v_each(v_both(q[u][h] = d_fma(p->d[u][h], d_float(q[u][h]), d_signed(c, p->i[u], h))));
@@ -8648,8 +8695,9 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
 }
 #endif
 
-/* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their
-   x packed, then fillers */
+/* The elements of a block that are processed later: those of the tail for which f is neither x nor
+   -0. x holds them contiguously, followed by fillers; at and lanes say of which pairs of vectors
+   and in which lanes they were. */
 enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 3968 };
 typedef struct {
     float x[LGELU__FN(stretch) + 32];
@@ -8657,8 +8705,9 @@ typedef struct {
     b_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
-/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far
-   (beyond the middle) or tiny, which become far; between: those of the far that are not the ReLU */
+/* Returns 0 if all elements of w vectors are in the middle, and not tiny. Else `far` receives the
+   lanes that are not, r their results unless they are also in `between`, the lanes of the tail for
+   which f is neither x nor -0. */
 LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, const v_gate *g,
                                         const int w)
 {
@@ -8669,19 +8718,20 @@ LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, 
         return 0;
     v_many(a[u] = v_abs(x[u]));
     v_many(r[u] = v_max(v_set(-0.0f), x[u]));
-    /* x/2 in whole numbers: nothing may touch a subnormal */
+    /* A tiny f is x/2, computed in integers because x may be subnormal. */
     if (m_any(small)) {
         v_many(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(a[u])));
         v_many(r[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(a[u]), x[u]), r[u]));
         v_many(x[u] = v_select(tiny[u], g->right, x[u]));
         v_many(a[u] = v_abs(x[u]));
     }
-    /* or NaN, which r holds as it came */
+    /* A NaN is also far, and its result is x. */
     v_many(far[u] = v_nge(g->last, a[u]));
     v_many(between[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right));
     return 1;
 }
 
+/* Evaluates the middle in the lanes that are not far, and inserts r in the others. */
 LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g,
                                            const int w)
 {
@@ -8697,8 +8747,8 @@ LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g)
     return x;
 }
 
-/* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made
-   when a number wants them */
+/* The gate of w vectors without packing. gate holds the constants of one λ, or of one for each lane
+   (each = 1); tail receives g with the constants of the tail when an element needs them. */
 LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail,
                                              lgelu__constants *gate, const int each, const int w)
 {
@@ -8730,7 +8780,7 @@ LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *ta
     });
 }
 
-/* n small: to pack would take longer */
+/* The gate of a few elements, for which packing would take longer. */
 static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__constants *gate,
                                                  size_t n)
 {
@@ -8744,7 +8794,7 @@ static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu
     }
 }
 
-/* n <= stretch */
+/* The gate of at most `stretch` elements. */
 static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__constants *gate,
                                                    size_t n)
 {
@@ -8786,7 +8836,8 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
-/* n <= stretch; gate NULL: the ReLU, where a negative number gives -0 and a NaN stays */
+/* The gate of at most `stretch` elements; gate is NULL for λ = inf, where a negative x gives -0 and
+   NaN remains as it is. */
 static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
                                                   size_t n)
 {
@@ -8805,9 +8856,9 @@ static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgel
     }
 }
 
-/* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four
-   pages, so that its parts answer side by side; x is asked for four pages ahead, y goes past the
-   caches. Returns how many are done */
+/* The gate of a large array, whose speed memory limits. Returns how many elements are done. It
+   takes 128 elements at a time, two cache lines from each of four pages, so that several banks of
+   memory work at once. x is prefetched four pages ahead, and y is stored past the caches. */
 static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
                                                     lgelu__constants *gate, size_t n)
 {
@@ -8863,7 +8914,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     }
 }
 
-/* f' and x²φ in the middle: dx = dy·f', and dy·x²φ·LGELU__BELL = p·s */
+/* The backward in the middle: dx = dy·f', and p·s = dy·x²φ·LGELU__BELL. */
 LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
                                                 const v_t *x, const v_gate *g)
 {
@@ -8884,7 +8935,7 @@ LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[1], i[u])));
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[0], i[u])));
     v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(lgelu__slope[1], i[u]), x[u])));
-    /* last: all of it near the root */
+    /* The linear term is added last, since it is the whole value near the root. */
     v_each(q[u] = v_fma(d[u], v_signed(lgelu__slope[2], i[u]), q[u]));
     v_each(s[u] = v_mul(a[u], a[u]));
     v_each(p[u] = v_mul(dy[u], b[u]));
@@ -8937,7 +8988,7 @@ LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
 }
 #endif
 
-/* a·2^100, for abs(a) below 2^-27; a subnormal counts units of 2^-149 */
+/* a·2^100 for abs(a) below 2^-27. The bits of a subnormal number count units of 2^-149. */
 LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 {
     const n_t b = v_bits(v_abs(a));
@@ -8947,10 +8998,11 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
                   a);
 }
 
-/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot
-   overflow. That of a faint E = exp(-z²/2), below 2^-60, or of a thin dy, below 2^-30, goes to
-   small instead, as 2^100·dy·x²E·scale. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z)
- */
+/* The backward in the tail, from the middle up to 16.5/λ, with E = exp(-z²/2):
+     f'(-z) = -z·E/√(2π)·(1 - w(1 - w·P(w))),  f'(z) = 1 - f'(-z).
+   dy is replaced by dx, and x by the term dy·x²E·scale·2^-20 of the sum, which cannot overflow. If
+   E is faint (below 2^-60) or dy is thin (below 2^-30), x becomes 0, and `small` receives the term
+   as 2^100·dy·x²E·scale. */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
     const v_t one = v_set(1), zero = v_set(0), c = v_mul(g->c, v_set(0.0625f));
@@ -8958,7 +9010,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_t s[2], l[2], t[2], f[2], v[2], p[2], r[2];
     n_t n[2], e[2], y[2];
     m_t faint[2], odd[2], whole[2];
-    /* E = (1 + l)·2^n */
+    /* E = (1 + l)·2^n. */
     LGELU__FN(gauss)(l, t, s, x, g, 2);
     v_each(v[u] = v_div(g->w, s[u]));
     v_each(n[u] = n_up(v_bits(t[u]), 23));
@@ -8975,15 +9027,16 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(p[u] = v_fms(v[u], p[u], g->cl));
     v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]));
     v_each(r[u] = v_mul(v_abs(x[u]), c));
-    /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
+    /* -f'(-z) = r·2^(n + 4), where dy·r cannot overflow. */
     v_each(r[u] = v_fma(r[u], p[u], r[u]));
     v_each(e[u] = n_add(n[u], n_set(LGELU__EXPONENT(4))));
-    /* f'(z) */
+    /* f = f'(z). */
     v_each(f[u] = v_add(one, v_times2(r[u], n_max(e[u], n_set(LGELU__EXPONENT(-56))))));
     v_each(p[u] = v_mul(dy[u], r[u]));
     v_each(y[u] = v_bits(v_abs(dy[u])));
     v_each(whole[u] = n_gt(n_set(0), v_bits(x[u])));
-    /* thin (below 2^-30), inf or NaN: numbers from 2^-30 to below inf become the lowest ones */
+    /* odd: dy is thin, inf or NaN. The subtraction maps the bits of all other values to the lowest
+       integers. */
     v_each(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)),
                          n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1)));
     if (m_some(odd[0], odd[1])) {
@@ -9001,7 +9054,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
         v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale));
         v_each(v[u] = v_mul(h[u],
                             v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23))));
-        /* below 2^-126: 0 */
+        /* A term below 2^-126 counts as 0. */
         v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u],
                                zero));
         v_each(small[u] = v_select(thin[u], v[u], small[u]));
@@ -9014,27 +9067,28 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(x[u] = s[u]);
 }
 
-/* the same of the backward, up to 16.5/λ */
+/* The elements of a block of the backward that are processed later: those of the tail, up to
+   16.5/λ. */
 typedef struct {
     float x[2048 + 32], dy[2048 + 32];
     uint16_t at[1024 / v_lanes];
     b_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
-/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small
-   takes 2^100·scale·dy·x²E of tiny x and thin dy. at: where the pair stands, how many lanes and
-   pairs are packed */
+/* The backward of a pair of vectors: dx, and p·s = dy·x²φ·LGELU__BELL. The elements of the tail are
+   packed into todo instead, and `at` counts them. Terms of a tiny x or a thin dy are added to
+   at->small as 2^100·scale·dy·x²E. Returns 1 if there was such a term. */
 LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) * todo,
                                       lgelu__cursor *at, const v_t *dy, const v_t *x,
                                       const v_gate *g)
 {
     const v_t zero = v_set(0), one = v_set(1), least = v_float(n_set(LGELU__TWO(-63)));
-    /* 0 < a < 2^-63, unsigned */
+    /* n_gt(below, bits + bias) tests 0 < a < 2^-63 as an unsigned comparison. */
     const n_t bias = n_set(INT32_MAX), below = n_set(LGELU__TWO(-63) - 1 + INT32_MIN);
     v_t a[2], y[2], z[2];
     m_t far[2], between[2], thin[2], tiny[2],
         few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), least);
-    /* whether some are */
+    /* Whether some x are tiny, and some dy are thin. */
     int short_x = 0, short_dy = 0;
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
@@ -9045,8 +9099,8 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
     v_each(between[u] = v_lt_of(far[u], a[u], g->right));
     v_each(z[u] = v_select(far[u], zero, x[u]));
     v_each(y[u] = dy[u]);
-    /* not used */
-    v_each(tiny[u] = thin[u] = far[u]);
+    /* Without short_x and short_dy the next two are not used. */
+    v_each(tiny[u] = far[u]; thin[u] = far[u]);
     if (m_any(few)) {
         v_each(tiny[u] = n_gt(below, n_add(v_bits(a[u]), bias)));
         v_each(thin[u] = n_gt(below, n_add(v_bits(v_abs(dy[u])), bias)));
@@ -9067,14 +9121,14 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
         at->pairs++;
     }
     if (m_all(m_and(far[0], far[1]))) {
-        /* NaN stays */
+        /* The product keeps a NaN of dy. */
         v_each(p[u] = v_mul(y[u], zero));
-        v_each(dx[u] = s[u] = zero);
+        v_each(s[u] = zero; dx[u] = zero);
     } else {
         LGELU__FN(slope_middle)(dx, p, s, y, z, g);
     }
     v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]));
-    /* x² below 2^-220 counts as 0, and so does what is subnormal times dy */
+    /* x² below 2^-220 counts as 0, and so does its product with dy where that is subnormal. */
     if (short_x) {
         n_t n[2];
         if (short_dy)
@@ -9104,7 +9158,8 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
     return short_x | short_dy;
 }
 
-/* total[j] += part[j]·unit: sums in float run over at most 256 terms, 16 to a virtual lane */
+/* total[j] += part[j]·unit, and part[j] = 0. It is called after at most 256 terms, so that a sum in
+   float has at most 16 of them in each of the 16 virtual lanes. */
 LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
 {
     int j;
@@ -9114,9 +9169,9 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
     }
 }
 
-/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of
-   the middle in order, then those beyond, in order among themselves, then the small ones. unit: of
-   the latter two */
+/* The backward of at most 2048 elements: writes dx, and adds to the 16 virtual lanes of total first
+   the terms of the middle, then those of the tail, then the small ones, each in the order of the
+   elements. unit is the unit of the latter two. */
 static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy,
                                                     const float *x, lgelu__constants *gate,
                                                     double unit, size_t n)
@@ -9132,8 +9187,9 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     at.small = small;
     for (j = 0; j < share; j++)
         sum[j] = v_set(0);
-    for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
+    for (j = 0; j * 2 * v_lanes < n; j++) {
         v_t d[2], p[2], s[2];
+        i = j * 2 * v_lanes;
         LGELU__FN(load2)(a, x + i, n - i);
         LGELU__FN(load2)(b, dy + i, n - i);
         v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
@@ -9156,7 +9212,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
             lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
         g = LGELU__FN(same)(gate);
         v_each(v_store(todo.x + at.count + u * v_lanes, g.last);
-               /* fillers, which add 0 */
+               /* The fillers add 0 to the sums. */
                v_store(todo.dy + at.count + u * v_lanes, v_set(0)));
         for (j = 0; j < at.count; j += 2 * v_lanes) {
             v_t c[2];
@@ -9170,21 +9226,23 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
                 LGELU__FN(flush)(total, part, unit * 1048576);
         }
         LGELU__FN(flush)(total, part, unit * 1048576);
-        for (i = j = 0; dx && i < at.pairs; i++)
+        j = 0;
+        for (i = 0; dx && i < at.pairs; i++)
             v_each(j += v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]));
     }
     if (at.count || rare)
         LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
 }
 
-/* n large, like forward_past: dx goes past the caches by blocks. Returns how many are done */
+/* The backward of a large array, like forward_past: dx is stored past the caches, block by block.
+   Returns how many elements are done. */
 LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *total,
                                                            const float *dy, const float *x,
                                                            lgelu__constants *g, double unit,
                                                            size_t n)
 {
     const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
-    /* lines begin in both alike */
+    /* t has the same offset within a cache line as dx. */
     float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;
     size_t i, j;
     for (i = 0; n - i >= 2048; i += 2048) {
@@ -9198,7 +9256,8 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
     return i;
 }
 
-/* λ so small or large that squares would not be normal numbers, or infinite */
+/* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
+ */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
@@ -9211,7 +9270,7 @@ LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const f
             const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
             const m_t above =
                 m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-            /* -0 + 0 is 0 with every compiler */
+            /* Adding 0 turns a -0 of v_max into 0. */
             const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
             v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
         }
@@ -9255,13 +9314,15 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
         return total[0];
     for (i = 0; dx && i < n; i += v_lanes)
         v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
-    /* a NaN in dx leaves one in the sum */
+    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
     return (double)LGELU__NAN;
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost,
-   eight of them and 256 rows at a time are turned into such, and back: to[c][r] = from[r][c]; the
-   forward turns only what fills no vector or has an extreme λ */
+/* One λ per channel. If inner is not 1, the elements of a channel are contiguous. If it is 1, eight
+   channels and 256 rows at a time are transposed into such arrays, and transposed back. The forward
+   transposes only channels that fill no vector or have an extreme λ. */
+
+/* Transposes a matrix: to[c][r] = from[r][c]. */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from,
                                           size_t from_row, size_t rows, size_t columns)
 {
@@ -9285,7 +9346,8 @@ static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float 
     }
 }
 
-/* v_lanes channels, a λ to each lane; packed lanes would have to take theirs along, so none are */
+/* The gate of v_lanes channels, with a λ for each lane. Nothing is packed, since the constants of a
+   packed element would have to be packed with it. */
 static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__constants *gate,
                                                    size_t rows, size_t row)
 {
@@ -9367,13 +9429,15 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 }
 
 /* ---- [Kc] the tanh approximation ---- */
-/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side:
-   under 3 ulp with one division. x² enters with its fma residue, A + Bx² in two floats. 2^-30 <=
-   abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in between tiny: -abs(x)·2^-t, added
-   up unrounded to half a unit. f' is a table of its values like the gate's for abs(x) < 3.99;
-   beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
-LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f,
-                                          const v_t *x) /* -log2(e)·v = n + f; t holds n */
+/* METHOD. f = xσ(v) = x/(1 + E) with E = e^-v = 2^(x(A + Bx²)) has no cancellation for either sign,
+   and is accurate to less than 3 ulp with one division. x² is used with its rounding error, and
+   A + Bx² is the sum of two floats. This path is for 2^-30 <= abs(x) <= 9.75. For other x, f is
+   x/2, x or -0, except from -11 to -9.75, where it is the tiny -abs(x)·E. f' is tabulated like that
+   of the gate for abs(x) < 3.99. Beyond, f'(-w) = E(P + E(1 - 2P)) with P = 1 - wv'(w) and E =
+   e^-v(w). */
+
+/* -log2(e)·v = n + f, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)
 {
     const v_t magic = v_set(LGELU__ROUND), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
     v_t s[2], l[2], g[2], h[2];
@@ -9388,7 +9452,7 @@ LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f,
     v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]));
 }
 
-/* abs(x) below 2^-30 or beyond 9.75 */
+/* Corrects y in the lanes `out`, in which abs(x) is below 2^-30 or above 9.75. */
 LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
 {
     v_t c[2], t[2], f[2], e[2], r[2];
@@ -9415,7 +9479,7 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
     const v_t one = v_set(1);
-    /* 9.75 */
+    /* 0x411C0000 is 9.75. */
     const n_t least = n_set(LGELU__TWO(-30) + INT32_MIN),
               most = n_set(0x411C0000 - LGELU__TWO(-30) + INT32_MIN);
     size_t i;
@@ -9442,12 +9506,12 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
     }
 }
 
-/* abs(x) beyond the table, 0 < abs(dy) < 2^-80, or NaN: dx = dy·s·2^n, put together in whole
-   numbers */
+/* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
+   not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
 {
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
-    /* 3.99 */
+    /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28), none = n_set(0);
     v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
     n_t n[2], b[2];
@@ -9455,7 +9519,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(b[u] = v_bits(v_abs(x[u])));
     v_each(left[u] = n_gt(none, v_bits(x[u])));
     v_each(far[u] = n_gt(b[u], last));
-    /* 3.99 to 11 */
+    /* w is abs(x), limited to 3.99 and 11. */
     v_each(w[u] = v_float(n_max(last, n_min(n_set(0x41300000), b[u]))));
     LGELU__FN(tanh_exponent)(t, f, w);
     LGELU__FN(exp2m1)(e, f, 2);
@@ -9466,15 +9530,15 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])),
                         v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5]))));
     v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one)));
-    /* E */
+    /* h = E. */
     v_each(h[u] = v_times2(v_add(e[u], one), n_up(n_max(n[u], n_set(-100)), 23)));
     v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]));
-    /* f'(-w) = s·2^n */
+    /* f'(-w) = s·2^n. */
     v_each(s[u] = v_fma(e[u], p[u], p[u]));
-    /* f'(w) */
+    /* p = f'(w). */
     v_each(p[u] = v_sub(one, v_times2(s[u], n_up(n_max(n[u], n_set(-100)), 23))));
     v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10))));
-    /* for dy·s must not overflow */
+    /* 2^10 is moved from s to n, since dy·s must not overflow. */
     v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
@@ -9498,7 +9562,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
                                                    size_t n)
 {
     const v_t one = v_set(1), least = v_float(n_set(LGELU__TWO(-80)));
-    /* 3.99 */
+    /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
@@ -9535,14 +9599,15 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 #undef v_many
 #undef v_both
 
-/* ---- [Kd] 16-bit numbers ---- */
+/* ---- [Kd] 16-bit formats ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
 {
     n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
     return v_float(n_select(n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000)), quiet, b));
 }
 
-/* in whole numbers, for the processor's own instruction flushes subnormals */
+/* The conversion is done in integers, because the processor's instruction flushes subnormal
+   numbers. */
 LGELU__WORD s_t LGELU__FN(to_bf16)(v_t a)
 {
     n_t b = v_bits(a), high = n_down(b, 16),
@@ -9575,9 +9640,10 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
     }
 }
 
-/* The results t for x that f32 rounds into the middle of two 16-bit numbers (one in 2^13 for f16,
-   2^16 for bf16, but every other bf16 subnormal) take a step to the side of the exact f, which is
-   never a middle. Those below f16's normal numbers may stay. */
+/* Rounding twice, to float and to 16 bits, is wrong where the float is the midpoint t of two 16-bit
+   values, which is one float in 2^13 for f16, one in 2^16 for bf16, and every other one for
+   subnormal bf16. Such a t is moved by one unit towards the exact f(x), which is never a midpoint.
+   Midpoints below the normal numbers of f16 need no correction. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
                                             size_t n)
 {
@@ -9625,7 +9691,8 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
     double sum = 0;
     size_t i, m;
     for (i = 0; i < n; i += m) {
-        /* it ends in a product, which must not melt into the sum */
+        /* backward ends with a product. The volatile keeps the compiler from contracting it with
+           the sum. */
         volatile double part;
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
@@ -9639,11 +9706,13 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
 }
 
 /* ---- [Ke] the stochastic gate ---- */
-/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x,
-   which leaves λx as it is), within 2^-22 of itself; T = Q·2^32 to the nearest whole number. The
-   rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0: closed), so B = [R < Φ·2^32]
-   never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
-/* 4·v_lanes numbers of a stream, as lgelu_random counts them, from 4·block on */
+/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x', where a power of two was moved from
+   λ to x, which does not change λx. Its relative error is at most 2^-22. T is Q·2^32 rounded to the
+   nearest integer. The less likely outcome occurs for x <= 0, where it is an open gate, if R < T,
+   and for x > 0, where it is a closed gate, if ~R < T. Hence B = [R < Φ·2^32] never decreases as x
+   increases, and its probability differs from Φ by at most 2^-22·Q + 2^-32. */
+
+/* Writes 4·v_lanes random numbers of a stream to r, beginning with number 4·block. */
 LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uint64_t block)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -9685,7 +9754,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
                                                 float lambda, size_t n, uint64_t seed,
                                                 uint64_t stream, uint64_t first)
 {
-    /* 2^-60: Q = 1/2 */
+    /* At least = 2^-60, Q is 1/2. */
     const v_t least = v_set(8.6736174e-19f), zero = v_set(0);
     const n_t minus = n_set(INT32_MIN);
     float r[512 + 4 * v_lanes], w[512], f[512];
@@ -9706,7 +9775,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
             m_t tiny = n_gt(n_set(0x00800000), v_bits(a));
             a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)),
                       v_select(tiny, v_set(p.s3), v_set(p.s2)));
-            /* 0·inf is cap */
+            /* v_lt selects cap also for the NaN 0·inf. */
             v_store(w + j,
                     v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));
         }
@@ -9714,10 +9783,10 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
         for (j = 0; j < m; j += v_lanes) {
             v_t a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j),
                 shut = v_float(n_and(v_bits(open), minus));
-            /* -T */
+            /* t = -T. */
             n_t t = v_cut(
                 v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));
-            /* signed order for unsigned */
+            /* Adding 2^31 maps the unsigned order to the signed order. */
             n_t s = n_add(v_bits(v_load(r + skip + j)), minus);
             m_t plus = n_gt(v_bits(a), n_set(0)), rare,
                 nan = n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128)));
@@ -9769,8 +9838,8 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
     }
 }
 
-/* Σ x²: the products are exact in double, so contraction can't change a bit; the compiler makes
-   vectors of the 16 lanes */
+/* Returns Σ x². The products are exact in double, so that contraction cannot change a bit. The
+   compiler vectorises the loops over the 16 lanes. */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
 {
     double sum[16] = { 0 };
@@ -9810,13 +9879,15 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 }
 
 #ifdef LGELU_TRAINER
-/* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing
-   ---- */
-/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
+/* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
+   nothing. */
+
+/* Returns e^x for x <= 0: x = n·ln 2 + r with abs(r) <= 0.35, and the Taylor series up to r^7,
+   whose error is 5e-9. Below -87 the result is 0. */
 LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
     const v_t magic = v_set(LGELU__ROUND);
-    /* 1/7!, 1/6!, ... */
+    /* 1/7!, 1/6!, ..., 1/0!. */
     static const float factorial[8] = {
         1.98412698e-4f, 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1
     };
@@ -9830,8 +9901,8 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
                     v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
 }
 
-/* 16 virtual lanes: the numbers from i on are added to a[v_part(i)], whatever v_lanes is; folded in
-   one order */
+/* A sum has 16 virtual lanes, whatever v_lanes is: the vector at element i is added to
+   a[v_part(i)]. fold adds the lanes in one order. */
 #define v_part(i) ((i) / v_lanes % (16 / v_lanes))
 LGELU__WORD float LGELU__FN(fold)(const v_t *a)
 {
@@ -9848,7 +9919,8 @@ LGELU__WORD float LGELU__FN(fold)(const v_t *a)
     return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n) /* its first n numbers, then zeros */
+/* The first n lanes of a, followed by zeros. */
+LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)
 {
     float t[v_lanes];
     if (n >= v_lanes)
@@ -9867,7 +9939,7 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++)
         a[j] = v_set(-HUGE_VALF);
-    /* the last may meet those before */
+    /* The last vector may overlap the one before, which does not change a maximum. */
     for (i = 0; i < n && n >= 16; i += v_lanes)
         a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);
     for (j = 0; j < 16 / v_lanes; j++) {
@@ -9887,7 +9959,8 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
         lane[i] = lane[i + 2] > lane[i] ? lane[i + 2] : lane[i];
     if (lane[1] > lane[0])
         lane[0] = lane[1];
-    shift = v_set(stat[0] = lane[0]);
+    stat[0] = lane[0];
+    shift = v_set(lane[0]);
     for (i = 0; i < n; i += v_lanes) {
         v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c));
         if (p)
@@ -9928,15 +10001,19 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
     v_t a[16 / v_lanes], mean = v_set(0), r;
     size_t i;
     int pass;
-    /* the mean, then the mean square of the distance from it */
+    /* The first pass computes the mean, the second the mean square of the distance from it. */
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < 16; i += v_lanes)
             a[v_part(i)] = v_set(0);
         for (i = 0; i < n; i += v_lanes) {
             v_t d = v_sub(v_load_n(x + i, n - i), mean);
             LGELU__AHEAD(pass ? y : x, i);
-            a[v_part(i)] = pass ? (d = LGELU__FN(head)(d, n - i), v_fma(d, d, a[v_part(i)]))
-                                : v_add(a[v_part(i)], d);
+            if (pass) {
+                d = LGELU__FN(head)(d, n - i);
+                a[v_part(i)] = v_fma(d, d, a[v_part(i)]);
+            } else {
+                a[v_part(i)] = v_add(a[v_part(i)], d);
+            }
         }
         stat[pass] = LGELU__FN(fold)(a) / (float)n;
         if (!pass)
@@ -9952,9 +10029,10 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
     }
 }
 
-/* (g is a product that meets a sum, but must be rounded before: with one channel g - mean(g) is 0.)
-   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx [+]= r·(g - mean(g) -
-   h·mean(g·h)) */
+/* The backward of normalise. With h = (x - mean)·r and g = dy·gain:
+     dgain += dy·h,  dshift += dy,  dx = r·(g - mean(g) - h·mean(g·h)),
+   and dx is added to its previous value if add is 1. The fma with 0 rounds g before it enters a
+   sum, so that g - mean(g) is exactly 0 where there is one channel. */
 static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy,
                                                         const float *x, const float *stat,
                                                         const float *gain, int add, size_t n)
@@ -9962,7 +10040,9 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
     size_t i;
     for (i = 0; i < 16; i += v_lanes)
-        a[0][v_part(i)] = a[1][v_part(i)] = v_set(0);
+        a[0][v_part(i)] = v_set(0);
+    for (i = 0; i < 16; i += v_lanes)
+        a[1][v_part(i)] = v_set(0);
     for (i = 0; i < n; i += v_lanes) {
         v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
             g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
@@ -9988,8 +10068,8 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     }
 }
 
-/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0;
-   first is a multiple of 4 */
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0.
+   first is a multiple of 4. */
 static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed,
                                              uint64_t stream, size_t first, float rate, size_t n)
 {
@@ -10000,7 +10080,7 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
     for (i = 0; i < n; i += 4 * v_lanes) {
         LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
         for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
-            /* signed order for unsigned */
+            /* Adding 2^31 maps the unsigned order to the signed order. */
             m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));
             v_store_n(y + i + j,
                       v_mul(v_load_n(x + i + j, n - i - j),
@@ -10012,25 +10092,31 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 #endif
 
 #ifdef LGELU_TRAINER
-/* ---- [Kh] matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k
-   runs: each step takes two vectors of a row of B and, for each row of A, one number for all lanes,
-   v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high pieces of A, panels tile-wide pieces of
-   B. Slivers share the rows evenly, and the tile is unrolled for each row count, so that the lower
-   edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level
-   cache, a tile of v_flat × 4 vectors loads less (10 for 24 fma), which counts where two threads
-   share a core; small products take all slivers of one height at once. A task makes one block of C
-   from its first k to its last, alone, in its own room: nobody waits for anybody, and what is
-   copied stays in the cache of the core that copied it. k runs in steps (LGELU__K), so that a
-   sliver stays in the first-level cache while panels stream past it out of the second; between the
-   steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read
-   in place, A only where its columns run the wrong way, eight slivers side by side, so that lines
-   of memory are read next to each other. A tile asks memory for the C of the next one, for the y
-   that the gate will write and, spread over its steps, for a part of the A that the next sliver
-   (the next eight, where they are copied) will read; a copy asks for what it reads a little later.
-   When B is read only once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle
-   (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the peak, whole products 83 to 96
-   % of the latter's (bench/gemm.c). ---- */
-/* n steps of k; two at a time, so that a processor foresees the end of the loop */
+/* ---- [Kh] matrix product ---- */
+/* METHOD. A tile of C, v_rows × 2 vectors, is kept in registers while k runs. Each step of k loads
+   two vectors of a row of B and broadcasts one element of each row of A: v_rows + 2 loads for
+   2·v_rows fmas. A sliver is as many rows of A as a tile is high, and a panel is as many columns of
+   B as a tile is wide. The slivers of a block have about equal heights, and the tile is unrolled
+   for each height, so that the lower edge costs nothing. At the right edge a tile works on a copy.
+   Where all of B fits the first-level cache, a tile of v_flat × 4 vectors needs fewer loads (10 for
+   24 fmas), which pays where two threads run on one core. Small products process all slivers of one
+   height at once.
+
+   A task computes one block of C, from the first k to the last, in a workspace of its own. No task
+   waits for another, and copies stay in the cache of the core that made them. k advances in blocks
+   of LGELU__K, so that a sliver stays in the first-level cache while panels stream past it out of
+   the second-level cache. Between the blocks the sums are stored in C, which changes no bit. B is
+   copied panel by panel where it cannot be read in place. A is copied only where it is read along
+   its columns, eight slivers together, so that neighbouring cache lines are read together.
+
+   A tile prefetches the part of C of the next tile, the y that the gate will write and, spread over
+   its steps, a part of the A of the next sliver, or of the next eight where they are copied. A copy
+   prefetches what it reads a little later.
+
+   With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the
+   peak. Whole products reach 83 to 96 % of it on the latter (bench/gemm.c). */
+
+/* n steps of k. The loop is unrolled twice, which lets the processor predict its end. */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g,
                                   const float **h, const lgelu__sliver *p, size_t n)
 {
@@ -10052,6 +10138,7 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
     }
 }
 
+/* Prefetches `rows` rows of `vectors` vectors. */
 LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_t rows,
                                                size_t vectors)
 {
@@ -10063,10 +10150,12 @@ LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_
     }
 }
 
+/* One tile of `rows` rows and `vectors` vectors. */
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
     const size_t part = p->next_row ? p->k / 16 + 1 : p->k;
-    /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+    /* g points to the rows 0, 5 and 10 of A. Four offsets and three pointers fit the integer
+       registers. */
     const float *g[3], *h = p->b, *ask = p->next;
     v_t sum[v_rows][4];
     size_t i, v, l, n;
@@ -10101,8 +10190,8 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     }
 }
 
-/* One row: two chains of fma would wait for themselves, so four panels go side by side. Moves on
-   past all fours of them */
+/* A sliver of one row. Two chains of fmas would wait for each other, so four panels are processed
+   side by side. Advances p past every four panels. */
 static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
 {
     for (; p->run >= 4; p->run -= 4) {
@@ -10128,8 +10217,8 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
     }
 }
 
-/* Each tile is a function, a tenth less to compile than all in one. LGELU__HEIGHTS: those that
-   lgelu__height gives */
+/* Each size of a tile is a function, which compiles faster by a tenth than one function with all of
+   them. LGELU__HEIGHTS lists the heights that lgelu__height returns. */
 #define LGELU__TILE(r)                                                           \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) \
     {                                                                            \
@@ -10157,7 +10246,8 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
 #endif
 LGELU__HEIGHTS(LGELU__TILE)
 
-/* all tiles of the slivers: by a function; flat ones, small and of 4 to 6 rows, here */
+/* All tiles of the slivers. A flat tile, which has 4 to 6 rows, is inlined here; all others are
+   functions. */
 static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
                                                const lgelu__sliver *from)
 {
@@ -10177,10 +10267,10 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
             p.start = from->start + slivers * rows * from->start_row;
         for (run = from->run; run;
              run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
-            /* of C, for the next panel */
+            /* Prefetch C for the next panel. */
             if (run > 1 && p.k > 64)
                 LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);
-            /* of y, for the gate */
+            /* Prefetch y for the gate. */
             if (p.y)
                 LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);
 #if v_flat > 1
@@ -10202,8 +10292,9 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
 #undef LGELU__TILE
 #undef LGELU__CASE
 #undef LGELU__HEIGHTS
-/* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two
-   vectors a jump of `step` */
+
+/* Copies rows × cols elements of x, beginning at (row, col), as whole vectors padded with zeros.
+   After every two vectors the output advances by `step`. */
 static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step,
                                           const lgelu_matrix *x, size_t row, size_t rows,
                                           size_t col, size_t cols)
@@ -10243,7 +10334,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             i = 0;
             if (x->row_stride == 1 && w == v_lanes) {
                 for (; i + 4 <= rows; i += 4) {
-                    /* of the next columns */
+                    /* Prefetch the next columns. */
                     if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes) {
                         for (l = 0; l < v_lanes; l++)
                             LGELU__FETCH(in + (v_lanes + l) * x->col_stride + i);
@@ -10262,7 +10353,8 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
 }
 
-/* where the tiles of rows from `row` on, `tall` high each, read A: in place, or a copy */
+/* Sets where the tiles of the rows from `row` on read A: in place, or from a copy that is made
+   here. */
 static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t rows)
 {
     const lgelu_matrix *a = &b->p->job->a;
@@ -10271,16 +10363,19 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
         t->a = a->x + row * a->row_stride + b->k0 * a->col_stride;
         t->a_row = a->row_stride;
         t->a_col = a->col_stride;
-    } else if (b->p->across) { /* a group of slivers side by side, 16 k at a time */
+    } else if (b->p->across) {
+        /* A group of slivers is copied side by side, 16 columns of A at a time. */
         lgelu_matrix turned = *a;
         size_t k, q, high;
         turned.row_stride = a->col_stride;
-        turned.col_stride = t->a_row = 1;
+        turned.col_stride = 1;
+        t->a_row = 1;
         t->a_col = 16;
         t->a = b->a_pack + b->in * t->k * 16;
         if (!b->in) {
             for (k = 0; k < t->k; k += 16) {
-                for (q = 0, b->at = row; q < LGELU__GROUP && b->at < b->end; q++) {
+                b->at = row;
+                for (q = 0; q < LGELU__GROUP && b->at < b->end; q++) {
                     high = lgelu__height(b->end - b->at, b->most);
                     LGELU__FN(copy)
                     (b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k,
@@ -10291,15 +10386,15 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
         }
     } else {
         t->a = b->a_pack;
-        /* spreads the rows over the cache's sets */
+        /* An odd number of cache lines spreads the rows over the sets of the cache. */
         t->a_row = ((t->k + 15) / 16 | 1) * 16;
         t->a_col = 1;
         LGELU__FN(copy)(b->a_pack, t->a_row, 2 * v_lanes, a, row, rows, b->k0, t->k);
     }
 }
 
-/* what of A these tiles ask memory for: the next sliver's rows, or of the next group two lines and
-   half of the rows each */
+/* Sets which part of A the tiles prefetch: the rows of the next sliver, or two cache lines of half
+   of the rows of the next group. */
 static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
@@ -10317,8 +10412,8 @@ static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
     }
 }
 
-/* rows times all whole panels (q = 0) or the last, narrow one, which works on a copy of C where a
-   vector would write past its columns; gate: y follows, and is asked for */
+/* The tiles of some rows in all whole panels (q = 0) or in the last, narrow panel. Where a vector
+   would write past the columns of C, the tile works on a copy. If gate is 1, y is prefetched. */
 static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row, size_t rows,
                                            size_t tall, int gate)
 {
@@ -10331,7 +10426,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row
     lgelu__sliver *t = &b->t;
     size_t i;
     t->c = c;
-    t->c_row = t->start_row = job->c_stride;
+    t->c_row = job->c_stride;
+    t->start_row = job->c_stride;
     t->start = NULL;
     t->b_row = 2 * v_lanes;
     t->b_step = b->b_panel;
@@ -10380,11 +10476,12 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row
     }
 }
 
-/* rows that are final, and still in the cache */
+/* Applies the gate and the caller's function to rows that are final, while they are in the cache.
+ */
 static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t row, size_t rows,
                                                size_t j, size_t n)
 {
-    /* rows that follow one another are one array */
+    /* Rows that are contiguous are treated as one array. */
     const size_t high = job->c_stride == n && job->y_stride == n ? rows : 1;
     size_t i;
     for (i = row; job->y && i < row + rows; i += high) {
@@ -10395,13 +10492,13 @@ static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t 
         job->finish(job->user, row, rows, j, n);
 }
 
-/* one block of C, from its first to its last k */
+/* Computes one block of C, from the first k to the last. */
 static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size_t m, size_t j,
                                            size_t n, float *room)
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes];
-    /* B in the first-level cache; heights of 4 to 6 */
+    /* Flat tiles are for a B that fits the first-level cache and slivers of 4 to 6 rows. */
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
                      && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
     size_t row, rows, tall, q;
@@ -10417,41 +10514,51 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     b.most = flat ? v_flat : v_rows;
     b.whole = n / (2 * v_lanes);
     b.panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
-    /* a last, narrow panel is copied in any case */
-    b.packed = p->pack_b ? 0 : p->panels ? b.panels : b.whole;
+    /* A narrow last panel is always copied, unless all of B is stored in panels. */
+    b.packed = p->panels ? b.panels : b.whole;
+    if (p->pack_b)
+        b.packed = 0;
     b.a_pack = room;
     b.b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
-        const size_t k = b.t.k = lgelu__least(job->k - b.k0, p->depth);
-        /* too short for asking to pay */
+        const size_t k = lgelu__least(job->k - b.k0, p->depth);
+        /* If brief, k is too short for prefetching to pay. */
         const int last = b.k0 + k == job->k, brief = k <= 128;
+        b.t.k = k;
         b.b_panel = (k + 1) * 2 * v_lanes;
         if (b.packed < b.panels) {
             LGELU__FN(copy)
             (b.b_pack, 2 * v_lanes, b.b_panel, &job->b, b.k0, k, j + b.packed * 2 * v_lanes,
              n - b.packed * 2 * v_lanes);
         }
-        for (row = i, b.in = 0; row < b.end; row += rows, b.in = (b.in + 1) % LGELU__GROUP) {
-            rows = tall = lgelu__height(b.end - row, b.most);
-            /* all of one height at once */
+        b.in = 0;
+        for (row = i; row < b.end; row += rows) {
+            tall = lgelu__height(b.end - row, b.most);
+            rows = tall;
+            /* Small products process all slivers of one height at once. */
             if (brief && !p->pack_a && m * n <= 65536 && b.whole == b.panels) {
                 while (row + rows < b.end && lgelu__height(b.end - row - rows, b.most) == tall)
                     rows += tall;
             }
             b.t.slivers = rows / tall;
             b.t.next = b.a_pack;
-            b.t.next_row = b.t.next_step = 0;
+            b.t.next_row = 0;
+            b.t.next_step = 0;
             LGELU__FN(take_a)(&b, row, rows);
             if (!brief)
                 LGELU__FN(ask_for_a)(&b, row + rows);
-            for (q = 0; q < b.panels; q = q < b.whole ? b.whole : q + 1)
-                LGELU__FN(tiles)(&b, q, row, rows, tall, job->y && last && !brief);
+            if (b.whole)
+                LGELU__FN(tiles)(&b, 0, row, rows, tall, job->y && last && !brief);
+            if (b.whole < b.panels)
+                LGELU__FN(tiles)(&b, b.whole, row, rows, tall, job->y && last && !brief);
             if (last)
                 LGELU__FN(rows_done)(job, row, rows, j, n);
+            b.in = (b.in + 1) % LGELU__GROUP;
         }
     }
 }
 
+/* The sums of the columns of one or four vectors. Rows are summed in groups of 64. */
 LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *x, size_t x_row,
                                        size_t m, size_t n, int accumulate)
 {
@@ -10460,14 +10567,18 @@ LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *
     LGELU__UNROLL
     for (v = 0; v < vectors; v++)
         t[v] = !accumulate ? v_set(0) : vectors > 1 ? v_load(sum + v * v_lanes) : v_load_n(sum, n);
-    for (rest = m; rest;) {
+    rest = m;
+    while (rest) {
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             s[v] = v_set(0);
-        for (i = rest < 64 ? rest : 64, rest -= i; i; i--, x += x_row) {
+        i = rest < 64 ? rest : 64;
+        rest -= i;
+        for (; i; i--) {
             LGELU__UNROLL
             for (v = 0; v < vectors; v++)
                 s[v] = v_add(s[v], vectors > 1 ? v_load(x + v * v_lanes) : v_load_n(x, n));
+            x += x_row;
         }
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
@@ -10492,9 +10603,9 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
         LGELU__FN(column_sum)(1, sum + j, x + j, x_row, m, n - j, accumulate);
 }
 
-/* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once
-   and turned in registers, so memory sets the pace; each number is the same chain of fma as in a
-   tile. Five rows and seven take their last one twice */
+/* A few rows times a matrix whose columns are contiguous, such as x·Wᵀ for one token at a time. W
+   is read once and transposed in registers, so that memory limits the speed. Each element of C is
+   the same chain of fmas as in a tile. Five or seven rows process their last one twice. */
 
 LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, size_t last,
                                 const float *b, float *sums)
@@ -10507,17 +10618,18 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float 
     for (i = 0; i < m; i++)
         sum[i] = v_load(sums + i * v_lanes);
     for (l = 0; l + 4 <= job->k; l += 4, a += 4 * a_col, low += 4 * a_col) {
-        /* as much of the next columns */
+        /* Prefetch the same part of the next columns. */
         LGELU__UNROLL
         for (i = 0; i < v_lanes; i += 4)
             LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
         v_turn(t, b + l, b_col);
         LGELU__UNROLL
-        for (q = 0; q < 4; q++)
+        for (q = 0; q < 4; q++) {
             LGELU__UNROLL
-        for (i = 0; i < m; i++) {
-            sum[i] =
-                v_fma(v_set(i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col]), t[q], sum[i]);
+            for (i = 0; i < m; i++) {
+                const float x = i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col];
+                sum[i] = v_fma(v_set(x), t[q], sum[i]);
+            }
         }
     }
     LGELU__UNROLL
@@ -10525,7 +10637,7 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float 
         v_store(sums + i * v_lanes, sum[i]);
 }
 
-/* the last few k, one by one */
+/* The last k, up to three of them. */
 static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a,
                                               const float *b, float *sums)
 {
@@ -10551,7 +10663,8 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         for (row = 0; row < job->m; row += m) {
             const float *a = job->a.x + row * job->a.row_stride, *b;
             float *c;
-            /* the last columns, made twice, are written once */
+            /* The last vector may overlap the one before. The first `again` columns of it are not
+               written again. */
             again = j + v_lanes > end ? j + v_lanes - end : 0;
             b = job->b.x + (j - again) * job->b.col_stride;
             c = job->c + row * job->c_stride + j - again;
@@ -10594,9 +10707,10 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         job->finish(job->user, 0, job->m, first, end - first);
 }
 
-/* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows
-   (taps, where a group's channels are a part of the pixel's); a run that leaves the picture is cut
-   and filled up with zeros ---- */
+/* ---- [Ki] images ---- */
+/* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
+   convolution's kernel, or for each element of the kernel where a group has only a part of the
+   channels. A run that extends past the image is padded with zeros. */
 static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t out_row, size_t i,
                                             size_t rows, size_t j, size_t cols)
 {
@@ -10608,7 +10722,7 @@ static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
     for (; rows; rows--, out += out_row) {
         const float *picture = p->x + sample * p->rows * line;
-        /* wraps below 0 */
+        /* y wraps around below 0, and then also fails the test y < rows. */
         size_t left = cols, first = begin, across_at = tap,
                y = row * p->step + (size_t)p->origin[0] + tap_row;
         float *o = out;
@@ -10659,7 +10773,8 @@ static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t
     }
 }
 
-/* y (n) = [start] + Σ over the taps that are there, in order, of tap·w */
+/* y = start + Σ tap[t]·w[t] for n channels, over the elements t of the kernel in order. A tap that
+   is NULL is outside of the image; start may be NULL for 0. */
 static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *w, size_t w_tap,
                                                const float *start, const float *const *tap,
                                                size_t taps)
@@ -10675,9 +10790,12 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
     }
 }
 
-/* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d):
-   of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0
-   1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
+/* Winograd's transforms are products T·x·Tᵀ, and winograd_line applies T to one line (a, b, c, d):
+     of the input      T = Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1)
+     of the weights    T = G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1)
+     of the output     T = Aᵀ = (1 1 1 0; 0 1 -1 -1)
+     of dy             T = A
+     of dW             T = Gᵀ */
 LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
     const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
@@ -10713,7 +10831,7 @@ LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_
     }
 }
 
-/* x (n, n), y (m, m): rows first, then columns */
+/* Transforms x (n, n) to y (m, m), first the rows, then the columns. */
 LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, size_t m)
 {
     const v_t none = v_set(0);
@@ -10732,7 +10850,7 @@ LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, siz
     }
 }
 
-/* there are at least v_lanes channels: the last vector may overlap the one before */
+/* There are at least v_lanes channels, and the last vector may overlap the one before. */
 #define v_step(j, n) ((n) - (j) < 2 * v_lanes && (n) - (j) > v_lanes ? (n) - (j)-v_lanes : v_lanes)
 static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x,
                                                  const size_t *at, size_t n)
@@ -10766,7 +10884,7 @@ static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, cons
     }
 }
 
-/* the next two by columns first, as their lines lie here */
+/* This transform and the next one process the columns first, the way their lines are stored. */
 static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m,
                                                   size_t step, const float *bias, int add, size_t n)
 {
@@ -10826,8 +10944,9 @@ static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u,
     }
 }
 
-/* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors
-   (Knuth's TwoSum, an fma), which are summed apart; 48 bits, like double, on any instruction set */
+/* Computes Σ a and Σ a·b over the rows, each as the sum of two floats. The rounding errors of sums
+   (Knuth's TwoSum) and products (an fma) are summed separately. The result has 48 bits on every
+   instruction set. */
 static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, const float *b,
                                                   size_t rows, size_t n)
 {
@@ -10859,6 +10978,7 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
     }
 }
 
+/* x·k + c of n channels; k and c may be NULL for 1 and 0. */
 LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
 {
     v_t v = v_load_n(x + j, n - j);
