@@ -8339,8 +8339,8 @@ LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
     v_t x[4], a, b, c, d;
     int q;
     LGELU__UNROLL
-    for (q = 0; q < 4; q++, p += row)
-        x[q] = LGELU__FN(row)(p, row);
+    for (q = 0; q < 4; q++)
+        x[q] = LGELU__FN(row)(p + (size_t)q * row, row);
     a = LGELU__MM(unpacklo_ps)(x[0], x[1]);
     b = LGELU__MM(unpackhi_ps)(x[0], x[1]);
     c = LGELU__MM(unpacklo_ps)(x[2], x[3]);
@@ -8832,7 +8832,8 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         LGELU__FN(beyond)(a, &g, 2);
         v_each(v_store(todo.x + j + u * v_lanes, a[u]));
     }
-    for (i = j = 0; i < pairs; i++)
+    j = 0;
+    for (i = 0; i < pairs; i++)
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
@@ -8868,22 +8869,26 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
     LGELU__FN(forward_some)(y, x, gate, i);
     for (; n - i >= 8 * page; i += 4 * page) {
         for (at = i; at < i + page; at += 2 * line) {
-            for (j = o = 0; o < 2 * line; o += line) {
+            j = 0;
+            for (o = 0; o < 2 * line; o += line) {
                 LGELU__UNROLL
-                for (q = 0; q < 4; q++, j += line) {
+                for (q = 0; q < 4; q++) {
                     LGELU__FETCH(x + at + (q + 4) * page + o);
                     LGELU__UNROLL
                     for (v = 0; v < line; v += v_lanes)
                         v_store(t + j + v, v_load(x + at + q * page + o + v));
+                    j += line;
                 }
             }
             LGELU__FN(forward_some)(t, t, gate, 128);
-            for (j = o = 0; o < 2 * line; o += line) {
+            j = 0;
+            for (o = 0; o < 2 * line; o += line) {
                 LGELU__UNROLL
-                for (q = 0; q < 4; q++, j += line) {
+                for (q = 0; q < 4; q++) {
                     LGELU__UNROLL
                     for (v = 0; v < line; v += v_lanes)
                         v_stream(y + at + q * page + o + v, v_load(t + j + v));
+                    j += line;
                 }
             }
         }
@@ -9742,11 +9747,11 @@ LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uin
     v_store(t[1], v_float(b));
     v_store(t[2], v_float(c));
     v_store(t[3], v_float(d));
-    for (i = 0; i < v_lanes; i++, r += 4) {
-        r[0] = t[0][i];
-        r[1] = t[1][i];
-        r[2] = t[2][i];
-        r[3] = t[3][i];
+    for (i = 0; i < v_lanes; i++) {
+        r[4 * i] = t[0][i];
+        r[4 * i + 1] = t[1][i];
+        r[4 * i + 2] = t[2][i];
+        r[4 * i + 3] = t[3][i];
     }
 }
 
@@ -9849,8 +9854,8 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
         for (j = 0; j < 16; j++)
             sum[j] += (double)x[i + j] * (double)x[i + j];
     }
-    for (j = 0; i < n; i++, j++)
-        sum[j] += (double)x[i] * (double)x[i];
+    for (j = 0; i + j < n; j++)
+        sum[j] += (double)x[i + j] * (double)x[i + j];
     for (j = 8; j > 0; j >>= 1) {
         for (i = 0; i < j; i++)
             sum[i] += sum[i + j];
@@ -10124,7 +10129,7 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
     v_t t[4], x;
     size_t i, v;
     LGELU__TWICE
-    for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
+    for (; n; n--) {
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             t[v] = v_load(*h + v * v_lanes);
@@ -10135,6 +10140,10 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
             for (v = 0; v < vectors; v++)
                 sum[i][v] = v_fma(x, t[v], sum[i][v]);
         }
+        g[0] += a_col;
+        g[1] += a_col;
+        g[2] += a_col;
+        *h += b_row;
     }
 }
 
@@ -10143,10 +10152,11 @@ LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_
                                                size_t vectors)
 {
     size_t v;
-    for (; rows; rows--, p += row) {
+    for (; rows; rows--) {
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             LGELU__FETCH(p + v * v_lanes);
+        p += row;
     }
 }
 
@@ -10176,11 +10186,12 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
                 sum[i][v] = v_load(p->start + i * p->start_row + v * v_lanes);
         }
     }
-    for (l = p->k; l; l -= n, ask += p->next_row) {
+    for (l = p->k; l; l -= n) {
         n = l < part ? l : part;
         LGELU__FETCH(ask);
         LGELU__FETCH(ask + 16);
         LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
+        ask += p->next_row;
     }
     LGELU__UNROLL
     for (i = 0; i < rows; i++) {
@@ -10201,11 +10212,13 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
         LGELU__UNROLL
         for (v = 0; v < 8; v++)
             sum[v] = p->start ? v_load(p->start + v * v_lanes) : v_set(0);
-        for (l = p->k; l; l--, a += p->a_col, b += p->b_row) {
+        for (l = p->k; l; l--) {
             x = v_set(*a);
             LGELU__UNROLL
             for (v = 0; v < 8; v++)
                 sum[v] = v_fma(x, v_load(b + v / 2 * p->b_step + v % 2 * v_lanes), sum[v]);
+            a += p->a_col;
+            b += p->b_row;
         }
         LGELU__UNROLL
         for (v = 0; v < 8; v++)
@@ -10265,8 +10278,7 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
         p.c = from->c + slivers * rows * from->c_row;
         if (from->start)
             p.start = from->start + slivers * rows * from->start_row;
-        for (run = from->run; run;
-             run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
+        for (run = from->run; run; run--) {
             /* Prefetch C for the next panel. */
             if (run > 1 && p.k > 64)
                 LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);
@@ -10285,6 +10297,9 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
                 tile(&p);
             if (p.start)
                 p.start += wide;
+            p.c += wide;
+            p.b += from->b_step;
+            p.next += from->next_step;
         }
     }
 }
@@ -10304,31 +10319,39 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     v_t t[4];
     if (x->read) {
         w = step == 2 * v_lanes ? cols : 2 * v_lanes;
-        for (j = 0; j < cols; j += w, out += step)
+        for (j = 0; j < cols; j += w) {
             x->read(x->user, out, out_row, row, rows, col + j, cols - j < w ? cols - j : w);
+            out += step;
+        }
         return;
     }
     in += row * x->row_stride + col * x->col_stride;
     if (x->col_stride == 1 && cols <= v_lanes) {
-        for (i = 0; i < rows; i++, in += x->row_stride, out += out_row)
+        for (i = 0; i < rows; i++) {
             v_store(out, v_load_n(in, cols));
+            in += x->row_stride;
+            out += out_row;
+        }
     } else if (x->col_stride == 1) {
-        for (i = 0; i < rows; i++, in += x->row_stride, out += out_row) {
+        for (i = 0; i < rows; i++) {
             const float *next = rows - i > 8 ? in + 8 * x->row_stride : in;
             float *o = out;
-            for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes, o += step) {
+            for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes) {
                 LGELU__FETCH(next + j);
                 LGELU__FETCH(next + j + v_lanes);
                 v_store(o, v_load(in + j));
                 v_store(o + v_lanes, v_load(in + j + v_lanes));
+                o += step;
             }
             if (j < cols)
                 v_store(o, v_load_n(in + j, cols - j));
             if (j + v_lanes < cols)
                 v_store(o + v_lanes, v_load_n(in + j + v_lanes, cols - j - v_lanes));
+            in += x->row_stride;
+            out += out_row;
         }
     } else {
-        for (j = 0; j < cols; j += v_lanes, in += v_lanes * x->col_stride) {
+        for (j = 0; j < cols; j += v_lanes) {
             float *o = out + j / (2 * v_lanes) * step + j % (2 * v_lanes);
             w = cols - j < v_lanes ? cols - j : v_lanes;
             i = 0;
@@ -10340,15 +10363,19 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
                             LGELU__FETCH(in + (v_lanes + l) * x->col_stride + i);
                     }
                     v_turn(t, in + i, x->col_stride);
-                    for (l = 0; l < 4; l++, o += out_row)
+                    for (l = 0; l < 4; l++) {
                         v_store(o, t[l]);
+                        o += out_row;
+                    }
                 }
             }
-            for (; i < rows; i++, o += out_row) {
+            for (; i < rows; i++) {
                 v_store(o, v_set(0));
                 for (l = 0; l < w; l++)
                     o[l] = in[i * x->row_stride + l * x->col_stride];
+                o += out_row;
             }
+            in += v_lanes * x->col_stride;
         }
     }
 }
@@ -10565,8 +10592,11 @@ LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *
     v_t s[4], t[4];
     size_t i, v, rest;
     LGELU__UNROLL
-    for (v = 0; v < vectors; v++)
-        t[v] = !accumulate ? v_set(0) : vectors > 1 ? v_load(sum + v * v_lanes) : v_load_n(sum, n);
+    for (v = 0; v < vectors; v++) {
+        t[v] = v_set(0);
+        if (accumulate)
+            t[v] = vectors > 1 ? v_load(sum + v * v_lanes) : v_load_n(sum, n);
+    }
     rest = m;
     while (rest) {
         LGELU__UNROLL
@@ -10617,7 +10647,7 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float 
     LGELU__UNROLL
     for (i = 0; i < m; i++)
         sum[i] = v_load(sums + i * v_lanes);
-    for (l = 0; l + 4 <= job->k; l += 4, a += 4 * a_col, low += 4 * a_col) {
+    for (l = 0; l + 4 <= job->k; l += 4) {
         /* Prefetch the same part of the next columns. */
         LGELU__UNROLL
         for (i = 0; i < v_lanes; i += 4)
@@ -10631,6 +10661,8 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float 
                 sum[i] = v_fma(v_set(x), t[q], sum[i]);
             }
         }
+        a += 4 * a_col;
+        low += 4 * a_col;
     }
     LGELU__UNROLL
     for (i = 0; i < m; i++)
@@ -10671,9 +10703,12 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
             m = lgelu__least(job->m - row, most);
             high = m < 5 ? m : (m + 1) / 2 * 2;
             for (i = 0; i < high; i++) {
-                v_store(sums + i * v_lanes, i < m && job->accumulate ? v_load(c + i * job->c_stride)
-                                            : job->bias              ? v_load(job->bias + j - again)
-                                                                     : v_set(0));
+                v_t start = v_set(0);
+                if (i < m && job->accumulate)
+                    start = v_load(c + i * job->c_stride);
+                else if (job->bias)
+                    start = v_load(job->bias + j - again);
+                v_store(sums + i * v_lanes, start);
             }
 #define LGELU__CASE(r)                                 \
     case r:                                            \
@@ -10720,8 +10755,8 @@ static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t
     size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
            sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
-    for (; rows; rows--, out += out_row) {
-        const float *picture = p->x + sample * p->rows * line;
+    for (; rows; rows--) {
+        const float *image = p->x + sample * p->rows * line;
         /* y wraps around below 0, and then also fails the test y < rows. */
         size_t left = cols, first = begin, across_at = tap,
                y = row * p->step + (size_t)p->origin[0] + tap_row;
@@ -10745,10 +10780,14 @@ static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t
             if (before)
                 memset(o, 0, before * sizeof *o);
             if (before < n) {
-                const float *in = picture + y * line + (size_t)(at + (ptrdiff_t)before);
+                const float *in = image + y * line + (size_t)(at + (ptrdiff_t)before);
                 size_t rest = n - before - behind;
-                for (o += before; rest >= v_lanes; rest -= v_lanes, in += v_lanes, o += v_lanes)
+                o += before;
+                for (; rest >= v_lanes; rest -= v_lanes) {
                     v_store(o, v_load(in));
+                    in += v_lanes;
+                    o += v_lanes;
+                }
                 if (rest)
                     v_store_n(o, v_load_n(in, rest), rest);
                 o += rest;
@@ -10758,17 +10797,21 @@ static LGELU__TARGET void LGELU__FN(im2col)(const void *from, float *out, size_t
             if (behind)
                 memset(o, 0, behind * sizeof *o);
             o += behind;
-            if (++across_at == across) {
+            across_at++;
+            if (across_at == across) {
                 across_at = 0;
                 y++;
             }
         }
-        if (++column == p->grid[1]) {
+        out += out_row;
+        column++;
+        if (column == p->grid[1]) {
             column = 0;
-            if (++row == p->grid[0]) {
-                row = 0;
-                sample++;
-            }
+            row++;
+        }
+        if (row == p->grid[0]) {
+            row = 0;
+            sample++;
         }
     }
 }
@@ -10995,7 +11038,7 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
     const float *a = one->x, *ka = one->scale, *ca = one->shift, *b = two->x, *kb = two->scale,
                 *cb = two->shift;
     size_t j;
-    for (; rows; rows--, y += n, a += n, b = b ? b + n : b) {
+    for (; rows; rows--) {
         for (j = 0; j < n; j += v_lanes) {
             v_t v = LGELU__FN(term)(a, ka, ca, j, n);
             LGELU__AHEAD(a, j);
@@ -11006,6 +11049,10 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
             }
             v_store_n(y + j, v, n - j);
         }
+        y += n;
+        a += n;
+        if (b)
+            b += n;
     }
 }
 #endif
