@@ -791,13 +791,12 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) \
     || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error \
-    "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, underflow and same bits need IEEE arithmetic)"
+    "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (it needs IEEE arithmetic)"
 #endif
 /* The values 16 and 32 of FLT_EVAL_METHOD concern half precision alone. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 \
     && FLT_EVAL_METHOD != 32
-#error \
-    "lgelu.h: floats must be evaluated as floats: on 32-bit x86 add -msse2 -mfpmath=sse, elsewhere use -std=gnu99"
+#error "lgelu.h: floats are not evaluated as floats: add -msse2 -mfpmath=sse, or use -std=gnu99"
 #endif
 
 #ifndef LGELU_ASSERT
@@ -884,10 +883,11 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)
 /* On Windows gcc does not align the stack to 32 bytes (gcc bug 54412), so its aligned moves of
    vectors are assembled as unaligned ones. */
-__asm__(
-    ".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
-    ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n .macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
-    ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
+__asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n"
+        ".macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
+        ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n"
+        ".macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
+        ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 /* gcc 12 warns inside its own header when it compiles C++ (gcc bug 105593). */
@@ -1495,51 +1495,51 @@ typedef struct {
 #ifndef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)
 #else
-#define LGELU__TRAINER_KERNELS(X)                                                                   \
-    /* p = exp(scale·(x - max x)), followed by zeros from n to room; stat receives max x and Σ p. \
-       p may be x, or NULL. */                                                                      \
-    X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room))   \
-    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p), both  \
-       followed by zeros from n to room. */                                                         \
-    X(void, softmax_backward,                                                                       \
-      (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                  \
-    X(void, normalise,                                                                              \
-      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))              \
-    X(void, normalise_backward,                                                                     \
-      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,                 \
-       const float *gain, int add, size_t n))                                                       \
-    X(void, dropout,                                                                                \
-      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,          \
-       size_t n))                                                                                   \
-    X(void, copy,                                                                                   \
-      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,     \
-       size_t col, size_t cols))                                                                    \
-    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room))    \
-    X(void, column_sums,                                                                            \
-      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))               \
-    X(void, im2col,                                                                                 \
-      (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,               \
-       size_t cols))                                                                                \
-    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                      \
-    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))     \
-    X(void, affine,                                                                                 \
-      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))            \
-    X(void, depthwise,                                                                              \
-      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                        \
-       const float *const *tap, size_t taps))                                                       \
-    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at x + at[k];  \
-       where at[k] is -1 it is 0. winograd_kernel transforms 3×3 weights into 16 matrices, and     \
-       winograd_out 16 matrices into 2×2 pixels. */                                                \
-    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))       \
-    X(void, winograd_kernel,                                                                        \
-      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                      \
-    X(void, winograd_out,                                                                           \
-      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,         \
-       size_t n))                                                                                   \
-    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */    \
-    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))      \
-    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))          \
-    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                              \
+#define LGELU__TRAINER_KERNELS(X)                                                                 \
+    /* p = exp(scale·(x - max x)), followed by zeros from n to room. stat receives max x         \
+       and Σ p. p may be x, or NULL. */                                                          \
+    X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
+    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p),     \
+       both followed by zeros from n to room. */                                                  \
+    X(void, softmax_backward,                                                                     \
+      (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                \
+    X(void, normalise,                                                                            \
+      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))            \
+    X(void, normalise_backward,                                                                   \
+      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,               \
+       const float *gain, int add, size_t n))                                                     \
+    X(void, dropout,                                                                              \
+      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,        \
+       size_t n))                                                                                 \
+    X(void, copy,                                                                                 \
+      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,   \
+       size_t col, size_t cols))                                                                  \
+    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room))  \
+    X(void, column_sums,                                                                          \
+      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))             \
+    X(void, im2col,                                                                               \
+      (const void *from, float *out, size_t out_row, size_t i, size_t rows, size_t j,             \
+       size_t cols))                                                                              \
+    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                    \
+    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))   \
+    X(void, affine,                                                                               \
+      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))          \
+    X(void, depthwise,                                                                            \
+      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                      \
+       const float *const *tap, size_t taps))                                                     \
+    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at           \
+       x + at[k], or 0 where at[k] is -1. winograd_kernel transforms 3×3 weights into 16         \
+       matrices, and winograd_out 16 matrices into 2×2 pixels. */                                \
+    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))     \
+    X(void, winograd_kernel,                                                                      \
+      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                    \
+    X(void, winograd_out,                                                                         \
+      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,       \
+       size_t n))                                                                                 \
+    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */  \
+    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))    \
+    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))        \
+    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                            \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
 #endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
@@ -6976,12 +6976,16 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 /* Row 0 is minus the centre of each interval. Rows 1 to 7 are Φ(z) in powers of the distance from
    the centre. */
 LGELU__COEFFICIENTS(middle, 8,
-    LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
-    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
-      0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f, 0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
+    LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f,
+               -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
+    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f,
+      0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
+      0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f,
+      0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
     LGELU__EVEN(0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f,
                 0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f),
-    LGELU__ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f),
+    LGELU__ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f,
+               -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f),
     LGELU__EVEN(-0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f,
                 0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f),
     LGELU__ODD(0, 0.0190410689f, 0.0223137941f, 0.0123177227f,
@@ -6993,15 +6997,19 @@ LGELU__COEFFICIENTS(middle, 8,
 /* Row 0 is minus the centre of each interval. Rows 1 to 7 are f'(z) = Φ(z) + zφ(z) in powers of the
    distance from the centre. */
 LGELU__COEFFICIENTS(slope, 8,
-    LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
+    LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f,
+               -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
     { 0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f,
-      0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f, -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f },
+      0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f,
+      -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f },
     LGELU__EVEN(0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f,
                 -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f),
-    LGELU__ODD(0, -0.354662776f, -0.388284832f, -0.249849468f, -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f),
+    LGELU__ODD(0, -0.354662776f, -0.388284832f, -0.249849468f,
+               -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f),
     LGELU__EVEN(-0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f,
                 0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f),
-    LGELU__ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f, -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f),
+    LGELU__ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f,
+               -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f),
     LGELU__EVEN(0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f,
                 -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f),
     LGELU__ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f,
@@ -7011,13 +7019,16 @@ LGELU__COEFFICIENTS(slope, 8,
 LGELU__COEFFICIENTS(bell, 7,
     LGELU__EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f,
                 0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f),
-    LGELU__ODD(0, -0.19151412f, -0.224457636f, -0.219083861f, -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f),
+    LGELU__ODD(0, -0.19151412f, -0.224457636f, -0.219083861f,
+               -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f),
     LGELU__EVEN(-0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f,
                 0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f),
-    LGELU__ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f, 9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f),
+    LGELU__ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f,
+               9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f),
     LGELU__EVEN(0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f,
                 -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f),
-    LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f, 0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
+    LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f,
+               0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
     LGELU__EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f,
                 0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f))
 /* 2^f - 1 in powers of f, beginning with the first power. */
@@ -7030,17 +7041,22 @@ static const float lgelu__tail[7] = {
 };
 /* -√(8/π)·log2(e)·(1, 0.044715) and √(8/π)·(1, 0.134145), each value as the sum of two floats. */
 static const float lgelu__tanh[8] = {
-    -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f, 1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
+    -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f,
+    1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
 };
 /* Row 0 is minus the centre of each interval. Rows 1 to 8 are the derivative f'(-w) of the tanh
    approximation in powers of the distance from the centre. */
 static const float lgelu__tanh_slope[9][8] = {
-    { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
+    { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f,
+      -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
     { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f,
       -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
-    { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f, 0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
-    { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f, -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
-    { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f, -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
+    { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f,
+      0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
+    { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f,
+      -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
+    { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f,
+      -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
     { -0.102419518f, -0.113940671f, -0.0283484068f, 0.0405373238f,
       0.0295845531f, 0.00585780432f, -0.00404813886f, -0.00329314033f },
     { -0.0305969641f, 0.0166673791f, 0.0394853018f, 0.00708724558f,
@@ -7410,10 +7426,10 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define s_t        LGELU__FN(s_t)          /* v_lanes 16-bit values */
 #define b_t        LGELU__FN(b_t)          /* an unsigned integer that holds m_bits */
 #define v_load     LGELU__FN(v_load)       /* (p) */
-#define v_load_n   LGELU__FN(v_load_n)     /* (p, n) reads only the first n, the rest is 0; n may exceed v_lanes */
+#define v_load_n   LGELU__FN(v_load_n)     /* (p, n) the first n, then 0; n may exceed v_lanes */
 #define v_store    LGELU__FN(v_store)      /* (p, a) */
 #define v_store_n  LGELU__FN(v_store_n)    /* (p, a, n) writes only the first n */
-#define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches; p is a multiple of the vector's size */
+#define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches; p is aligned */
 #define v_fence    LGELU__FN(v_fence)      /* () orders such stores before later ones */
 #define v_set      LGELU__FN(v_set)        /* (float) in every lane */
 #define v_add      LGELU__FN(v_add)        /* a + b */
@@ -7426,10 +7442,10 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_fnma     LGELU__FN(v_fnma)       /* c - a·b */
 #define v_abs      LGELU__FN(v_abs)        /* a without its sign; NaN also loses it */
 #define v_max      LGELU__FN(v_max)        /* a > b ? a : b */
-#define v_least    LGELU__FN(v_least)      /* the smaller of abs(a), abs(b); unspecified where one is NaN */
-#define v_most     LGELU__FN(v_most)       /* the larger of abs(a), abs(b); unspecified where one is NaN */
+#define v_least    LGELU__FN(v_least)      /* the smaller of abs(a), abs(b); NaN: either */
+#define v_most     LGELU__FN(v_most)       /* the larger of abs(a), abs(b); NaN: either */
 #define v_sign     LGELU__FN(v_sign)       /* (a, b) a, which is not negative, with the sign of b */
-#define v_times2   LGELU__FN(v_times2)     /* (a, n) adds n to the bits of a: a·2^k where n is k shifted up by 23 */
+#define v_times2   LGELU__FN(v_times2)     /* (a, n) a·2^k, where n is k shifted up by 23 */
 #define v_lt       LGELU__FN(v_lt)         /* a < b */
 #define v_lt_of    LGELU__FN(v_lt_of)      /* (k, a, b) k and a < b */
 #define v_nge      LGELU__FN(v_nge)        /* not a >= b: a < b, or one is NaN */
@@ -7440,16 +7456,22 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_cut      LGELU__FN(v_cut)        /* (a) converts floats to integers, towards 0 */
 #define v_index    LGELU__FN(v_index)      /* (n) the index n mod 8 */
 #define v_table    LGELU__FN(v_table)      /* (t, i) t[i] in each lane, t of eight floats */
-/* Tables of sixteen columns hold a function of x, columns 8 to 15 for x < 0. With LGELU__HAS_TABLE16 all columns are looked up.
-   The others look up the half for x < 0 at v_fold(x) = -abs(x): the function is odd about its value at 0, apart from a
-   constant 1, which v_base subtracts, and a sign, which v_turned restores. Both ways give the same bits. */
+/* Tables of sixteen columns hold a function of x, columns 8 to 15 for x < 0. With
+   LGELU__HAS_TABLE16 all columns are looked up. The others look up the half for x < 0 at
+   v_fold(x) = -abs(x): the function is odd about its value at 0, apart from a constant 1, which
+   v_base subtracts where x > 0, and a sign, which v_turned then changes. Both ways give the same
+   bits. */
 #define v_fold     LGELU__FN(v_fold)       /* x, or -abs(x) */
 #define v_signed   LGELU__FN(v_signed)     /* (t, i) t[i] in each lane, t of sixteen floats */
-#define v_base     LGELU__FN(v_base)       /* (c, x) c; without LGELU__HAS_TABLE16 c - 1 where x > 0 */
-#define v_turned   LGELU__FN(v_turned)     /* (dy, x) dy; without LGELU__HAS_TABLE16 -dy where x > 0 */
-#define v_turn     LGELU__FN(v_turn)       /* (t, p, row) transposes v_lanes rows of four floats: t[q] is p[q], p[row + q], ... */
-#define v_pack     LGELU__FN(v_pack)       /* (p, a, k) writes the lanes k contiguously, then up to v_lanes anything; returns their count */
-#define v_unpack   LGELU__FN(v_unpack)     /* (p, t, m_bits(k)) writes t contiguous to the lanes k of p only; returns their count */
+#define v_base     LGELU__FN(v_base)       /* (c, x) c, or c - 1 */
+#define v_turned   LGELU__FN(v_turned)     /* (dy, x) dy, or -dy */
+/* v_turn(t, p, row) transposes v_lanes rows of four floats: t[q] is p[q], p[row + q], ...
+   v_pack(p, a, k) writes the lanes k of a contiguously, then up to v_lanes floats of any value.
+   v_unpack(p, t, m_bits(k)) writes the contiguous floats t to the lanes k of p, and nothing else.
+   Both return the number of lanes in k. */
+#define v_turn     LGELU__FN(v_turn)
+#define v_pack     LGELU__FN(v_pack)
+#define v_unpack   LGELU__FN(v_unpack)
 #define m_and      LGELU__FN(m_and)        /* a & b */
 #define m_or       LGELU__FN(m_or)         /* a | b */
 #define m_less     LGELU__FN(m_less)       /* a & ~b */
@@ -7469,19 +7491,19 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define n_down     LGELU__FN(n_down)       /* (a, k) a >> k, unsigned */
 #define n_gt       LGELU__FN(n_gt)         /* a > b, signed */
 #define n_select   LGELU__FN(n_select)     /* k ? a : b */
-#define n_product  LGELU__FN(n_product)    /* (low, a, b) the high halves of the unsigned products; *low receives the low halves */
+#define n_product  LGELU__FN(n_product)    /* (low, a, b) high and *low halves of a·b, unsigned */
 #define s_load     LGELU__FN(s_load)       /* (p, n) as v_load_n */
 #define s_store    LGELU__FN(s_store)      /* (p, a, n) as v_store_n */
 #define s_wide     LGELU__FN(s_wide)       /* zero-extended to 32 bits */
 #define s_narrow   LGELU__FN(s_narrow)     /* (n) the low halves */
 #define v_from_f16 LGELU__FN(v_from_f16)   /* f16 to float */
 #define v_to_f16   LGELU__FN(v_to_f16)     /* float to f16, ties to even */
-/* Without LGELU__HAS_FMA, sums are computed in double. A vector of four lanes is then two d_t, the halves h = 0 and 1, and a single
-   lane is one. */
+/* Without LGELU__HAS_FMA, sums are computed in double. A vector of four lanes is then two d_t, the
+   halves h = 0 and 1, and a vector of one lane is one. */
 #define d_t        LGELU__FN(d_t)          /* one or two doubles */
 #define d_half     LGELU__FN(d_half)       /* (v_t a, h) half h of a */
-#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) half h of v_signed, from a table of doubles */
-#define d_fma      LGELU__FN(d_fma)        /* a·b + c; the product of two floats is exact in double */
+#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) half h of v_signed, t of doubles */
+#define d_fma      LGELU__FN(d_fma)        /* a·b + c; the product of floats is exact */
 #define d_float    LGELU__FN(d_float)      /* rounded to float precision, ties in any direction */
 #define v_round    LGELU__FN(v_round)      /* (s) both halves rounded to floats */
 #define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each double of both halves */
@@ -10528,7 +10550,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     /* Flat tiles are for a B that fits the first-level cache and slivers of 4 to 6 rows. */
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
                      && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
-    size_t row, rows, tall, q;
+    size_t row, rows, tall;
     lgelu__stand b;
     b.p = p;
     b.i = i;
