@@ -162,6 +162,8 @@ int main(int argc, char **argv)
     static model m, use;
     if (data_read(&d, where, argv[0]))
         return fail("--data", d.error);
+    if (data_reads(&d, path))
+        return fail(path, "it is read as data, and is not replaced");
     if (d.classes < 2 || d.train < BATCH)
         return fail("--data", "classes are needed, and at least 128 samples");
     if (make(&m, &d, LGELU_MODE_TRAIN))

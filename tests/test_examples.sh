@@ -8,8 +8,8 @@ printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n
 $CC -fopenmp $out/omp.c -o $out/omp 2> /dev/null && $out/omp && openmp=yes
 
 # as they stand in a copy of the repository, with the line on top; -O0 in place of -O2, which is quick and takes nothing from the test
-mkdir -p $out/copy/examples
-cp ../lgelu.h $out/copy && cp ../examples/*.[ch] $out/copy/examples && ln -s "$PWD/../examples/pictures" $out/copy/examples/pictures
+mkdir -p $out/copy/examples/deploy
+cp ../lgelu.h $out/copy && cp ../examples/*.[ch] $out/copy/examples && cp ../examples/deploy/deploy.h $out/copy/examples/deploy && ln -s "$PWD/../examples/pictures" $out/copy/examples/pictures
 for tutorial in 1_gate 2_mlp 3_cnn 4_gpt 5_mpi; do
     source=../examples/$tutorial.c
     lines=$(wc -l < $source)
