@@ -120,7 +120,7 @@ typedef struct {
     int32_t token[BATCH * TOKENS];
 } feed;
 
-static int next(void *user, size_t index, const void **data, size_t *samples)
+static int next(size_t index, const void **data, size_t *samples, void *user)
 {
     feed *s = (feed *)user;
     const size_t total = s->samples + (s->grow && s->calls > s->grow ? 1 : 0),
@@ -362,7 +362,7 @@ static void make_one(network *d, int which, const char *second)
     }
 }
 
-static int one_next(void *user, size_t index, const void **data, size_t *samples)
+static int one_next(size_t index, const void **data, size_t *samples, void *user)
 {
     static float x[BATCH * 7 * 7 * 6];
     const size_t size = *(const size_t *)user;
@@ -417,7 +417,7 @@ static void equations(network *a, network *b, int matrix, size_t g, double *gram
     const void *data;
     memset(gram, 0, width * width * sizeof *gram);
     memset(right, 0, width * outs * sizeof *right);
-    for (size_t index = 0; one_next(&size, index, &data, &samples); index++) {
+    for (size_t index = 0; one_next(index, &data, &samples, &size); index++) {
         lgelu_net_bind(&a->net, a->input, data);
         lgelu_net_bind(&b->net, b->input, data);
         lgelu_net_forward(&a->net, samples);
@@ -585,8 +585,8 @@ static void same_bits(void)
 }
 
 /* ---- errors ---- */
-static int stop_at(void *user, const refit_layer *layer, size_t pass, size_t passes, size_t done,
-                   size_t samples)
+static int stop_at(const refit_layer *layer, size_t pass, size_t passes, size_t done,
+                   size_t samples, void *user)
 {
     (void)layer;
     (void)passes;

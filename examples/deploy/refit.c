@@ -154,7 +154,7 @@ static void refit_parallel(const lgelu_threads *threads, lgelu_task *task, void 
 {
     size_t i;
     if (threads->run && count > 1) {
-        threads->run(threads->user, task, job, count);
+        threads->run(task, job, count, threads->user);
         return;
     }
 #ifdef _OPENMP
@@ -163,7 +163,7 @@ static void refit_parallel(const lgelu_threads *threads, lgelu_task *task, void 
         const long n = (long)count;
 #pragma omp parallel for schedule(dynamic)
         for (k = 0; k < n; k++) {
-            task(job, (size_t)k);
+            task((size_t)k, job);
         }
         return;
     }
@@ -464,7 +464,7 @@ static void refit_most(size_t *most, size_t n)
 /* ---- Gram matrix: the rows of a chunk are added to the sums. Tasks are of group p->group ---- */
 
 /* Block I of the group's inputs in double, then a one where there are biases, then zeros. */
-static void refit_fill(void *job, size_t block)
+static void refit_fill(size_t block, void *job)
 {
     refit_space *p = (refit_space *)job;
     const refit_stage *s = p->s;
@@ -507,7 +507,7 @@ static void refit_fill_outputs(refit_space *p)
 /* The place of tile (I, J), J <= I, among those of a triangle. */
 static size_t refit_place(size_t i, size_t j) { return i * (i + 1) / 2 + j; }
 
-static void refit_add_gram(void *job, size_t index)
+static void refit_add_gram(size_t index, void *job)
 {
     refit_space *p = (refit_space *)job;
     double *gram = p->gram + (p->group * refit_tiles(p->s) + index) * REFIT_AREA;
@@ -520,7 +520,7 @@ static void refit_add_gram(void *job, size_t index)
                p->panel + i * REFIT_CHUNK * REFIT_TILE, p->chunk, 1);
 }
 
-static void refit_add_right(void *job, size_t index)
+static void refit_add_right(size_t index, void *job)
 {
     refit_space *p = (refit_space *)job;
     const size_t outs = p->s->out_blocks, i = index / outs, o = index % outs;
@@ -555,7 +555,7 @@ static void refit_add_chunk(refit_space *p)
    the Gram matrix do ---- */
 
 /* Column p->q: tile (I, p->q) less the products of the columns before it. */
-static void refit_reduce(void *job, size_t index)
+static void refit_reduce(size_t index, void *job)
 {
     refit_space *p = (refit_space *)job;
     const size_t j = p->q, i = j + index;
@@ -596,7 +596,7 @@ static void refit_divide(double *y, double by)
 }
 
 /* The tiles below the diagonal of column p->q: X Lᵀ = tile. */
-static void refit_below(void *job, size_t index)
+static void refit_below(size_t index, void *job)
 {
     refit_space *p = (refit_space *)job;
     const double *l = p->factor + refit_place(p->q, p->q) * REFIT_AREA;
@@ -638,7 +638,7 @@ static int refit_decompose(refit_space *p)
 }
 
 /* L Lᵀ X = right for one block of 64 outputs. */
-static void refit_solve(void *job, size_t o)
+static void refit_solve(size_t o, void *job)
 {
     refit_space *p = (refit_space *)job;
     const size_t blocks = p->s->blocks, outs = p->s->out_blocks;
@@ -758,7 +758,7 @@ static double refit_condition(const refit_space *p, uint64_t seed)
 /* ---- the held-out rows ---- */
 
 /* Rows q of a chunk and outputs o: out_panel -= A D, by tiles of 64 rows. */
-static void refit_predict(void *job, size_t index)
+static void refit_predict(size_t index, void *job)
 {
     refit_space *p = (refit_space *)job;
     const size_t blocks = p->s->blocks, outs = p->s->out_blocks;
@@ -1046,7 +1046,7 @@ static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int e
         const void *data[REFIT_SOURCES] = { NULL };
         size_t samples = 0;
         const char *bad;
-        const int got = stream->next(stream->user, index, data, &samples);
+        const int got = stream->next(index, data, &samples, stream->user);
         if (got < 0) {
             return deploy_refuse(r->message, LGELU_E_ARGUMENT,
                                  "refit: batch %z of the inputs could not be read", index);
@@ -1086,8 +1086,8 @@ static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int e
         }
         done += samples;
         if (r->options.progress
-            && r->options.progress(r->options.user, s ? r->layer + s->layer : NULL, stream->pass,
-                                   stream->passes, done, r->samples)) {
+            && r->options.progress(s ? r->layer + s->layer : NULL, stream->pass, stream->passes,
+                                   done, r->samples, r->options.user)) {
             return deploy_refuse(r->message, LGELU_E_ARGUMENT, "refit: stopped by its caller");
         }
     }
@@ -1562,7 +1562,7 @@ lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int 
         const void *data[REFIT_SOURCES] = { NULL };
         const float *x, *y;
         size_t samples = 0;
-        got = next(user, index, data, &samples);
+        got = next(index, data, &samples, user);
         if (got <= 0) {
             break;
         }

@@ -108,8 +108,8 @@ typedef struct {
     /* Called after each batch of each pass: pass number `pass` of `passes` has processed `done` of
        `samples` inputs. layer is the one being refitted; NULL: inputs are counted (samples is then
        0) or statistics estimated. Not 0: stop. */
-    int (*progress)(void *user, const refit_layer *layer, size_t pass, size_t passes, size_t done,
-                    size_t samples);
+    int (*progress)(const refit_layer *layer, size_t pass, size_t passes, size_t done,
+                    size_t samples, void *user);
     void *user;
 } refit_options;
 
@@ -118,7 +118,7 @@ typedef struct {
    *samples how many, from 1 to the smaller batch of the two networks. The data stay in place until
    the next call. Returns 1; 0 after the last batch; a negative number on failure. Each pass begins
    again at 0 and must receive the same batches. */
-typedef int refit_next(void *user, size_t index, const void **data, size_t *samples);
+typedef int refit_next(size_t index, const void **data, size_t *samples, void *user);
 
 typedef struct {
     char message[160]; /* after an error: one line */
