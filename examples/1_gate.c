@@ -8,7 +8,9 @@
    Part 1 prints what λ does to f(x; λ) = x·Φ(λx). Part 2 fits a curve with 16 gates: λ is learned,
    then driven to 160, then replaced by an exact ReLU. It uses only kernels, arrays and a loop; the
    trainer comes in 2_mlp.c. Part 3 draws both. */
-#define LGELU_IMPLEMENTATION /* in one file of the program; the other files only include */
+
+/* One file of a program defines this before including; the other files only include. */
+#define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
 #include "tutorial.h"
 #include <errno.h>

@@ -10,9 +10,11 @@
    CIFAR, folders of images, tables such as UCI's Adult. --patience 2 holds out a tenth of the
    training samples and stops when their score has not risen for two epochs. Without -fopenmp the
    program runs on one thread and computes the same bits. */
-#define LGELU_TRAINER        /* declares the network functions as well */
-#define LGELU_IMPLEMENTATION /* in larger programs in a file of its own: it takes seconds to \
-                                compile */
+
+/* The first line adds the networks to the interface. The second makes the code here; in a larger
+   program it belongs into a file by itself, since it takes some seconds to compile. */
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
 #include "data.h"
 #include "tutorial.h"
