@@ -98,7 +98,7 @@ verdict $([ $? = 0 ] && grep -q '^hardened 100.00 %, with ReLU in every gate 100
 # early stopping: of 24 epochs λ reaches its target in epoch 18, and no earlier network may be the best one
 $out/2_mlp --data $out/tiny --epochs 24 --patience 2 --save $out/early.st > $out/early.out 2> $out/early.err
 verdict $([ $? = 0 ] && awk '/^epoch/ { epoch = $2; last = $NF } /^ *held out/ { if (last != "159.577") bad = 1; seen++; at[epoch] = $3; if (!best || $3 > top) { best = epoch; top = $3 } }
-    /^best on/ { if ($6 != best "," || $7 != top) bad = 1; said = 1 }
+    /^best on/ { if ($7 != best "," || $8 != top) bad = 1; said = 1 }
     END { exit bad || !said || !seen || (epoch < 24 && epoch != best + 2) }' $out/early.out; echo $?) \
     "2_mlp: early stopping keeps the best network of those whose λ is at its target" "$(cat $out/early.err; tail -12 $out/early.out)"
 verdict $(grep -q 'the same logits, bit for bit$' $out/early.out; echo $?) "2_mlp: the best network is the one that is saved" "$(tail -3 $out/early.out)"
