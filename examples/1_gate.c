@@ -216,7 +216,7 @@ static void draw_axes(FILE *svg, int panel)
     }
 }
 
-static int draw(void *user, FILE *svg)
+static int draw(FILE *svg, void *user)
 {
     (void)user;
     fprintf(svg, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 880 350' "

@@ -129,13 +129,13 @@ static double evaluate(model *m, const samples *s, float *logits)
 
    The library never opens a file. It passes bytes to a function of the caller, and it loads from
    bytes in memory. The format is safetensors. */
-static int write_bytes(void *user, const void *bytes, size_t count)
+static int write_bytes(const void *bytes, size_t count, void *user)
 {
     FILE *file = (FILE *)user;
     return fwrite(bytes, 1, count, file) == count ? 0 : 1;
 }
 
-static int write_network(void *user, FILE *file)
+static int write_network(FILE *file, void *user)
 {
     lgelu_net *net = (lgelu_net *)user;
     return lgelu_net_save(net, NULL, 0, write_bytes, file) != LGELU_OK;

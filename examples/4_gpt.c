@@ -98,13 +98,13 @@ typedef struct {
     const char *characters; /* empty for byte pairs */
 } checkpoint;
 
-static int write_bytes(void *user, const void *bytes, size_t count)
+static int write_bytes(const void *bytes, size_t count, void *user)
 {
     FILE *file = (FILE *)user;
     return fwrite(bytes, 1, count, file) == count ? 0 : 1;
 }
 
-static int write_checkpoint(void *user, FILE *file)
+static int write_checkpoint(FILE *file, void *user)
 {
     const checkpoint *c = (const checkpoint *)user;
     const char *const metadata[2][2] = { { "settings", c->settings },

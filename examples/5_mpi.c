@@ -97,13 +97,13 @@ static void build(void)
 /* ---- 4. The file: rank 0 alone reads and writes it ---- */
 static char settings[256];
 
-static int write_bytes(void *user, const void *bytes, size_t count)
+static int write_bytes(const void *bytes, size_t count, void *user)
 {
     FILE *file = (FILE *)user;
     return fwrite(bytes, 1, count, file) == count ? 0 : 1;
 }
 
-static int write_network(void *user, FILE *file)
+static int write_network(FILE *file, void *user)
 {
     static const char *const metadata[1][2] = { { "settings", settings } };
     (void)user;

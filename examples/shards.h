@@ -171,7 +171,7 @@ static void shards_push(shards *s)
 
 /* lgelu_net_step calls this before clipping. Each rank receives its slice of every rank's sum, adds
    the slices as a tree, and sends the result to all ranks. */
-static int shards_sum(void *user, float *g, size_t n, double *dlambda, size_t lambda_count)
+static int shards_sum(float *g, size_t n, double *dlambda, size_t lambda_count, void *user)
 {
     shards *s = (shards *)user;
     const size_t states = s->net->state_count, ranks = (size_t)s->ranks;

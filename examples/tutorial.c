@@ -45,28 +45,27 @@ int tutorial_limit_isa(void)
     const char *name = getenv("LGELU_ISA");
     if (!name || !*name)
         return 0;
-    for (int isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
-        if (!strcmp(name, lgelu_isa_name(isa))) {
-            lgelu_isa_limit(isa);
-            return 0;
-        }
-    }
-    return -1;
+    const int isa = lgelu_isa_from_name(name);
+    if (isa < 0)
+        return -1;
+    lgelu_isa_limit(isa);
+    return 0;
 }
 
-int tutorial_write(const char *path, int (*write)(void *user, FILE *file), void *user)
+/* part.h passes `user` first. */
+typedef struct {
+    int (*write)(FILE *file, void *user);
+    void *user;
+} writer;
+
+static int fill(void *user, FILE *file)
 {
-    return part_replace(path, write, user);
+    const writer *w = (const writer *)user;
+    return w->write(file, w->user);
 }
 
-#if LGELU_VERSION_MAJOR < 1
-size_t lgelu_argmax(const float *a, size_t n)
+int tutorial_write(const char *path, int (*write)(FILE *file, void *user), void *user)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++) {
-        if (a[i] > a[best])
-            best = i;
-    }
-    return best;
+    writer w = { write, user };
+    return part_replace(path, fill, &w);
 }
-#endif

@@ -15,7 +15,6 @@
            perror(path); */
 #ifndef TUTORIAL_H
 #define TUTORIAL_H
-#include <stddef.h>
 #include <stdio.h>
 
 /* An option is a name followed by a value. Exactly one of text and number is not NULL. */
@@ -40,10 +39,5 @@ int tutorial_limit_isa(void);
    anything fails, or the process is killed, the earlier file is still there. `write` prints the
    contents to `file` and returns 0 if it succeeded. Returns 0, or -1 with errno. A plain fopen,
    fwrite and fclose would work as well, but an interrupted run could leave half a file. */
-int tutorial_write(const char *path, int (*write)(void *user, FILE *file), void *user);
-
-#if LGELU_VERSION_MAJOR < 1
-/* The index of the largest of n values: a function of lgelu.h from 1.0 on. */
-size_t lgelu_argmax(const float *a, size_t n);
-#endif
+int tutorial_write(const char *path, int (*write)(FILE *file, void *user), void *user);
 #endif

@@ -29,7 +29,7 @@ static unsigned char *const block = scratch.byte;
 static const float zeros[1 << 18]; /* what networks take in */
 static char reason[160];
 
-static int keep(void *user, const void *data, size_t size)
+static int keep(const void *data, size_t size, void *user)
 {
     file *f = (file *)user;
     if (size > FILE_ROOM - f->size)

@@ -473,9 +473,9 @@ static void folding(void)
     memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
     check(steps == 4 && !memcmp(before, after, sizeof after),
           "a copy made to infer has the bits of net.evaluate", "%s", infer.net.message);
-    check(infer.net.arena_bytes < train.net.arena_bytes / 2,
-          "inference needs less than half of the buffers", "%zu of %zu", infer.net.arena_bytes,
-          train.net.arena_bytes);
+    check(infer.net.internal.arena_bytes < train.net.internal.arena_bytes / 2,
+          "inference needs less than half of the buffers", "%zu of %zu",
+          infer.net.internal.arena_bytes, train.net.internal.arena_bytes);
 
     check(!lgelu_net_save(&train.net, NULL, 0, memory_append, &file), "save", "%s",
           train.net.message);

@@ -12,7 +12,7 @@
 #include "../examples/deploy/npy.c"
 #include "../examples/deploy/torch_file.c"
 
-static int full(void *user, const void *data, size_t n)
+static int full(const void *data, size_t n, void *user)
 {
     (void)user;
     (void)data;
@@ -31,9 +31,9 @@ static memory_file safetensors(const char *header, size_t bytes)
 {
     memory_file f = { NULL, 0, 0 };
     static const unsigned char zeros[64];
-    memory_append(&f, zeros, 8);
-    memory_append(&f, header, strlen(header));
-    memory_append(&f, zeros, bytes);
+    memory_append(zeros, 8, &f);
+    memory_append(header, strlen(header), &f);
+    memory_append(zeros, bytes, &f);
     set_length(&f, strlen(header));
     return f;
 }
@@ -318,9 +318,9 @@ static void arrays(void)
             0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8)
         };
         f.size = 0;
-        memory_append(&f, start, 10);
-        memory_append(&f, row[k].head, n);
-        memory_append(&f, values, 16);
+        memory_append(start, 10, &f);
+        memory_append(row[k].head, n, &f);
+        memory_append(values, 16, &f);
         snprintf(name, sizeof name, ".npy: %s",
                  row[k].says ? row[k].says : "a sound header is read");
         lgelu_status status = npy_read(&a, f.data, f.size);

@@ -38,7 +38,7 @@ static int refused(const onnx_options *o, lgelu_status status, const char *text,
                  (int)got, why);
 }
 
-static int room_for(void *user, const void *data, size_t n)
+static int room_for(const void *data, size_t n, void *user)
 {
     size_t *left = (size_t *)user;
     (void)data;
@@ -99,8 +99,9 @@ static void what_cannot_be_written(void)
 }
 
 static void outer_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *of,
-                          const lgelu_node *gate)
+                          const lgelu_node *gate, void *user)
 {
+    (void)user;
     (void)first;
     (void)of;
     (void)gate;
@@ -108,8 +109,9 @@ static void outer_forward(float *y, const float *x, size_t n, size_t first, cons
 }
 
 static void outer_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                           size_t first, const lgelu_net *of, const lgelu_node *gate)
+                           size_t first, const lgelu_net *of, const lgelu_node *gate, void *user)
 {
+    (void)user;
     (void)dw;
     (void)x;
     (void)first;

@@ -453,7 +453,7 @@ static void generation(void)
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         size_t at = 0;
         /* NaNs: what is read must have been written */
-        memset(g.net.arena, 0xFF, g.net.arena_bytes);
+        memset(g.net.internal.arena, 0xFF, g.net.internal.arena_bytes);
         for (size_t k = 0; at < T; k++) {
             size_t n = k < 6 && pieces[i][k] ? pieces[i][k] : 1;
             lgelu_net_generate(&g.net, at, n);

@@ -100,7 +100,7 @@ DEPLOY_FN void deploy_begin(deploy_out *o, lgelu_write *write, void *user)
 DEPLOY_FN int deploy_end(deploy_out *o) /* 0: all was taken */
 {
     if (o->n && !o->failed)
-        o->failed = o->write(o->user, o->room, o->n) != 0;
+        o->failed = o->write(o->room, o->n, o->user) != 0;
     o->n = 0;
     return o->failed;
 }

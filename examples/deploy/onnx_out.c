@@ -58,7 +58,7 @@ typedef struct {
 static void flush(writer *w)
 {
     if (w->n && !w->failed)
-        w->failed = w->write(w->user, w->room, w->n) != 0;
+        w->failed = w->write(w->room, w->n, w->user) != 0;
     w->n = 0;
 }
 

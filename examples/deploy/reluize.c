@@ -745,7 +745,7 @@ typedef struct {
     size_t n, most;
 } bytes_;
 
-static int gather(void *user, const void *p, size_t n)
+static int gather(const void *p, size_t n, void *user)
 {
     bytes_ *b = (bytes_ *)user;
     if (n > b->most - b->n) {

@@ -14,7 +14,7 @@ static double solver_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int solver_put(void *user, const void *data, size_t n)
+static int solver_put(const void *data, size_t n, void *user)
 {
     return fwrite(data, 1, n, (FILE *)user) != n;
 }

@@ -331,7 +331,7 @@ static int sound(study *s)
     return 1;
 }
 
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
 }

@@ -23,7 +23,7 @@ typedef struct {
 /* never written: the memory plan left it to the layer that reads it */
 static inline int left(const lgelu_node *node)
 {
-    return node->row > LGELU_OP_CUSTOM_LOSS && node->op < LGELU_OP_CROSS_ENTROPY;
+    return node->internal.row > LGELU_OP_CUSTOM_LOSS && node->op < LGELU_OP_CROSS_ENTROPY;
 }
 
 static float noise(uint64_t stream,
@@ -116,13 +116,13 @@ static void end(graph *g)
 }
 
 /* threads of a kind: the tasks one after another, backwards in so many interleaved parts */
-static inline void backwards(void *user, lgelu_task *task, void *job, size_t count)
+static inline void backwards(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t parts = *(const size_t *)user;
     for (size_t i = 0; i < parts; i++) {
         for (size_t k = count; k--;) {
             if (k % parts == i)
-                task(job, k);
+                task(k, job);
         }
     }
 }

@@ -155,10 +155,10 @@ int main(int argc, char **argv)
             done(f);
             free(more);
             f = in_folder(argv[4], name, ".in", "wb");
-            put(f, x, in_bytes);
+            put(x, in_bytes, f);
             done(f);
             f = in_folder(argv[4], name, ".out", "wb");
-            put(f, ours, out_bytes);
+            put(ours, out_bytes, f);
             done(f);
         }
         free(file);
