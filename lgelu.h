@@ -1124,13 +1124,13 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
 #if defined(LGELU_IMPLEMENTATION) && !defined(LGELU__IMPLEMENTED)
 #define LGELU__IMPLEMENTED
 
-/* ==== [2] PLATFORM
-   =================================================================================================
- */
+/* ==== [2] PLATFORM ============================================================================ */
+/* What compilers and processors differ in. Everything after this room is written in its macros. */
 #include <math.h>
 #include <string.h>
 #include <float.h>
-#ifdef _WIN32 /* words that <windows.h> has taken; they are given back */
+#ifdef _WIN32
+/* <windows.h> defines these two names as macros. They are restored after the last kernel. */
 #pragma push_macro("far")
 #pragma push_macro("small")
 #undef far
@@ -1140,7 +1140,7 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) \
     || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error \
-    "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (NaN, underflow and same bits need IEEE arithmetic)"
+    "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (it needs IEEE arithmetic)"
 #endif
 #ifdef __NO_SIGNED_ZEROS__
 #error \
@@ -1148,22 +1148,24 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
 #endif
 /* gcc -fsingle-precision-constant makes floats of the coefficients in double */
 typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(double) ? 1 : -1];
-/* 16 and 32 are of halves alone */
+/* The values 16 and 32 of FLT_EVAL_METHOD concern half precision alone. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 \
     && FLT_EVAL_METHOD != 32
-#error \
-    "lgelu.h: floats must be evaluated as floats: on 32-bit x86 add -msse2 -mfpmath=sse, elsewhere use -std=gnu99"
+#error "lgelu.h: floats are not evaluated as floats: add -msse2 -mfpmath=sse, or use -std=gnu99"
 #endif
 
 #ifndef LGELU_ASSERT
 #include <assert.h>
 #define LGELU_ASSERT(condition) assert(condition)
 #endif
-#define LGELU__GIVEN(n, arrays) \
-    LGELU_ASSERT(!(n) || (arrays)) /* a programming error: an array that isn't there */
 
-/* Plain code, a call for every word of the vocabularies, where inlining pays nothing: without
-   optimisation it would take 197 KB of stack, under sanitizers minutes to compile */
+/* Asserts that a public function which has n elements to process received its arrays. A NULL there
+   is a programming error, which no status reports. Every public kernel begins with it. */
+#define LGELU__GIVEN(n, arrays) LGELU_ASSERT(!(n) || (arrays))
+
+/* LGELU__CALLS is 1 where the vector operations of [K] are compiled as calls instead of being
+   inlined: without optimisation inlining would need 197 KB of stack, and under a sanitizer minutes
+   of compile time. */
 #if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LGELU__CALLS 1
 #elif defined(__has_feature)
@@ -1199,6 +1201,17 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__UNPOISON(p) ((void)(p))
 #endif
 
+/* The following macros are defined for gcc and clang, for MSVC, and for any other C99 compiler.
+
+     LGELU__GNU           whether the extensions of gcc are available
+     LGELU__ATOMIC        whether there are atomic operations, and thus threads
+     LGELU__INLINE        a function that is inlined at every call
+     LGELU__APART         a function that is never inlined: it is rare, or called from several
+                          places, where copies would cost compile time and gain no speed
+     LGELU__TARGET_...    the attribute that lets one function use an instruction set
+     LGELU__GET(p)        reads the int at p, relaxed
+     LGELU__SET(p, v)     writes it, relaxed
+     LGELU__ADD(p, v)     adds to it, sequentially consistent, and returns the previous value */
 #define LGELU__ATOMIC 1
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define LGELU__GNU 1
@@ -1207,9 +1220,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #else
 #define LGELU__INLINE static inline __attribute__((always_inline, unused))
 #endif
-#define LGELU__APART                                                                               \
-    static __attribute__((noinline, unused)) /* rare, or called from several places: there, copies \
-                                                would take time to compile and win none */
+#define LGELU__APART static __attribute__((noinline, unused))
 #define LGELU__TARGET_SCALAR
 #define LGELU__TARGET_NEON
 #define LGELU__TARGET_SIMD128
@@ -1218,8 +1229,9 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST) /* the old value */
-#elif defined(_MSC_VER) /* no target attribute is needed, and an aligned int is atomic */
+#define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#elif defined(_MSC_VER)
+/* MSVC needs no target attribute, and reads and writes an aligned int atomically. */
 #define LGELU__GNU 0
 #define LGELU__INLINE static __forceinline
 #define LGELU__APART static __declspec(noinline)
@@ -1230,7 +1242,8 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__GET(p) (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
-#else /* any C99 compiler, tcc for one: scalar code on one thread, without atomics */
+#else
+/* Any other C99 compiler, for example tcc, compiles the scalar code for one thread. */
 #undef LGELU__ATOMIC
 #define LGELU__ATOMIC 0
 #define LGELU__GNU 0
@@ -1245,15 +1258,17 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #if !defined(LGELU_NO_SIMD) && (LGELU__GNU || defined(_MSC_VER)) \
     && (defined(__x86_64__) || defined(_M_X64))
 #define LGELU__X86 1
-#if defined(_WIN32) && defined(__GNUC__) \
-    && !defined(__clang__) /* there gcc aligns no stack to 32 bytes (its bug 54412) */
-__asm__(
-    ".macro vmovaps x:vararg\n vmovups \\x\n .endm\n .macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
-    ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n .macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
-    ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
+#if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)
+/* On Windows gcc does not align the stack to 32 bytes (gcc bug 54412), so its aligned moves of
+   vectors are assembled as unaligned ones. */
+__asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n"
+        ".macro vmovapd x:vararg\n vmovupd \\x\n .endm\n"
+        ".macro vmovdqa x:vararg\n vmovdqu \\x\n .endm\n"
+        ".macro vmovdqa32 x:vararg\n vmovdqu32 \\x\n .endm\n"
+        ".macro vmovdqa64 x:vararg\n vmovdqu64 \\x\n .endm");
 #endif
-#if defined(__GNUC__) \
-    && !defined(__clang__) /* gcc 12 in C++ warns inside its own header (its bug 105593) */
+#if defined(__GNUC__) && !defined(__clang__)
+/* gcc 12 warns inside its own header when it compiles C++ (gcc bug 105593). */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -1283,10 +1298,12 @@ __asm__(
 #define LGELU__WASM 0
 #endif
 
+/* LGELU__UNROLLED stands before a loop of constant length over arrays that must be kept in
+   registers, LGELU__TWICE before a loop of which two rounds are compiled together. */
 #if LGELU__CALLS
 #define LGELU__UNROLLED
 #define LGELU__TWICE
-#elif defined(__clang__) /* loops of constant length over arrays that must end up in registers */
+#elif defined(__clang__)
 #define LGELU__UNROLLED _Pragma("clang loop unroll(full)")
 #define LGELU__TWICE _Pragma("clang loop unroll_count(2)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
@@ -1297,24 +1314,28 @@ __asm__(
 #define LGELU__TWICE
 #endif
 
-#if LGELU__GNU /* into the second-level cache; into the first */
+/* LGELU__FETCH prefetches the cache line at p into the second-level cache, LGELU__NEAR into the
+   first-level cache. */
+#if LGELU__GNU
 #define LGELU__FETCH(p) __builtin_prefetch(p, 0, 2)
 #define LGELU__NEAR(p) __builtin_prefetch(p, 0, 3)
 #else
 #define LGELU__FETCH(p) ((void)(p))
 #define LGELU__NEAR(p) ((void)(p))
 #endif
-/* where p[n] would be, the array may end before it: to ask for it does no harm */
+/* The address of p[n], which may be past the end of the array: a prefetch there does no harm. */
 #define LGELU__PAST(p, n) ((const void *)((uintptr_t)(p) + (n) * sizeof(float)))
-/* in a pass over long arrays, 8 KiB ahead, over the end of a page, where a processor's own prefetch
-   stops */
+/* In a pass over a long array p that has reached element i, prefetches once for each cache line the
+   data 8 KiB ahead. This crosses the end of a page, where the prefetcher of a processor stops. */
 #define LGELU__AHEAD(p, i)                            \
     do {                                              \
         if ((i) % 16 == 0)                            \
             LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); \
     } while (0)
 
-#if LGELU__GNU && defined(__x86_64__) /* a moment's rest for a thread that waits */
+/* LGELU__REST is the pause instruction in the loop of a thread that waits. LGELU__YIELD lets
+   another thread have the processor. */
+#if LGELU__GNU && defined(__x86_64__)
 #define LGELU__REST() __builtin_ia32_pause()
 #elif LGELU__GNU && defined(__aarch64__)
 #define LGELU__REST() __asm__ volatile("yield")
@@ -1328,8 +1349,9 @@ __asm__(
 #define LGELU__YIELD() LGELU__REST()
 #endif
 
-/* clang takes a > b ? a : b for a maximum, whose NaN is another one in WebAssembly and quiet on
-   ARM; x86's is that very choice */
+/* clang compiles a > b ? a : b to the maximum instruction of the processor. On x86 that instruction
+   makes the same choice, but in WebAssembly and on ARM it treats NaN differently. There the
+   condition is hidden from the compiler. */
 #if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__)
 #define LGELU__OPAQUE(kind, k) __asm__("" : kind(k))
 #else
@@ -1436,16 +1458,20 @@ LGELU__INLINE float lgelu__float(uint32_t u)
     return x;
 }
 
-#define LGELU__NAN                                                                                 \
-    lgelu__float(0x7FC00000) /* one NaN everywhere: without a builtin (tcc) NAN is 0/0, whose sign \
-                                is set */
+/* The NaN that every function of this file produces. The macro NAN of <math.h> is 0/0 with
+   compilers without a builtin (tcc), and then has its sign set. */
+#define LGELU__NAN lgelu__float(0x7FC00000)
 
-/* a*b + c rounded once. Without the instruction: the product is exact in double, and so the sum,
-   rounded twice, is right unless it comes to lie between two floats, or the result is below 2^-126;
-   then, which is rare, it is rounded to odd before (Boldo & Melquiond 2008). Inlined it takes half
-   of the time in WebAssembly, three quarters elsewhere, and an eighth more to compile: only where
-   the scalar kernels are the ones that run. [K] has the same for four lanes, and for a whole
-   polynomial. */
+/* lgelu__fmaf returns a*b + c rounded once.
+
+   Where the processor has no such instruction, the product is computed in double, where it is
+   exact. The sum is then rounded twice, to double and to float. The result is correct unless the
+   sum is halfway between two floats or the result is below 2^-126. In these rare cases the sum is
+   first rounded to odd (Boldo & Melquiond 2008).
+
+   The function is inlined only where the scalar kernels are the ones that run: inlining halves
+   their time in WebAssembly, saves a quarter elsewhere, and costs an eighth more compile time. Room
+   [K] has the same method for four lanes and for a whole polynomial. */
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
 #define LGELU__FAST_FMA 1
 LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
@@ -1456,6 +1482,8 @@ LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c
 #else
 #define LGELU__MAYBE_INLINE LGELU__INLINE
 #endif
+/* Returns the float nearest to p + d, by way of the double nearest to it whose last bit is odd. e
+   is the error of the sum s (Knuth's TwoSum). */
 LGELU__APART float lgelu__to_odd(double p, double d)
 {
     double s = p + d, t = s - p, e = (p - (s - t)) + (d - t);
@@ -1478,11 +1506,13 @@ LGELU__MAYBE_INLINE float lgelu__fmaf(float a, float b, float c)
     return r;
 }
 #endif
-#define LGELU__SSE2 \
-    (LGELU__X86 && !LGELU__FAST_FMA) /* four lanes in the place of the scalar kernels */
-/* MinGW's own fma rounds twice, by way of long double. a*b = p + q exactly (Dekker), c + q = t + u,
-   p + t = s + v, u + v rounded to odd, all at a scale where nothing over- or underflows (Boldo &
-   Melquiond 2008) */
+
+/* Whether SSE2 code of four lanes takes the place of the scalar kernels. */
+#define LGELU__SSE2 (LGELU__X86 && !LGELU__FAST_FMA)
+
+/* The fma of MinGW's libm rounds twice, by way of long double. This one is correct: a*b = p + q
+   exactly (Dekker), c + q = t + u, p + t = s + v, and u + v is rounded to odd (Boldo & Melquiond
+   2008). The operands are scaled first, so that no step overflows or underflows. */
 #if defined(__MINGW32__) && !defined(__FP_FAST_FMA)
 static double lgelu__fma(double a, double b, double c)
 {
@@ -1499,10 +1529,10 @@ static double lgelu__fma(double a, double b, double c)
     c = frexp(c, &ec);
     ea += eb;
     ec -= ea;
-    /* the product is less than a quarter of c's last place */
+    /* The product is less than a quarter of the last place of c. */
     if (ec > 60)
         return ldexp(c, ec + ea);
-    /* below the product's last place only its sign counts */
+    /* Where c is below the last place of the product, only its sign matters. */
     c = ldexp(c, ec < -120 ? -120 : ec);
     w = a * 134217729;
     ah = w - (w - a);
@@ -1529,13 +1559,14 @@ static double lgelu__fma(double a, double b, double c)
 #define fma lgelu__fma
 #endif
 
-/* ==== [3] YARDSTICK
-   ================================================================================================
- */
-/* Own elementary functions in double, within an ulp or two: neither the yardstick nor what decides
-   a λ, a rate or a first weight may hang on whose libm is linked. Every product that meets a sum is
-   an fma. */
-LGELU__APART double lgelu__exp_sum(double x, double l) /* exp(x + l), l small */
+/* ==== [3] YARDSTICK =========================================================================== */
+/* The exact gate and random numbers, with elementary functions in double that are accurate to one
+   or two ulp. They replace those of libm, because neither the yardstick nor the computation of a λ,
+   a learning rate or an initial weight may depend on the libm that is linked. Every product that is
+   added to something is an fma. */
+
+/* Returns exp(x + l) for a small l. */
+LGELU__APART double lgelu__exp_sum(double x, double l)
 {
     double n, r, p;
     int i;
@@ -1543,20 +1574,24 @@ LGELU__APART double lgelu__exp_sum(double x, double l) /* exp(x + l), l small */
         return x != x ? x : 0;
     if (x > 709.8)
         return HUGE_VAL;
+    /* x + l = n·ln 2 + r with abs(r) <= 0.35, where ln 2 is the sum of two doubles. The first fma
+       is exact. */
     n = floor(fma(x, 1.4426950408889634, 0.5));
-    /* the first is exact */
     r = fma(n, -0.6931471805599453, x) + fma(n, -2.3190468138462996e-17, l);
-    /* Taylor, abs(r) <= 0.35 */
-    for (p = 1, i = 13; i > 1; i--)
+    /* The Taylor series of exp(r), up to r^13. */
+    p = 1;
+    for (i = 13; i > 1; i--)
         p = fma(p * r, 1.0 / i, 1.0);
     return ldexp(fma(p, r, 1.0), (int)n);
 }
 
 static double lgelu__exp(double x) { return lgelu__exp_sum(x, 0); }
 
-/* Φ and f' at the unrounded product z = h + l = λx, abs(z) < 40, by Mills' ratio: Q(z) = Φ(-z) =
-   φ(z)·m, f'(-z) = φ(z)·(m - z), m' = zm - 1. l enters to first order. (z + 5/4)m is one polynomial
-   in (z - 11/2)/(z + 11/2), 3e-17 off. Coefficients: tests/tools/coefficients.py. */
+/* Φ(z) and f'(z) are computed from Mills' ratio m(z) = Φ(-z)/φ(z):
+     Φ(-z) = φ(z)·m(z)    f'(-z) = φ(z)·(m(z) - z)    m'(z) = z·m(z) - 1
+   Here z = λx is the unrounded product h + l of two doubles, abs(z) < 40, and l enters to first
+   order through m'. The table holds a polynomial in (z - 11/2)/(z + 11/2), which approximates
+   (z + 5/4)·m(z) with an error of 3e-17. tests/tools/coefficients.py made the coefficients. */
 static const double lgelu__mills_table[24] = {
     1.1901801538604433,      -0.30454784811505309,    0.16025256563732709,
     -0.045870411495901549,   -0.020353731740227574,   0.042262204456459833,
@@ -1572,6 +1607,7 @@ typedef struct {
     double h, l;
 } lgelu__exact_product;
 
+/* Returns λx without rounding it. */
 static lgelu__exact_product lgelu__z(double x, double lambda)
 {
     lgelu__exact_product z;
@@ -1580,6 +1616,7 @@ static lgelu__exact_product lgelu__z(double x, double lambda)
     return z;
 }
 
+/* Returns the normal density φ(z) = exp(-z²/2)/√(2π). */
 static double lgelu__density(lgelu__exact_product z)
 {
     const double s = z.h * z.h;
@@ -1587,14 +1624,14 @@ static double lgelu__density(lgelu__exact_product z)
            * lgelu__exp_sum(-0.5 * s, -0.5 * fma(2 * z.h, z.l, fma(z.h, z.h, -s)));
 }
 
-/* Φ(z), k = 0; f'(z), k = 1 */
+/* Returns Φ(z) for k = 0, f'(z) for k = 1. Near 0 both are 1/2 plus a small term, which is computed
+   from the Taylor series, so that the 1/2 is exact. */
 static double lgelu__distribution(lgelu__exact_product z, int k)
 {
     const double a = fabs(z.h), l = z.h < 0 ? -z.l : z.l, t = (a - 5.5) / (a + 5.5),
                  e = lgelu__density(z);
     double m = lgelu__mills_table[23];
     int i;
-    /* 1/2 stays exact */
     if (a < 0.0001220703125)
         return fma(z.h, e * fma(z.h, z.h * (1.0 / 3), 1.0 + k), 0.5);
     for (i = 22; i >= 0; i--)
@@ -1610,14 +1647,15 @@ LGELU_DEF double lgelu_exact(double x, double lambda)
         return (double)LGELU__NAN;
     if (!(lambda > 0))
         return 0.5 * x;
-    /* clang 14 may take x >= 0 ? x : -0.0 for a maximum */
+    /* Here f is ReLU, with -0 for a negative x. (clang 14 may compile x >= 0 ? x : -0.0 to a
+       maximum, which loses the sign of the 0.) */
     if (!(fabs(lambda * x) < 40))
         return x > 0 ? x : copysign(0.0, x);
     return x * lgelu__distribution(lgelu__z(x, lambda), 0);
 }
 
-/* near the root of f' the sum cancels; there its Taylor series in d = z - root, the root in two
-   doubles, keeps relative accuracy */
+/* Near the root of f', Φ(z) + zφ(z) cancels. There a Taylor series in d = z - root keeps the
+   relative accuracy; the root is the sum of two doubles. */
 LGELU_DEF double lgelu_exact_dx(double x, double lambda)
 {
     static const double c[13] = { 0.4314939923140469,     0.388284982990552,
@@ -1639,7 +1677,8 @@ LGELU_DEF double lgelu_exact_dx(double x, double lambda)
     z = lgelu__z(x, lambda);
     d = (z.h + 0.7517915246935645) + (z.l - 1.4956759177009883e-17);
     if (fabs(d) < 0.125) {
-        for (p = c[12], i = 11; i >= 0; i--)
+        p = c[12];
+        for (i = 11; i >= 0; i--)
             p = fma(p, d, c[i]);
         return p * d;
     }
@@ -1655,6 +1694,7 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
+/* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
     double m, s, q, p;
@@ -1663,6 +1703,7 @@ LGELU__APART double lgelu__log(double x)
         return x < 0 || x != x ? (double)LGELU__NAN : -HUGE_VAL;
     if (x > DBL_MAX)
         return x;
+    /* x = m·2^e with m between √½ and √2, and ln m = 2·atanh(s) with s = (m - 1)/(m + 1). */
     m = frexp(x, &e);
     if (m < 0.7071067811865476) {
         m *= 2;
@@ -1670,24 +1711,26 @@ LGELU__APART double lgelu__log(double x)
     }
     s = (m - 1) / (m + 1);
     q = s * s;
-    /* atanh series, abs(s) <= 0.172 */
-    for (p = 0, i = 23; i > 1; i -= 2)
+    /* The series of atanh up to s^23; abs(s) <= 0.172. */
+    p = 0;
+    for (i = 23; i > 1; i -= 2)
         p = fma(p, q, 1.0 / i);
-    /* the quotient's own rounding is put back */
+    /* The rounding error of the quotient s is added back. */
     p = fma(s * q, p, fma(fma(-s, m, (m - 1) - s), 1 / (m + 1), s));
     return fma((double)e, 0.6931471805599453, fma((double)e, 2.3190468138462996e-17, 2 * p));
 }
 
+/* Returns ln(1 + x). The rounding error of 1 + x is corrected to first order. */
 static double lgelu__log1p(double x)
 {
     double u = 1 + x, c = u - 1;
     if (!(u > 0) || u > DBL_MAX || !(c != 0))
         return u > 0 && !(c != 0) ? x : lgelu__log(u);
-    /* what 1 + x lost, to first order */
     return lgelu__log(u) + (x - c) / u;
 }
 
-static double lgelu__cospi(double x) /* cos(πx), x in [0, 1] */
+/* Returns cos(πx) for x in [0, 1]. */
+static double lgelu__cospi(double x)
 {
     double y = (x > 0.5 ? 1 - x : x) * 3.141592653589793, q = y * y, p = 1;
     int i;
@@ -1696,8 +1739,9 @@ static double lgelu__cospi(double x) /* cos(πx), x in [0, 1] */
     return x > 0.5 ? -p : p;
 }
 
-/* Philox4x32-10: a keyed bijection of a 128-bit counter, here (block = i/4, stream); the key is the
-   seed */
+/* Philox4x32-10 (Salmon et al., SC 2011) is a keyed bijection of a counter of 128 bits. The key is
+   the seed, the counter is (block, stream), and block i/4 holds the random numbers i, i + 1, i + 2
+   and i + 3 of the stream. Replaces the counter c by four random numbers. */
 static void lgelu__philox(uint32_t c[4], uint64_t seed)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -1714,6 +1758,7 @@ static void lgelu__philox(uint32_t c[4], uint64_t seed)
     }
 }
 
+/* Writes the four random numbers of a block to c. */
 static void lgelu__draw(uint32_t c[4], uint64_t seed, uint64_t stream, uint64_t block)
 {
     c[0] = (uint32_t)block;
@@ -1735,14 +1780,15 @@ LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
     return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
 }
 
-static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream,
-                               uint64_t pair) /* Box & Muller: cos and sin */
+/* Writes two normally distributed numbers to x, by the method of Box and Muller: the cosine and the
+   sine of one random angle times one random radius. */
+static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)
 {
     uint32_t c[4];
     double r, b;
     lgelu__draw(c, seed, stream, pair >> 1);
     r = sqrt(-2 * lgelu__log(((double)c[2 * (pair & 1)] + 0.5) * (1.0 / 4294967296.0)));
-    /* in [0, 2) */
+    /* The angle divided by π, in [0, 2). */
     b = (double)c[2 * (pair & 1) + 1] * (1.0 / 2147483648.0);
     x[0] = r * lgelu__cospi(b > 1 ? 2 - b : b);
     b = fabs(b - 0.5);
@@ -1756,8 +1802,8 @@ LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i)
     return (float)x[i & 1];
 }
 
-LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed,
-                             uint64_t stream) /* Fisher-Yates */
+/* The shuffle of Fisher and Yates, which builds the permutation from its beginning. */
+LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream)
 {
     size_t i, j;
     for (i = 0; i < n; i++) {
@@ -1767,93 +1813,115 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed,
     }
 }
 
-/* ==== [4] DISPATCH
-   =================================================================================================
+/* ==== [4] DISPATCH ============================================================================ */
+/* The table of kernels that each instruction set provides, the structures that kernels receive, the
+   choice of an instruction set at run time, and the public kernels, which call through the table.
  */
-/* an update on the gradient scale·g. AdamW: w -= rate·m/(√v·root + eps) + decay·w, fresh1 = 1 - β1,
-   fresh2 = 1 - β2 */
+
+/* One update of an optimiser with the gradient scale·g. The rule of AdamW is
+     w -= rate·m/(√v·root + eps) + decay·w,  fresh1 = 1 - β1,  fresh2 = 1 - β2. */
 typedef struct {
     float scale, momentum, fresh1, beta2, fresh2, rate, root, eps, decay;
 } lgelu__rule;
+
 #ifdef LGELU_TRAINER
 static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* of the next sliver of a block of which `rest` rows are left: equal heights, of at most 9 or even,
-   so that fewer tiles must be compiled */
+/* Returns the height of the next sliver of a block in which `rest` rows remain, at most `most`. The
+   slivers of a block have about equal heights. A height above 9 is even, so that fewer tiles have
+   to be compiled. */
 static size_t lgelu__height(size_t rest, size_t most)
 {
     const size_t slivers = (rest - 1) / most + 1, rows = (rest - 1) / slivers + 1,
                  even = (rows + 1) / 2 * 2;
-    return rows <= 9 ? rows : even <= rest ? even : rows - rows / 2;
+    if (rows <= 9)
+        return rows;
+    return even <= rest ? even : rows - rows / 2;
 }
 
-/* a block of B: its most columns, most rows and most numbers */
+/* The limits of a matrix product's blocks. */
 enum {
-    LGELU__N = 1024,
-    LGELU__K = 512,
-    LGELU__BLOCK = 196608,
-    /* where A is read along its columns: most rows of B; slivers copied together */
-    LGELU__ACROSS = 384,
-    LGELU__GROUP = 8,
-    LGELU__STRANDS = 16
-}; /* most tasks at a time that need room of their own */
+    LGELU__N = 1024,       /* columns of a block of B */
+    LGELU__K = 512,        /* rows of a block of B */
+    LGELU__BLOCK = 196608, /* elements of a block of B */
+    LGELU__ACROSS = 384,   /* rows of a block of B where A is read along its columns */
+    LGELU__GROUP = 8,      /* slivers that are then copied together */
+    LGELU__STRANDS = 16    /* tasks at a time that need a workspace */
+};
 
-enum {
-    LGELU__OF_X,
-    LGELU__OF_W,
-    LGELU__OF_Y,
-    LGELU__OF_DY,
-    LGELU__OF_DW
-}; /* Winograd's transforms */
+/* Winograd's transforms: of the input, the weights, the output, and of the gradients of the output
+   and of the weights. */
+enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };
 
-typedef struct { /* a matrix product in tasks: `rows` by `cols` of C each, k in steps of `depth` */
+/* A matrix product C = A·B that is partitioned into tasks. Each task computes one block of C. */
+typedef struct {
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t rows, cols, depth, room; /* the last: bytes for a strand */
-    /* whether A is read along its columns; whether A and B are copied, B comes in panels; the next
-       task to be taken */
-    int across, pack_a, pack_b, panels, next;
+    size_t rows, cols;  /* of a block of C */
+    size_t depth;       /* how many k are processed at a time */
+    size_t room;        /* bytes of workspace for each strand */
+    int across;         /* whether A is read along its columns */
+    int pack_a, pack_b; /* whether A and B are copied */
+    int panels;         /* whether B is stored in panels */
+    int next;           /* the next task to begin */
     unsigned char *work;
     int *broken; /* LGELU_CHECK: raised when a strand wrote past its workspace; or NULL */
 } lgelu__block;
 
-typedef struct { /* slivers of A past `run` panels of B, k rows each */
-    /* start: of the sums, or NULL; next, y or NULL: what memory is asked for meanwhile */
-    const float *a, *b, *start, *next, *y;
+/* The product of `slivers` slivers of A with `run` panels of B, over k rows of B. */
+typedef struct {
+    const float *a, *b;
+    const float *start; /* the initial values of the sums, or NULL for 0 */
+    const float *next;  /* the part of A to be prefetched for the next sliver */
+    const float *y;     /* the output of the gate, to be prefetched, or NULL */
     float *c;
-    /* step: from panel to panel */
-    size_t slivers, run, k, a_row, a_col, b_row, b_step, start_row, c_row, y_row, next_row,
-        next_step;
+    size_t slivers, run, k;
+    size_t a_row, a_col, b_row;
+    size_t b_step; /* from panel to panel of B */
+    size_t start_row, c_row, y_row, next_row;
+    size_t next_step; /* of next, from panel to panel */
 } lgelu__sliver;
 
-typedef struct { /* a task at its block: rows i to end, columns j to j + n; k from k0 on */
+/* The state of a task that computes the rows from i to end and the columns from j to j + n of C. It
+   has reached row k0 of B. */
+typedef struct {
     const lgelu__block *p;
     size_t i, end, j, n, k0;
-    size_t width, most; /* of a tile: vectors across, rows */
-    size_t whole, panels, packed,
-        b_panel; /* panels: of full width; all; those before the first copied; floats of a copy */
-    size_t in,
-        at; /* A copied along its columns: a sliver's place in its group, the row after this */
+    size_t width;   /* of a tile, in vectors */
+    size_t most;    /* the maximal height of a tile, in rows */
+    size_t whole;   /* panels of full width */
+    size_t panels;  /* all panels */
+    size_t packed;  /* panels before the first copied one */
+    size_t b_panel; /* floats of a copied panel */
+    size_t in, at;  /* where A is copied in groups: the sliver's index in its group, and the first
+                       row after the group */
     float *a_pack, *b_pack, *edge;
     lgelu__sliver t;
 } lgelu__stand;
 
-/* pictures as a matrix: row (sample, row, column of the grid), column (tap row, tap column,
-   channel) */
+/* Images that are read as a matrix with one row for each position of the convolution's kernel. A
+   row index stands for (sample, row, column) of the output grid, a column index for (row, column,
+   channel) of the kernel. The image row is grid row · step + kernel row + origin[0], and the image
+   column likewise. */
 typedef struct {
     const float *x;
-    size_t rows, columns, pixel; /* of a picture; floats from pixel to pixel */
-    size_t channels, across;     /* of a tap; taps in a row of the kernel */
-    size_t grid[2], step; /* picture's row = grid's row · step + tap + origin, columns likewise */
+    size_t rows, columns; /* of an image */
+    size_t pixel;         /* floats from one pixel to the next */
+    size_t channels;      /* of a kernel element */
+    size_t across;        /* columns of the kernel */
+    size_t grid[2], step;
     ptrdiff_t origin[2];
 } lgelu__im2col;
 
+/* x·scale + shift, with one scale and one shift for each channel. scale may be NULL for 1, shift
+   for 0, and x for 0. */
 typedef struct {
     const float *x, *scale, *shift;
-} lgelu__scaled; /* x·scale + shift of each channel; NULL: 0, 1, 0 */
+} lgelu__scaled;
 #endif
-/* Every kernel by its name, which makes the table of each instruction set as well as its type:
-   X(result, name, arguments) */
+
+/* The list of kernels, as X(result, name, arguments). It generates the type of the table of kernels
+   as well as the table of each instruction set. */
 #define LGELU__KERNELS(X)                                                                         \
     X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
     X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
@@ -1868,8 +1936,7 @@ typedef struct {
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
-      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule,                     \
-       size_t n)) /* no v */                                                                      \
+      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(double, square_sum, (const float *x, size_t n))                                             \
     X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
     X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
@@ -1878,98 +1945,123 @@ typedef struct {
     X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
     X(double, backward16,                                                                         \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
-    /* y = v·Bernoulli(Φ(λx)) */                                                               \
+    /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
     X(void, stochastic,                                                                           \
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
        uint64_t stream, uint64_t first))
 #ifndef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)
 #else
-#define LGELU__TRAINER_KERNELS(X)                                                                   \
-    /* p = exp(scale·(x - max x)), then zeros from n to room; stat: max x, Σ p. p may be x, or    \
-       NULL */                                                                                      \
-    X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room))   \
-    /* x to p = exp(scale·(x - stat[0]))/stat[1], d to scale·p(d - Σ d·p), then zeros */        \
-    X(void, softmax_backward,                                                                       \
-      (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                  \
-    X(void, normalise,                                                                              \
-      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))              \
-    X(void, normalise_backward,                                                                     \
-      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,                 \
-       const float *gain, int add, size_t n))                                                       \
-    X(void, dropout,                                                                                \
-      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,          \
-       size_t n))                                                                                   \
-    X(void, copy,                                                                                   \
-      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,     \
-       size_t col, size_t cols))                                                                    \
-    X(void, block,                                                                                  \
-      (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n,                               \
-       float *room)) /* m rows from i */                                                            \
-    X(void, column_sums,                                                                            \
-      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))               \
-    X(void, im2col,                                                                                 \
-      (float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,                    \
-       const void *user))                                                                           \
-    /* sum[j] = Σ a, sum[n + j] = Σ a·b */                                                       \
-    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))     \
-    X(void, affine,                                                                                 \
-      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows,                       \
-       size_t n)) /* a + b */                                                                       \
-    X(void, depthwise,                                                                              \
-      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                        \
-       const float *const *tap, size_t taps))                                                       \
-    /* n channels of 4×4 pixels, pixel k from x + at[k] on, -1: none, to 16 matrices; 3×3 taps to \
-       16; 16 to 2×2 pixels */                                                                     \
-    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))       \
-    X(void, winograd_kernel,                                                                        \
-      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                      \
-    X(void, winograd_out,                                                                           \
-      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,         \
-       size_t n))                                                                                   \
-    /* the transposes of the last two: 2×2 to 16, 16 to 3×3 */                                    \
-    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))      \
-    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))          \
-    /* columns j..end of C, at least 16 of them; m <= 8 */                                          \
+#define LGELU__TRAINER_KERNELS(X)                                                                 \
+    /* p = exp(scale·(x - max x)), followed by zeros from n to room. stat receives max x         \
+       and Σ p. p may be x, or NULL. */                                                          \
+    X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
+    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p),     \
+       both followed by zeros from n to room. */                                                  \
+    X(void, softmax_backward,                                                                     \
+      (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                \
+    X(void, normalise,                                                                            \
+      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))            \
+    X(void, normalise_backward,                                                                   \
+      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,               \
+       const float *gain, int add, size_t n))                                                     \
+    X(void, dropout,                                                                              \
+      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,        \
+       size_t n))                                                                                 \
+    X(void, copy,                                                                                 \
+      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,   \
+       size_t col, size_t cols))                                                                  \
+    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room))  \
+    X(void, column_sums,                                                                          \
+      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))             \
+    X(void, im2col,                                                                               \
+      (float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,                  \
+       const void *user))                                                                         \
+    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                    \
+    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))   \
+    X(void, affine,                                                                               \
+      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))          \
+    X(void, depthwise,                                                                            \
+      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                      \
+       const float *const *tap, size_t taps))                                                     \
+    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at           \
+       x + at[k], or 0 where at[k] is -1. winograd_kernel transforms 3×3 weights into 16         \
+       matrices, and winograd_out 16 matrices into 2×2 pixels. */                                \
+    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))     \
+    X(void, winograd_kernel,                                                                      \
+      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                    \
+    X(void, winograd_out,                                                                         \
+      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,       \
+       size_t n))                                                                                 \
+    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */  \
+    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))    \
+    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))        \
+    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                            \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
 #endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
     LGELU__KERNELS(LGELU__FIELD)
-    LGELU__TRAINER_KERNELS(LGELU__FIELD) size_t rows, cols; /* of a tile */
+    LGELU__TRAINER_KERNELS(LGELU__FIELD)
+    size_t rows, cols; /* of a tile of the matrix product */
 } lgelu__kernels;
 
+/* The 16-bit formats. */
 enum { LGELU__F16, LGELU__BF16 };
 
-/* Room [K], at the end of this file, is written once over a small vocabulary. Each include below
-   reads that room again with another vocabulary, so every function carries its own target attribute
-   and no compiler flag is needed; a debugger or a profiler still shows the real lines of this one
-   file. The name is a literal because __FILE__ breaks with relative -I. */
-#define LGELU__SELF "lgelu.h"
-#define LGELU__PASS 0
-#include LGELU__SELF
+/* Room [K], at the end of this file, is written once in terms of a small vocabulary of vector
+   operations. Each include below compiles that room for another instruction set. Every function
+   then has its own target attribute, so that no compiler flag is needed, and a debugger or profiler
+   shows the real lines of this one file. LGELU_SELF is the name of this file, a literal because
+   __FILE__ fails with a relative -I. Define it if you rename the file. */
+#ifndef LGELU_SELF
+#define LGELU_SELF "lgelu.h"
+#endif
+
+/* The instruction sets that [K] can be compiled for. [Ka] states what each of them can do. */
+#define LGELU__PASS_SCALAR 1
+#define LGELU__PASS_SSE2 2
+#define LGELU__PASS_NEON 3
+#define LGELU__PASS_SIMD128 4
+#define LGELU__PASS_AVX2 5
+#define LGELU__PASS_AVX512 6
+
+#if LGELU__SSE2
+#define LGELU__PASS LGELU__PASS_SSE2
+#include LGELU_SELF
 #undef LGELU__PASS
-#if LGELU__ARM || LGELU__WASM
-#define LGELU__PASS 1
-#include LGELU__SELF
+#else
+#define LGELU__PASS LGELU__PASS_SCALAR
+#include LGELU_SELF
+#undef LGELU__PASS
+#endif
+#if LGELU__ARM
+#define LGELU__PASS LGELU__PASS_NEON
+#include LGELU_SELF
+#undef LGELU__PASS
+#endif
+#if LGELU__WASM
+#define LGELU__PASS LGELU__PASS_SIMD128
+#include LGELU_SELF
 #undef LGELU__PASS
 #endif
 #if LGELU__X86
-#define LGELU__PASS 2
-#include LGELU__SELF
+#define LGELU__PASS LGELU__PASS_AVX2
+#include LGELU_SELF
 #undef LGELU__PASS
-#define LGELU__PASS 3
-#include LGELU__SELF
+#define LGELU__PASS LGELU__PASS_AVX512
+#include LGELU_SELF
 #undef LGELU__PASS
 #endif
 
+/* Returns the best instruction set that both the processor and the operating system support. */
 static int lgelu__detect(void)
 {
 #if LGELU__X86
     unsigned a, b, c, d, os;
 #ifdef __GNUC__
-    /* F16C AVX OSXSAVE POPCNT FMA */
+    /* F16C, AVX, OSXSAVE, POPCNT and FMA. */
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x38801000u) != 0x38801000u)
         return LGELU_ISA_SCALAR;
     __asm__ volatile("xgetbv" : "=a"(os), "=d"(d) : "c"(0));
@@ -1988,18 +2080,25 @@ static int lgelu__detect(void)
     __cpuidex(r, 7, 0);
     b = (unsigned)r[1];
 #endif
-    /* YMM state; AVX2 */
+    /* AVX2, and an operating system that saves the YMM registers. */
     if ((os & 0x06) != 0x06 || !(b & (1u << 5)))
         return LGELU_ISA_SCALAR;
-    /* ZMM state; F DQ BW VL */
-    return (os & 0xE6) == 0xE6 && (b & 0xC0030000u) == 0xC0030000u ? LGELU_ISA_AVX512
-                                                                   : LGELU_ISA_AVX2;
+    /* AVX-512 F, DQ, BW and VL, and an operating system that saves the ZMM registers. */
+    if ((os & 0xE6) != 0xE6 || (b & 0xC0030000u) != 0xC0030000u)
+        return LGELU_ISA_AVX2;
+    return LGELU_ISA_AVX512;
+#elif LGELU__ARM
+    return LGELU_ISA_NEON;
+#elif LGELU__WASM
+    return LGELU_ISA_SIMD128;
 #else
-    return LGELU__ARM ? LGELU_ISA_NEON : LGELU__WASM ? LGELU_ISA_SIMD128 : LGELU_ISA_SCALAR;
+    return LGELU_ISA_SCALAR;
 #endif
 }
 
-static int lgelu__isa_in_force = -1; /* the only global: threads may race to the same answer */
+/* The instruction set in force, or -1 before the first call. It is the only global variable.
+   Threads that initialise it at the same time write the same value. */
+static int lgelu__isa_in_force = -1;
 
 LGELU_DEF int lgelu_isa_limit(int most)
 {
@@ -2023,24 +2122,45 @@ LGELU_DEF int lgelu_isa(void)
 
 LGELU_DEF const char *lgelu_isa_name(int isa)
 {
-    static const char name[5][8] = { "scalar", "neon", "avx2", "avx512", "simd128" };
-    return isa < 0 || isa > 3 ? "?" : name[LGELU__WASM && isa == LGELU_ISA_SIMD128 ? 4 : isa];
+    static const char name[LGELU_ISA_COUNT][8] = {
+        "scalar",
+#if LGELU__WASM
+        "simd128",
+#else
+        "neon",
+#endif
+        "avx2",
+        "avx512"
+    };
+    return isa < 0 || isa >= LGELU_ISA_COUNT ? "?" : name[isa];
 }
 
-static const lgelu__kernels *const lgelu__kernels_of[4] = {
-    &lgelu__kernels_scalar, /* by lgelu_isa_id */
+LGELU_DEF int lgelu_isa_from_name(const char *name)
+{
+    int isa;
+    for (isa = 0; name && isa < LGELU_ISA_COUNT; isa++) {
+        if (!strcmp(name, lgelu_isa_name(isa)))
+            return isa;
+    }
+    return -1;
+}
+
+/* The tables of kernels, indexed by lgelu_isa_id. */
+static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
 #if LGELU__ARM
-    &lgelu__kernels_neon,
+                                                                          &lgelu__kernels_neon,
 #elif LGELU__WASM
     &lgelu__kernels_simd128,
 #else
     NULL,
 #endif
 #if LGELU__X86
-    &lgelu__kernels_avx2, &lgelu__kernels_avx512
+                                                                          &lgelu__kernels_avx2,
+                                                                          &lgelu__kernels_avx512
 #endif
 };
 
+/* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
@@ -2075,31 +2195,37 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
+    LGELU__GIVEN(n, y && x);
     LGELU__TO_NEAREST(lgelu__k()->tanh_forward(y, x, n));
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
+    LGELU__GIVEN(n, dx && dy && x);
     LGELU__TO_NEAREST(lgelu__k()->tanh_backward(dx, dy, x, n));
 }
 
 #define LGELU__HALVES(name, format)                                                             \
     LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
     {                                                                                           \
+        LGELU__GIVEN(n, y &&x);                                                                 \
         LGELU__TO_NEAREST(lgelu__k()->from16(y, x, format, n));                                 \
     }                                                                                           \
     LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
     {                                                                                           \
+        LGELU__GIVEN(n, y &&x);                                                                 \
         LGELU__TO_NEAREST(lgelu__k()->to16(y, x, format, n));                                   \
     }                                                                                           \
     LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
     {                                                                                           \
+        LGELU__GIVEN(n, y &&x);                                                                 \
         LGELU__TO_NEAREST(lgelu__k()->forward16(y, x, lambda, format, n));                      \
     }                                                                                           \
     LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
                                            float lambda, size_t n)                              \
     {                                                                                           \
         double sum;                                                                             \
+        LGELU__GIVEN(n, dy &&x);                                                                \
         LGELU__TO_NEAREST(sum = lgelu__k()->backward16(dx, dy, x, lambda, format, n));          \
         return sum;                                                                             \
     }
@@ -2109,6 +2235,7 @@ LGELU__HALVES(f16, LGELU__F16)
 LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n,
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
+    LGELU__GIVEN(n, y && x);
     LGELU__TO_NEAREST(lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first));
 }
 
@@ -2117,6 +2244,7 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
                                            lgelu_estimate how)
 {
     double sum;
+    LGELU__GIVEN(n, dy && x);
     LGELU__TO_NEAREST(
         sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
     if (dx && how != LGELU_ESTIMATE_MEAN)
@@ -2124,31 +2252,39 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
     return sum;
 }
 
-/* ==== [5] HARDNESS
-   =================================================================================================
- */
+/* ==== [5] HARDNESS ============================================================================ */
+/* The maps between the free parameter s and λ, the targets, and the hardening plan. */
+
+/* Returns the temperature of a map: 0.1 if the field is not a positive, finite number. */
 static double lgelu__t(const lgelu_lambda_map *h)
 {
     return h->temperature > 0 && h->temperature <= FLT_MAX ? (double)h->temperature : 0.1;
 }
 
+/* Returns λmax - 1 of a map: 255 if the field is not finite or not above 1. */
 static double lgelu__span(const lgelu_lambda_map *h)
 {
     return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255;
 }
 
+/* Returns ln(1 + e^u). */
 static double lgelu__softplus(double u)
 {
     return u > 0 ? u + lgelu__log1p(lgelu__exp(-u)) : lgelu__log1p(lgelu__exp(u));
 }
 
-static double lgelu__sigmoid(double u) /* the small side is never 1 - something */
+/* Returns 1/(1 + e^-u). For u < 0 it is computed from e^u, since 1 minus the other side would
+   cancel. NaN gives NaN. */
+static double lgelu__sigmoid(double u)
 {
-    double e = lgelu__exp(-fabs(u));
-    return u < 0 ? e / (1 + e) : u >= 0 ? 1 / (1 + e) : u;
+    const double e = lgelu__exp(-fabs(u));
+    if (u < 0)
+        return e / (1 + e);
+    return u >= 0 ? 1 / (1 + e) : u;
 }
 
-static double lgelu__expm1(double x) /* x in [0, 1]: Taylor, nothing cancels */
+/* Returns e^x - 1 for x in [0, 1] from the Taylor series, in which nothing cancels. */
+static double lgelu__expm1(double x)
 {
     double p = 1;
     int i;
@@ -2173,7 +2309,10 @@ LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *h, float s)
     switch (h->map) {
     case LGELU_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
     case LGELU_SIGMOID: return (float)(lgelu__span(h) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
-    default: return s >= 1 ? 1.0f : s < 1 ? 0.0f : s;
+    default:
+        if (s >= 1)
+            return 1;
+        return s < 1 ? 0 : s;
     }
 }
 
@@ -2183,7 +2322,8 @@ LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *h, float lambda)
     if (!(d >= 0))
         return LGELU__NAN;
     switch (h->map) {
-    case LGELU_SOFTPLUS: /* log(e^d - 1), by the side on which nothing cancels */
+    case LGELU_SOFTPLUS:
+        /* ln(e^d - 1), by the formula in which nothing cancels. */
         r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
         return (float)(lgelu__t(h) * r);
     case LGELU_SIGMOID:
@@ -2201,10 +2341,8 @@ LGELU_DEF float lgelu_gate_error(float lambda)
     return (float)(0.79788456080286536 / (double)lambda);
 }
 
-LGELU_DEF float lgelu_lambda_for_gap(float gap)
-{
-    return lgelu_gap(gap);
-} /* both are involutions */
+/* A gap or gate error of the form constant/λ is its own inverse. */
+LGELU_DEF float lgelu_lambda_for_gap(float gap) { return lgelu_gap(gap); }
 
 LGELU_DEF float lgelu_lambda_for_tolerance(float tau) { return lgelu_gate_error(tau); }
 
@@ -2219,7 +2357,7 @@ LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long st
     switch (plan->shape) {
     case LGELU_SHAPE_GEOMETRIC: return (float)(a * lgelu__exp(p * (lgelu__log(b) - lgelu__log(a))));
     case LGELU_SHAPE_LINEAR_S: {
-        /* s is -inf at λ = 1 */
+        /* At λ = 1, s is -inf. The path begins at the smallest λ above 1 that is useful. */
         float s0 = lgelu_lambda_inverse(&plan->h, lambda0 > 1.000001f ? lambda0 : 1.000001f);
         float s1 = lgelu_lambda_inverse(&plan->h, plan->target);
         return lgelu_lambda(&plan->h, (float)fma(p, (double)s1 - (double)s0, (double)s0));
@@ -2230,9 +2368,7 @@ LGELU_DEF float lgelu_harden(float lambda0, const lgelu_hardening *plan, long st
     return (float)fma(p, b - a, a);
 }
 
-/* ==== [6] OPTIMISER
-   ================================================================================================
- */
+/* ==== [6] OPTIMISER =========================================================================== */
 LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr)
 {
     lgelu_adamw o;
@@ -2247,22 +2383,29 @@ LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr)
 LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr)
 {
     lgelu_adamw o = lgelu_adamw_defaults(lr);
-    o.beta1 = o.beta2 = 0.944f;
+    o.beta1 = 0.944f;
+    o.beta2 = 0.944f;
     return o;
 }
 
-/* ε stands outside the root and the decay outside the moments; 1 - β^step is taken in double, once
-   per call. The decay enters as lr·decay, not as the factor 1 - lr·decay: in float that factor is
-   off by up to 3e-8, 3 % of a decay of 1e-6, each step. */
+/* Returns the update of AdamW at a step, for gradients that are to be multiplied by scale. ε is
+   added outside the square root, and the weight decay does not enter the moments. The bias
+   corrections 1 - β^step are computed in double, once per call. The decay is applied as lr·decay
+   and not as a factor 1 - lr·decay, because this factor in float has an error of up to 3e-8, which
+   is 3 % of a decay of 1e-6 at each step. */
 static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long step)
 {
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
     lgelu__rule r;
-    for (; step > 0; step >>= 1, f1 *= f1, f2 *= f2) {
+    /* p1 = β1^step and p2 = β2^step, by repeated squaring. */
+    while (step > 0) {
         if (step & 1) {
             p1 *= f1;
             p2 *= f2;
         }
+        step >>= 1;
+        f1 *= f1;
+        f2 *= f2;
     }
     r.scale = scale;
     r.fresh1 = (float)(1 - b1);
@@ -2275,6 +2418,7 @@ static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long ste
     return r;
 }
 
+/* Returns the update of SGD with momentum. */
 static lgelu__rule lgelu__sgd_rule(float lr, float momentum, float weight_decay, float scale)
 {
     lgelu__rule r;
@@ -2291,7 +2435,7 @@ static void lgelu__nearest_adamw_step(float *w, float *m, float *v, const float 
 {
     lgelu__rule r = lgelu__adamw_rule(opt, 1, step);
     LGELU__GIVEN(n, w && m && v && g);
-    /* it counts from 1: at 0 the correction of the moments divides by 0 */
+    /* Steps are counted from 1: at 0 the bias corrections would divide by 0. */
     LGELU_ASSERT(step > 0);
     lgelu__k()->adamw(w, m, v, g, &r, n);
 }
@@ -2326,11 +2470,11 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
     LGELU__GIVEN(layers, s && m && v && lambda && dlambda);
     mode = lgelu__round_to_nearest();
     o.lr = opt->lr * c;
-    /* decay of s would pull λ to 1 + ln 2, not to 1 */
+    /* A decay of s would pull λ towards 1 + ln 2 instead of 1. */
     o.weight_decay = 0;
     for (i = 0; i < layers; i++) {
         float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
-        /* λ = 1 and λ = inf are ends: they stay */
+        /* An infinite s belongs to λ = 1 or λ = inf, which are final. */
         if (fabsf(s[i]) <= FLT_MAX)
             lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
         lambda[i] = lgelu_lambda(h, s[i]);
@@ -2338,9 +2482,8 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
     lgelu__round_again(mode);
 }
 
-/* ==== [7] INSTRUMENTS
-   ============================================================================================== */
-static size_t lgelu__argmax(const float *a, size_t n) /* the first of equals */
+/* ==== [7] INSTRUMENTS ========================================================================= */
+LGELU_DEF size_t lgelu_argmax(const float *a, size_t n)
 {
     size_t i, best = 0;
     for (i = 1; i < n; i++) {
@@ -2350,7 +2493,20 @@ static size_t lgelu__argmax(const float *a, size_t n) /* the first of equals */
     return best;
 }
 
-static size_t lgelu__changed_bits(const float *a, const float *b, size_t n) /* of the bits a > 0 */
+LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size_t samples,
+                                size_t classes)
+{
+    size_t i, right = 0;
+    for (i = 0; classes && i < samples; i++) {
+        const float *row = logits + i * classes;
+        const size_t predicted = classes > 1 ? lgelu_argmax(row, classes) : row[0] > 0;
+        right += labels[i] >= 0 && (size_t)labels[i] == predicted;
+    }
+    return samples ? (double)right / (double)samples : 0;
+}
+
+/* Returns how many of the n bits a > 0 differ between a and b. */
+static size_t lgelu__changed_bits(const float *a, const float *b, size_t n)
 {
     size_t i, changed = 0;
     for (i = 0; i < n; i++)
@@ -2365,8 +2521,8 @@ LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size
     if (classes == 1)
         return lgelu__changed_bits(before, after, samples);
     for (i = 0; i < samples; i++) {
-        flips += lgelu__argmax(before + i * classes, classes)
-                 != lgelu__argmax(after + i * classes, classes);
+        flips += lgelu_argmax(before + i * classes, classes)
+                 != lgelu_argmax(after + i * classes, classes);
     }
     return flips;
 }
@@ -2377,7 +2533,7 @@ LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after, siz
     size_t i;
     for (i = 0; i < n; i++) {
         d = fabs((double)after[i] - (double)before[i]);
-        /* a NaN comes through */
+        /* NaN is the result if there is one. */
         if (d != d)
             return d;
         if (d > most)
@@ -2458,9 +2614,9 @@ LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q)
         if (curve[i] > most)
             most = curve[i];
     }
-    for (i = n; i > 0 && curve[i - 1] < q * most; i--) {
-    }
-    return i;
+    while (n > 0 && curve[n - 1] < q * most)
+        n--;
+    return n;
 }
 
 LGELU_DEF double lgelu_roughness(const double *curve, size_t n)
@@ -2483,7 +2639,8 @@ LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
     return sum / ((double)(epochs - 1) * (double)layers);
 }
 
-/* twice the averaged rank, from the mean: no scratch needed */
+/* Returns twice the distance of the averaged rank of a[i] from the mean rank, a whole number. It is
+   found by counting, which needs no workspace. */
 static double lgelu__rank(const float *a, size_t n, size_t i)
 {
     size_t j, below = 0, above = 0;
@@ -2498,7 +2655,7 @@ LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 {
     double aa = 0, bb = 0, ab = 0;
     size_t i;
-    /* whole numbers: exact */
+    /* The sums are exact, since all ranks are whole numbers. */
     for (i = 0; i < n; i++) {
         double p = lgelu__rank(a, n, i), q = lgelu__rank(b, n, i);
         aa += p * p;
@@ -2820,7 +2977,7 @@ typedef struct {
 static void lgelu__run_rounded(size_t index, void *job)
 {
     const lgelu__rounded_task *p = (const lgelu__rounded_task *)job;
-    LGELU__TO_NEAREST(p->task(p->job, index));
+    LGELU__TO_NEAREST(p->task(index, p->job));
 }
 
 LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job,
@@ -2834,7 +2991,7 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
         return;
     }
     if (threads->run) {
-        threads->run(threads->user, lgelu__run_rounded, &rounded, count);
+        threads->run(lgelu__run_rounded, &rounded, count, threads->user);
         return;
     }
 #ifdef _OPENMP
@@ -2842,10 +2999,10 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
         long k, n = (long)count;
 #pragma omp parallel for schedule(dynamic)
         for (k = 0; k < n; k++)
-            lgelu__run_rounded(&rounded, (size_t)k);
+            lgelu__run_rounded((size_t)k, &rounded);
     }
 #else
-    lgelu__alone(NULL, lgelu__run_rounded, &rounded, count);
+    lgelu__alone(lgelu__run_rounded, &rounded, count, NULL);
 #endif
 }
 
@@ -7900,17 +8057,19 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #endif
 #endif /* LGELU_IMPLEMENTATION */
 
-#else                /* LGELU__PASS */
-/* ==== [K] KERNELS
-   ==================================================================================================
- */
+#else /* LGELU__PASS */
+/* ==== [K] KERNELS ============================================================================= */
 /* ---- [Ka] tables, vocabulary ---- */
-#if LGELU__PASS == 0 /* once for all passes: the tables of tests/tools/coefficients.py, and what \
-                        one λ comes to */
+/* What all instruction sets share is compiled with the first of them: the tables of coefficients,
+   made by tests/tools/coefficients.py, and the constants that are prepared for one λ. */
+#ifndef LGELU__SHARED
+#define LGELU__SHARED 1
+/* A table of coefficients has sixteen columns, one for each interval. Where sums are computed in
+   double (LGELU__SUMS_IN_DOUBLE below), there is a copy of it in double. */
 #if LGELU__FAST_FMA
 #define LGELU__COEFFICIENTS(name, rows, ...) \
     static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
-#else /* as doubles as well, for sums that are made in them */
+#else
 #define LGELU__COEFFICIENTS(name, rows, ...)                      \
     static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
     static const double lgelu__##name##_in_double[rows][16] = { __VA_ARGS__ };
@@ -7928,14 +8087,19 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
         a, b, c, d, e, f, g, h, -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) \
     }
 /* clang-format off */
-/* minus the centre; Φ(z) in powers of the distance from it */
+/* Row 0 is minus the centre of each interval. Rows 1 to 7 are Φ(z) in powers of the distance from
+   the centre. */
 LGELU__COEFFICIENTS(middle, 8,
-    LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f, -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
-    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f, 0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
-      0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f, 0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
+    LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f,
+               -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
+    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f,
+      0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
+      0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f,
+      0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
     LGELU__EVEN(0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f,
                 0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f),
-    LGELU__ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f, -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f),
+    LGELU__ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f,
+               -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f),
     LGELU__EVEN(-0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f,
                 0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f),
     LGELU__ODD(0, 0.0190410689f, 0.0223137941f, 0.0123177227f,
@@ -7944,52 +8108,69 @@ LGELU__COEFFICIENTS(middle, 8,
                 -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f),
     LGELU__ODD(0, -0.00276814774f, -0.00272747572f, -0.000496188586f,
                0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f))
-/* minus the centre; f'(z) = Φ(z) + zφ(z) in powers of the distance from it */
+/* Row 0 is minus the centre of each interval. Rows 1 to 7 are f'(z) = Φ(z) + zφ(z) in powers of the
+   distance from the centre. */
 LGELU__COEFFICIENTS(slope, 8,
-    LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f, -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
+    LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f,
+               -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
     { 0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f,
-      0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f, -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f },
+      0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f,
+      -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f },
     LGELU__EVEN(0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f,
                 -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f),
-    LGELU__ODD(0, -0.354662776f, -0.388284832f, -0.249849468f, -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f),
+    LGELU__ODD(0, -0.354662776f, -0.388284832f, -0.249849468f,
+               -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f),
     LGELU__EVEN(-0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f,
                 0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f),
-    LGELU__ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f, -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f),
+    LGELU__ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f,
+               -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f),
     LGELU__EVEN(0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f,
                 -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f),
     LGELU__ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f,
                0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f))
 #define LGELU__BELL 0.992787714
-/* LGELU__BELL·φ(z) in powers of the same distance */
+/* LGELU__BELL·φ(z) in powers of the same distance. */
 LGELU__COEFFICIENTS(bell, 7,
     LGELU__EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f,
                 0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f),
-    LGELU__ODD(0, -0.19151412f, -0.224457636f, -0.219083861f, -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f),
+    LGELU__ODD(0, -0.19151412f, -0.224457636f, -0.219083861f,
+               -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f),
     LGELU__EVEN(-0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f,
                 0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f),
-    LGELU__ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f, 9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f),
+    LGELU__ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f,
+               9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f),
     LGELU__EVEN(0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f,
                 -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f),
-    LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f, 0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
+    LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f,
+               0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
     LGELU__EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f,
                 0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f))
-static const float lgelu__exp2[6] = {  /* 2^f - 1 in powers of f, from the first */
+/* 2^f - 1 in powers of f, beginning with the first power. */
+static const float lgelu__exp2[6] = {
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
 };
-static const float lgelu__tail[7] = {  /* (1 - zQ(z)/φ(z))/w in powers of w = 1/z² */
+/* (1 - zQ(z)/φ(z))/w in powers of w = 1/z². */
+static const float lgelu__tail[7] = {
     0.999988556f, -2.99683022f, 14.6954298f, -90.3431168f, 524.334595f, -2131.43286f, 4112.5791f
 };
-static const float lgelu__tanh[8] = {  /* -√(8/π)·log2(e)·(1, 0.044715), √(8/π)·(1, 0.134145), each in two floats */
-    -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f, 1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
+/* -√(8/π)·log2(e)·(1, 0.044715) and √(8/π)·(1, 0.134145), each value as the sum of two floats. */
+static const float lgelu__tanh[8] = {
+    -2.30220795f, -2.5136697e-07f, -0.102943242f, 2.01619854e-09f,
+    1.59576988f, -7.60596436e-07f, 0.214064449f, -2.54083421e-10f
 };
-/* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */
+/* Row 0 is minus the centre of each interval. Rows 1 to 8 are the derivative f'(-w) of the tanh
+   approximation in powers of the distance from the centre. */
 static const float lgelu__tanh_slope[9][8] = {
-    { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f, -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
+    { -0.405029297f, -0.752461433f, -1.25097656f, -1.81030273f,
+      -2.35302734f, -2.84912109f, -3.33959961f, -3.84985352f },
     { 0.193942785f, -4.88057683e-09f, -0.122571647f, -0.105912782f,
       -0.0501922965f, -0.0172254909f, -0.0041782991f, -0.000635555014f },
-    { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f, 0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
-    { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f, -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
-    { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f, -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
+    { -0.674281299f, -0.430400074f, -0.080641754f, 0.0978472754f,
+      0.0900778621f, 0.0433672182f, 0.0136566535f, 0.00262348191f },
+    { 0.286297739f, 0.387518436f, 0.275886446f, 0.0530476086f,
+      -0.0439526066f, -0.0418859161f, -0.0189790893f, -0.004850653f },
+    { 0.175799772f, 0.0157812499f, -0.135557935f, -0.104090638f,
+      -0.0195086934f, 0.014306685f, 0.0136195887f, 0.00516124628f },
     { -0.102419518f, -0.113940671f, -0.0283484068f, 0.0405373238f,
       0.0295845531f, 0.00585780432f, -0.00404813886f, -0.00329314033f },
     { -0.0305969641f, 0.0166673791f, 0.0394853018f, 0.00708724558f,
@@ -8003,7 +8184,8 @@ static const float lgelu__tanh_slope[9][8] = {
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
-/* of a mask m of eight lanes, byte j: how many of its lanes are below j; its j-th lane */
+/* Two tables for AVX2, with eight bytes for each mask m of eight lanes. Byte j of lgelu__places[m]
+   is the number of lanes of m below lane j. Byte j of lgelu__lanes[m] is the j-th lane of m. */
 #define LGELU__PLACES(m) \
     ((((uint64_t)(m)&127) * 0x0002040810204081u & 0x0101010101010101u) * 0x0101010101010101u << 8)
 #define LGELU__LANE(m, j) ((uint64_t)((m) >> j & 1) * j << (LGELU__PLACES(m) >> 8 * j & 255) * 8)
@@ -8022,50 +8204,59 @@ static const uint64_t lgelu__places[256] = { LGELU__64(LGELU__PLACES, 0),
                                              LGELU__64(LGELU__PLACES, 128),
                                              LGELU__64(LGELU__PLACES, 192) };
 
-#define LGELU__TWO(n)                \
-    ((int32_t)((uint32_t)(127 + (n)) \
-               << 23)) /* the bits of 2^n; n = 128: of inf, beyond which NaN */
-#define LGELU__EXPONENT(n) ((n) * (1 << 23)) /* n, for v_times2 */
-/* 1.5·2^23: a float's sum with it is rounded to a whole number n, and has the bits of ROUND + n */
+/* The bits of the float 2^n. For n = 128 they are those of inf; larger ones are NaN. */
+#define LGELU__TWO(n) ((int32_t)((uint32_t)(127 + (n)) << 23))
+/* The integer that v_times2 takes for a factor 2^n. */
+#define LGELU__EXPONENT(n) ((n) * (1 << 23))
+/* 1.5·2^23. The sum of a float with it is rounded to the nearest integer n, and its bits are
+   LGELU__ROUND_BITS + n. */
 #define LGELU__ROUND 12582912.0f
 #define LGELU__ROUND_BITS 0x4B400000
 
-/* what one λ comes to. The tail's constants, which take longer, are made when a number needs them
- */
+/* The constants of one λ. Those of the tail take longer to compute, and are prepared when an
+   element needs them; until then c is 0. */
 typedef struct {
-    /* λ; λ/0.42; the middle ends at 3.1/λ; f is -0 (x²φ nothing) up to left, x from right on */
-    float lambda, step, last, left, right;
-    float scale; /* 2^2e with 2^e <= λ < 2^(e+1): the backward's unit for x² beyond the middle */
-    float e, el, w, c, cl,
-        deep; /* e + el = -½log2(e)·λ², error 2^-49; 1/λ²; c(1 + cl) = 1/(λ√(2π)),
-                 the backward's λ/√(2π); below deep results may be tiny */
+    float lambda;
+    float step;  /* λ/0.42: one over the width of an interval of x */
+    float last;  /* 3.1/λ: the middle ends here */
+    float left;  /* up to here f is -0, and x²φ is 0 */
+    float right; /* from here on f is x */
+    float scale; /* 2^2e with 2^e <= λ < 2^(e+1): the unit of x² in the backward's tail */
+    float e, el; /* e + el = -½·log2(e)·λ², with a relative error of 2^-49 */
+    float w;     /* 1/λ² */
+    float c, cl; /* c(1 + cl) = 1/(λ√(2π)), or λ/√(2π) in the backward */
+    float deep;  /* below this exponent a result may be below 2^-126 */
 } lgelu__constants;
 
-enum { LGELU__STREAM = 8 << 20 }; /* floats: in no cache */
-/* the floats from an address to where the next line of memory begins */
+/* An array of this many floats fits no cache. */
+enum { LGELU__STREAM = 8 << 20 };
+
+/* Returns the number of floats from an address to the beginning of the next cache line. */
 static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
-/* squares of x and of λ with their residues are normal numbers, and x/2 is f(x) below 2^-63 */
+/* Returns whether the fast path serves this λ: the squares of x and λ and their rounding errors are
+   normal numbers, and f(x) is x/2 for abs(x) below 2^-63. */
 static int lgelu__ordinary(float lambda)
 {
     return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f;
 }
 
-/* in the backward x² reaches 10/λ² in the middle, where sums of floats might overflow, and x²φ is
-   not yet nothing where φ is */
+/* The same for the backward, where x² is up to 10/λ² in the middle. For a smaller λ sums in float
+   might overflow, and x²φ might be significant where φ is not. */
 static int lgelu__ordinary_backward(float lambda)
 {
     return lambda >= 9.765625e-4f && lgelu__ordinary(lambda);
 }
 
-/* where gcc 12 makes vectors of doubles at -O3, (double)(float)x becomes x */
+/* Returns x rounded to float. Where gcc 12 vectorises doubles at -O3, it drops the rounding of
+   (double)(float)x; the volatile prevents this. */
 LGELU__INLINE float lgelu__rounded(double x)
 {
     volatile float f = (float)x;
     return f;
 }
 
-/* c(1 + cl) = x */
+/* Returns c and sets cl such that c(1 + cl) = x. */
 LGELU__INLINE float lgelu__split(double x, float *cl)
 {
     const float c = lgelu__rounded(x);
@@ -8086,11 +8277,13 @@ LGELU__INLINE lgelu__constants lgelu__prepare(float lambda, float left, float ri
     return g;
 }
 
-LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda) /* f(left) = -2^-150 */
+/* At the left limit f is -2^-150, half of the smallest float. */
+LGELU__INLINE lgelu__constants lgelu__prepare_forward(float lambda)
 {
     return lgelu__prepare(lambda, lambda < 1 ? -16.5f : -14.44f, 5.6f);
 }
 
+/* Completes the constants by those of the tail; c is 1/(λ√(2π)) or λ/√(2π). */
 LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
 {
     const double l = (double)g->lambda;
@@ -8107,8 +8300,8 @@ LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
         lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
 
-/* double to float, to nearest even, in whole numbers below 2^-126, so that no rounding or flushing
-   mode enters */
+/* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
+   processor mode that flushes subnormal numbers has an influence. */
 static float lgelu__narrow(double x)
 {
     uint64_t b;
@@ -8122,6 +8315,7 @@ static float lgelu__narrow(double x)
     return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
 }
 
+/* Returns x as a double, likewise. */
 static double lgelu__wide(float x)
 {
     uint32_t b = lgelu__bits(x), a = b & 0x7FFFFFFFu;
@@ -8130,11 +8324,11 @@ static double lgelu__wide(float x)
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
 
-/* halves where there is no instruction */
+/* Conversions of f16 where there is no instruction for them. */
 static float lgelu__from_f16(uint16_t h)
 {
     uint32_t a = h & 0x7FFFu, s = (uint32_t)(h & 0x8000) << 16;
-    /* subnormal: units of 2^-24 */
+    /* A subnormal f16 is a multiple of 2^-24. */
     if (a < 0x0400)
         return lgelu__float(lgelu__bits((float)a * 5.9604644775390625e-8f) | s);
     return lgelu__float(((a << 13) + (a < 0x7C00 ? 112u << 23 : 224u << 23))
@@ -8146,47 +8340,51 @@ static uint16_t lgelu__to_f16(float x)
     uint32_t u = lgelu__bits(x), a = u & 0x7FFFFFFFu, s = (u ^ a) >> 16;
     if (a > 0x7F800000u)
         return (uint16_t)(s | 0x7E00 | (a >> 13 & 0x3FF));
-    /* 65520 */
+    /* From 65520 on the result is inf. */
     if (a >= 0x477FF000u)
         return (uint16_t)(s | 0x7C00);
-    /* below 2^-14: units of 2^-24 */
+    /* Below 2^-14 the result is subnormal, a multiple of 2^-24. */
     if (a < 0x38800000u)
         return (uint16_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 
-/* where the backward stands: number, packed lanes and pairs; the sums of what is small */
+/* The state of a backward pass. */
 typedef struct {
-    size_t i, count, pairs;
-    float *small;
+    size_t i;     /* the current element */
+    size_t count; /* packed elements */
+    size_t pairs; /* pairs of vectors that have packed elements */
+    float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
-/* 1 if f(x) > t, x/2 being all that a double holds of f(x) near 0 */
+/* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
+   x/2, which is below f(x). */
 static uint32_t lgelu__above(double t, double x, double lambda)
 {
     return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
 }
 
-/* the stochastic gate: Φ(-abs(λx)) at m·x', m in [1, 2), x' = abs(x)·s1·s2 between floor and cap;
-   of a subnormal its bits·s1·s3 */
+/* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
+   λ without its power of two. x' is abs(x)·s1·s2, and for a subnormal x its bits times s1·s3; it is
+   at most cap. */
 typedef struct {
     float m, s1, s2, s3, cap;
 } lgelu__coin;
 
 static lgelu__coin lgelu__prepare_coin(float lambda)
 {
-    /* λ = inf */
+    /* These are the constants for λ = inf. */
     lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };
     int k;
     if (lambda > FLT_MAX)
         return c;
     c.m = (float)(2 * frexp(lgelu__wide(lambda), &k));
     k--;
-    /* no factor is subnormal */
+    /* The power of two is distributed over two factors, so that neither is subnormal. */
     c.s1 = (float)ldexp(1, k / 2);
     c.s2 = (float)ldexp(1, k - k / 2);
     c.s3 = k < 46 ? 0 : (float)ldexp(1, k - k / 2 - 149);
-    /* λ = 0 */
+    /* λ = 0 gives Φ(0). */
     if (!(c.m > 0)) {
         c.m = 1;
         c.cap = 0;
@@ -8195,50 +8393,158 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 }
 #endif
 
-/* VOCABULARY. The kernels are written in these words alone, each of which stands here with its
-   meaning; what an instruction set must say for itself follows below, about fifty lines, and what
-   follows from the rest has its default after that. A letter for each type; v_lanes is 1, 4, 8 or
-   16; v_rows is the height of a tile of the matrix product, v_rows × two vectors, which fills the
-   registers; v_flat of one four vectors wide, if it is more than 1. */
-#if LGELU__PASS == 0
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _scalar))
+/* INSTRUCTION SETS. Each one states here, once, its names, its sizes and what it can do:
+
+     LGELU__SUFFIX         the end of the name of each of its functions
+     LGELU__TARGET         the attribute of each of its functions
+     v_lanes               floats in a vector: 1, 4, 8 or 16
+     v_rows                rows of a tile of the matrix product, which is two vectors wide and fills
+                           the registers
+     v_flat                rows of a tile of four vectors; 1: there is no such tile (default)
+     v_few                 rows of A that a product with few rows takes at a time; default 8
+     LGELU__INTEL          whether the intrinsics are Intel's (_mm_, _mm256_, _mm512_); default 0
+     LGELU__HAS_FMA        whether a fused multiply-add is an instruction; default 1. Without it the
+                           type d_t and its operations are needed.
+     LGELU__FMA_IS_CALL    whether v_fma is then a call, which halves the compile time; default 0
+     LGELU__SUMS_IN_DOUBLE whether the gate then evaluates its polynomials in double; default 0
+     LGELU__HAS_MASKS      whether a mask has one bit for each lane, and compares, loads and stores
+                           take a mask; default 0
+     LGELU__HAS_TABLE16    whether one instruction looks up a table of sixteen floats; default 0
+     LGELU__HAS_COMPRESS   whether v_pack and v_unpack are instructions; default 0
+     LGELU__HAS_ANY        whether m_any is an instruction; default 0
+     LGELU__HAS_RANGE      whether v_least and v_most are instructions; default 0
+     LGELU__HAS_STREAM     whether v_stream stores past the caches; default 0
+
+   To add an instruction set:
+     1. Give it a number LGELU__PASS_... and an include in [4], next to the others.
+     2. Define LGELU__TARGET_... in [2], and include the header of its intrinsics there.
+     3. Add a value to lgelu_isa_id in [1], a name to lgelu_isa_name and a table to
+        lgelu__kernels_of, and let lgelu__detect recognise it.
+     4. State its capabilities here. Whatever has a default may be left out.
+     5. Define those types and operations below that have no default, on the model of NEON, whose
+        block is the plainest.
+     6. `make -C tests test_kernels test_half test_fma test_gemm test_same_bits` must pass. The
+        hashes in tests/hashes.txt hold for every instruction set. */
+#if LGELU__PASS == LGELU__PASS_SCALAR
+#define LGELU__SUFFIX _scalar
 #define LGELU__TARGET LGELU__TARGET_SCALAR
-#elif LGELU__PASS == 1 && LGELU__WASM
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _simd128))
-#define LGELU__TARGET LGELU__TARGET_SIMD128
-#elif LGELU__PASS == 1
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _neon))
+#define v_lanes 1
+#define v_rows 4
+#define v_few 2
+#define LGELU__HAS_FMA LGELU__FAST_FMA
+#define LGELU__SUMS_IN_DOUBLE !LGELU__FAST_FMA
+#elif LGELU__PASS == LGELU__PASS_SSE2
+/* A multiply-add is a call here, which leaves nothing in registers, so that tiles are small. */
+#define LGELU__SUFFIX _scalar
+#define LGELU__TARGET LGELU__TARGET_SCALAR
+#define v_lanes 4
+#define v_rows 2
+#define v_few 2
+#define LGELU__INTEL 1
+#define LGELU__HAS_FMA 0
+#define LGELU__FMA_IS_CALL 1
+#define LGELU__SUMS_IN_DOUBLE 1
+#define LGELU__HAS_RANGE 1
+#define LGELU__HAS_STREAM 1
+#elif LGELU__PASS == LGELU__PASS_NEON
+#define LGELU__SUFFIX _neon
 #define LGELU__TARGET LGELU__TARGET_NEON
-#elif LGELU__PASS == 2
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _avx2))
+#define v_lanes 4
+#define v_rows 12
+#define LGELU__HAS_ANY 1
+#elif LGELU__PASS == LGELU__PASS_SIMD128
+#define LGELU__SUFFIX _simd128
+#define LGELU__TARGET LGELU__TARGET_SIMD128
+#define v_lanes 4
+#define v_rows 4
+#define LGELU__HAS_FMA 0
+#define LGELU__HAS_ANY 1
+#elif LGELU__PASS == LGELU__PASS_AVX2
+#define LGELU__SUFFIX _avx2
 #define LGELU__TARGET LGELU__TARGET_AVX2
-#else
-#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, _avx512))
+#define v_lanes 8
+#define v_rows 6
+#define LGELU__INTEL 1
+#define LGELU__HAS_COMPRESS 1
+#define LGELU__HAS_STREAM 1
+#elif LGELU__PASS == LGELU__PASS_AVX512
+#define LGELU__SUFFIX _avx512
 #define LGELU__TARGET LGELU__TARGET_AVX512
+#define v_lanes 16
+#define v_rows 14
+#define v_flat 6
+#define LGELU__INTEL 1
+#define LGELU__HAS_MASKS 1
+#define LGELU__HAS_TABLE16 1
+#define LGELU__HAS_COMPRESS 1
+#define LGELU__HAS_RANGE 1
+#define LGELU__HAS_STREAM 1
 #endif
+#ifndef v_flat
+#define v_flat 1
+#endif
+#ifndef v_few
+#define v_few 8
+#endif
+#ifndef LGELU__INTEL
+#define LGELU__INTEL 0
+#endif
+#ifndef LGELU__HAS_FMA
+#define LGELU__HAS_FMA 1
+#endif
+#ifndef LGELU__FMA_IS_CALL
+#define LGELU__FMA_IS_CALL 0
+#endif
+#ifndef LGELU__SUMS_IN_DOUBLE
+#define LGELU__SUMS_IN_DOUBLE 0
+#endif
+#ifndef LGELU__HAS_MASKS
+#define LGELU__HAS_MASKS 0
+#endif
+#ifndef LGELU__HAS_TABLE16
+#define LGELU__HAS_TABLE16 0
+#endif
+#ifndef LGELU__HAS_COMPRESS
+#define LGELU__HAS_COMPRESS 0
+#endif
+#ifndef LGELU__HAS_ANY
+#define LGELU__HAS_ANY 0
+#endif
+#ifndef LGELU__HAS_RANGE
+#define LGELU__HAS_RANGE 0
+#endif
+#ifndef LGELU__HAS_STREAM
+#define LGELU__HAS_STREAM 0
+#endif
+
+/* LGELU__FN(name) is the name of a function, type or constant of this instruction set. LGELU__WORD
+   declares an operation of the vocabulary. LGELU__UNROLL stands before a loop that is unrolled. */
+#define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, LGELU__SUFFIX))
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
-#undef LGELU__UNROLL
-#if LGELU__PASS == 0 && LGELU__SSE2 /* where a fma is a call, nothing stays in registers: a sixth \
-                                       less code, as fast */
+/* Where a multiply-add is a call, unrolled loops would be as fast and a sixth larger. */
+#if LGELU__FMA_IS_CALL
 #define LGELU__UNROLL
 #else
 #define LGELU__UNROLL LGELU__UNROLLED
 #endif
-#undef LGELU__DOUBLES
-#define LGELU__DOUBLES ((LGELU__PASS == 0 && !LGELU__FAST_FMA) || (LGELU__PASS == 1 && LGELU__WASM))
+
+/* VOCABULARY. The kernels are written in the following types and operations alone. A type name
+   begins with v (floats), n (32-bit integers), m (masks), i (indices), s (16-bit values) or d
+   (doubles), and an operation with the letter of its operands. An instruction set defines about
+   fifty of them. The others have defaults, which follow from the rest. */
 /* clang-format off */
 #define v_t        LGELU__FN(v_t)          /* v_lanes floats */
-#define n_t        LGELU__FN(n_t)          /* as many whole numbers of 32 bits, which wrap */
-#define m_t        LGELU__FN(m_t)          /* a mask of them */
-#define i_t        LGELU__FN(i_t)          /* indices into a table of eight */
-#define s_t        LGELU__FN(s_t)          /* 16-bit numbers */
-#define b_t        LGELU__FN(b_t)          /* holds m_bits */
+#define n_t        LGELU__FN(n_t)          /* v_lanes integers of 32 bits, which wrap around */
+#define m_t        LGELU__FN(m_t)          /* a mask: true or false in each lane */
+#define i_t        LGELU__FN(i_t)          /* indices into a table of eight floats */
+#define s_t        LGELU__FN(s_t)          /* v_lanes 16-bit values */
+#define b_t        LGELU__FN(b_t)          /* an unsigned integer that holds m_bits */
 #define v_load     LGELU__FN(v_load)       /* (p) */
-#define v_load_n   LGELU__FN(v_load_n)     /* (p, n) the first n alone are touched, the rest is 0; n may exceed v_lanes */
+#define v_load_n   LGELU__FN(v_load_n)     /* (p, n) the first n, then 0; n may exceed v_lanes */
 #define v_store    LGELU__FN(v_store)      /* (p, a) */
-#define v_store_n  LGELU__FN(v_store_n)    /* (p, a, n) the first n alone */
-#define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches, p at a multiple of the vector's size */
-#define v_fence    LGELU__FN(v_fence)      /* () ends such stores */
+#define v_store_n  LGELU__FN(v_store_n)    /* (p, a, n) writes only the first n */
+#define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches; p is aligned */
+#define v_fence    LGELU__FN(v_fence)      /* () orders such stores before later ones */
 #define v_set      LGELU__FN(v_set)        /* (float) in every lane */
 #define v_add      LGELU__FN(v_add)        /* a + b */
 #define v_sub      LGELU__FN(v_sub)        /* a - b */
@@ -8248,38 +8554,45 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_fma      LGELU__FN(v_fma)        /* a·b + c, rounded once */
 #define v_fms      LGELU__FN(v_fms)        /* a·b - c */
 #define v_fnma     LGELU__FN(v_fnma)       /* c - a·b */
-#define v_abs      LGELU__FN(v_abs)        /* without its sign, a NaN's too */
+#define v_abs      LGELU__FN(v_abs)        /* a without its sign; NaN also loses it */
 #define v_max      LGELU__FN(v_max)        /* a > b ? a : b */
-#define v_least    LGELU__FN(v_least)      /* the smaller of abs(a), abs(b); where one is NaN, NaN or not */
-#define v_most     LGELU__FN(v_most)       /* the larger, likewise */
-#define v_sign     LGELU__FN(v_sign)       /* (a, b) a, which has none, with the sign of b */
-#define v_times2   LGELU__FN(v_times2)     /* (a, n) n, shifted up by 23, added to the exponent: a·2^n */
+#define v_least    LGELU__FN(v_least)      /* the smaller of abs(a), abs(b); NaN: either */
+#define v_most     LGELU__FN(v_most)       /* the larger of abs(a), abs(b); NaN: either */
+#define v_sign     LGELU__FN(v_sign)       /* (a, b) a, which is not negative, with the sign of b */
+#define v_times2   LGELU__FN(v_times2)     /* (a, n) a·2^k, where n is k shifted up by 23 */
 #define v_lt       LGELU__FN(v_lt)         /* a < b */
-#define v_lt_of    LGELU__FN(v_lt_of)      /* (k, a, b) a < b among the lanes k */
-#define v_nge      LGELU__FN(v_nge)        /* a < b or NaN */
+#define v_lt_of    LGELU__FN(v_lt_of)      /* (k, a, b) k and a < b */
+#define v_nge      LGELU__FN(v_nge)        /* not a >= b: a < b, or one is NaN */
 #define v_select   LGELU__FN(v_select)     /* k ? a : b */
-#define v_bits     LGELU__FN(v_bits)       /* the same bits as whole numbers */
-#define v_float    LGELU__FN(v_float)      /* the same bits as floats */
-#define v_whole    LGELU__FN(v_whole)      /* (n) converted */
-#define v_cut      LGELU__FN(v_cut)        /* (a) to a whole number, towards 0 */
-#define v_index    LGELU__FN(v_index)      /* (n) of a table, n mod 8 */
-#define v_table    LGELU__FN(v_table)      /* (t, i) t[i] in each lane */
-/* Tables of sixteen over signed x, columns 8 to 15 for x < 0. A vector of sixteen floats looks all of it up. A shorter one knows
-   the half for x < 0 alone: there v_fold is -abs(x), the function being odd about its middle but for a 1. The same bits. */
-#define v_fold     LGELU__FN(v_fold)       /* x */
-#define v_signed   LGELU__FN(v_signed)     /* (t, i) of sixteen */
-#define v_base     LGELU__FN(v_base)       /* (c, x) c, or that 1 less where x > 0 */
-#define v_turned   LGELU__FN(v_turned)     /* (dy, x) with the sign that the result then lacks */
-#define v_turn     LGELU__FN(v_turn)       /* (t, p, row) of v_lanes rows, four numbers each: t[q] is p[q], p[row + q], ... */
-#define v_pack     LGELU__FN(v_pack)       /* (p, a, k) the lanes k one after another, and rubbish up to v_lanes; how many */
-#define v_unpack   LGELU__FN(v_unpack)     /* (p, t, m_bits(k)) puts them back, touching nothing else; how many */
+#define v_bits     LGELU__FN(v_bits)       /* reinterprets floats as integers */
+#define v_float    LGELU__FN(v_float)      /* reinterprets integers as floats */
+#define v_whole    LGELU__FN(v_whole)      /* (n) converts integers to floats */
+#define v_cut      LGELU__FN(v_cut)        /* (a) converts floats to integers, towards 0 */
+#define v_index    LGELU__FN(v_index)      /* (n) the index n mod 8 */
+#define v_table    LGELU__FN(v_table)      /* (t, i) t[i] in each lane, t of eight floats */
+/* Tables of sixteen columns hold a function of x, columns 8 to 15 for x < 0. With
+   LGELU__HAS_TABLE16 all columns are looked up. The others look up the half for x < 0 at
+   v_fold(x) = -abs(x): the function is odd about its value at 0, apart from a constant 1, which
+   v_base subtracts where x > 0, and a sign, which v_turned then changes. Both ways give the same
+   bits. */
+#define v_fold     LGELU__FN(v_fold)       /* x, or -abs(x) */
+#define v_signed   LGELU__FN(v_signed)     /* (t, i) t[i] in each lane, t of sixteen floats */
+#define v_base     LGELU__FN(v_base)       /* (c, x) c, or c - 1 */
+#define v_turned   LGELU__FN(v_turned)     /* (dy, x) dy, or -dy */
+/* v_turn(t, p, row) transposes v_lanes rows of four floats: t[q] is p[q], p[row + q], ...
+   v_pack(p, a, k) writes the lanes k of a contiguously, then up to v_lanes floats of any value.
+   v_unpack(p, t, m_bits(k)) writes the contiguous floats t to the lanes k of p, and nothing else.
+   Both return the number of lanes in k. */
+#define v_turn     LGELU__FN(v_turn)
+#define v_pack     LGELU__FN(v_pack)
+#define v_unpack   LGELU__FN(v_unpack)
 #define m_and      LGELU__FN(m_and)        /* a & b */
 #define m_or       LGELU__FN(m_or)         /* a | b */
-#define m_less     LGELU__FN(m_less)       /* a without b */
-#define m_any      LGELU__FN(m_any)        /* is one set? */
-#define m_all      LGELU__FN(m_all)        /* are all? */
-#define m_some     LGELU__FN(m_some)       /* is one of a or b? */
-#define m_bits     LGELU__FN(m_bits)       /* lane j as bit j */
+#define m_less     LGELU__FN(m_less)       /* a & ~b */
+#define m_any      LGELU__FN(m_any)        /* whether a lane is true */
+#define m_all      LGELU__FN(m_all)        /* whether all lanes are true */
+#define m_some     LGELU__FN(m_some)       /* whether a lane of a or of b is true */
+#define m_bits     LGELU__FN(m_bits)       /* an integer whose bit j is lane j */
 #define n_set      LGELU__FN(n_set)        /* (int32_t) in every lane */
 #define n_add      LGELU__FN(n_add)
 #define n_sub      LGELU__FN(n_sub)
@@ -8288,35 +8601,32 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define n_xor      LGELU__FN(n_xor)
 #define n_max      LGELU__FN(n_max)
 #define n_min      LGELU__FN(n_min)
-#define n_up       LGELU__FN(n_up)         /* (a, bits) shifted, zeros come in */
-#define n_down     LGELU__FN(n_down)
+#define n_up       LGELU__FN(n_up)         /* (a, k) a << k */
+#define n_down     LGELU__FN(n_down)       /* (a, k) a >> k, unsigned */
 #define n_gt       LGELU__FN(n_gt)         /* a > b, signed */
 #define n_select   LGELU__FN(n_select)     /* k ? a : b */
-#define n_product  LGELU__FN(n_product)    /* (low, a, b) the high halves of unsigned products; *low takes the low ones */
+#define n_product  LGELU__FN(n_product)    /* (low, a, b) high and *low halves of a·b, unsigned */
 #define s_load     LGELU__FN(s_load)       /* (p, n) as v_load_n */
 #define s_store    LGELU__FN(s_store)      /* (p, a, n) as v_store_n */
-#define s_wide     LGELU__FN(s_wide)       /* to 32 bits, zeros come in */
+#define s_wide     LGELU__FN(s_wide)       /* zero-extended to 32 bits */
 #define s_narrow   LGELU__FN(s_narrow)     /* (n) the low halves */
-#define v_from_f16 LGELU__FN(v_from_f16)
-/* Without the instruction (LGELU__DOUBLES) sums are made in doubles, two d_t to a vector of four lanes, one where it has one: */
-#define d_t        LGELU__FN(d_t)          /* of four lanes two, or one */
-#define d_half     LGELU__FN(d_half)       /* (v_t a, h) lanes 0 and 1, or 2 and 3 */
-#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) the same of v_signed, t of doubles */
-#define d_fma      LGELU__FN(d_fma)        /* a·b + c, the product exact */
-#define d_float    LGELU__FN(d_float)      /* rounded to floats, ties in any way */
-#define v_round    LGELU__FN(v_round)      /* (s) both halves to floats */
-#define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each, both halves */
-#define v_to_f16   LGELU__FN(v_to_f16)     /* to nearest even */
+#define v_from_f16 LGELU__FN(v_from_f16)   /* f16 to float */
+#define v_to_f16   LGELU__FN(v_to_f16)     /* float to f16, ties to even */
+/* Without LGELU__HAS_FMA, sums are computed in double. A vector of four lanes is then two d_t, the
+   halves h = 0 and 1, and a vector of one lane is one. */
+#define d_t        LGELU__FN(d_t)          /* one or two doubles */
+#define d_half     LGELU__FN(d_half)       /* (v_t a, h) half h of a */
+#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) half h of v_signed, t of doubles */
+#define d_fma      LGELU__FN(d_fma)        /* a·b + c; the product of floats is exact */
+#define d_float    LGELU__FN(d_float)      /* rounded to float precision, ties in any direction */
+#define v_round    LGELU__FN(v_round)      /* (s) both halves rounded to floats */
+#define d_last     LGELU__FN(d_last)       /* (s) the last 32 bits of each double of both halves */
 /* clang-format on */
 
-#undef LGELU__INTEL
-#define LGELU__INTEL (LGELU__PASS >= 2 || LGELU__SSE2)
-#if LGELU__INTEL /* x86-64: what AVX2, AVX-512 and SSE2, which there stands for the scalar words, \
-                    call alike */
-#if LGELU__PASS == 3
-#define v_lanes 16
-#define v_rows 14
-#define v_flat 6
+/* The operations that SSE2, AVX2 and AVX-512 name alike. LGELU__MM adds the prefix of an intrinsic,
+   LGELU__SI the prefix and the type of integer registers. */
+#if LGELU__INTEL
+#if v_lanes == 16
 #define LGELU__MM(f) LGELU__PASTE(_mm512_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm512_, f), si512)
 #define LGELU__PS(a) _mm512_castsi512_ps(a)
@@ -8325,10 +8635,7 @@ typedef __m512i n_t, i_t;
 typedef __mmask16 m_t;
 typedef __m256i s_t;
 typedef uint16_t b_t;
-#elif LGELU__PASS == 2
-#define v_lanes 8
-#define v_rows 6
-#define v_flat 1
+#elif v_lanes == 8
 #define LGELU__MM(f) LGELU__PASTE(_mm256_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm256_, f), si256)
 #define LGELU__PS(a) _mm256_castsi256_ps(a)
@@ -8337,9 +8644,6 @@ typedef __m256i n_t, i_t;
 typedef __m128i s_t;
 typedef uint8_t b_t;
 #else
-#define v_lanes 4
-#define v_rows 2 /* a call for each fma leaves nothing in registers */
-#define v_flat 1
 #define LGELU__MM(f) LGELU__PASTE(_mm_, f)
 #define LGELU__SI(f) LGELU__PASTE(LGELU__PASTE(_mm_, f), si128)
 #define LGELU__PS(a) _mm_castsi128_ps(a)
@@ -8351,6 +8655,7 @@ typedef struct {
 
 typedef uint8_t b_t;
 #endif
+
 LGELU__WORD v_t v_load(const float *p) { return LGELU__MM(loadu_ps)(p); }
 LGELU__WORD void v_store(float *p, v_t a) { LGELU__MM(storeu_ps)(p, a); }
 LGELU__WORD void v_stream(float *p, v_t a) { LGELU__MM(stream_ps)(p, a); }
@@ -8373,7 +8678,8 @@ LGELU__WORD n_t n_sub(n_t a, n_t b) { return LGELU__MM(sub_epi32)(a, b); }
 LGELU__WORD n_t n_and(n_t a, n_t b) { return LGELU__SI(and_)(a, b); }
 LGELU__WORD n_t n_or(n_t a, n_t b) { return LGELU__SI(or_)(a, b); }
 LGELU__WORD n_t n_xor(n_t a, n_t b) { return LGELU__SI(xor_)(a, b); }
-#if LGELU__PASS >= 2
+/* AVX2 and AVX-512. */
+#if LGELU__HAS_FMA
 LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c) { return LGELU__MM(fmadd_ps)(a, b, c); }
 LGELU__WORD v_t v_fms(v_t a, v_t b, v_t c) { return LGELU__MM(fmsub_ps)(a, b, c); }
 LGELU__WORD v_t v_fnma(v_t a, v_t b, v_t c) { return LGELU__MM(fnmadd_ps)(a, b, c); }
@@ -8383,7 +8689,8 @@ LGELU__WORD n_t n_min(n_t a, n_t b) { return LGELU__MM(min_epi32)(a, b); }
 LGELU__WORD n_t s_wide(s_t a) { return LGELU__MM(cvtepu16_epi32)(a); }
 LGELU__WORD v_t v_from_f16(s_t a) { return LGELU__MM(cvtph_ps)(a); }
 #endif
-#if LGELU__PASS != 3
+/* SSE2 and AVX2, where a mask is a vector. */
+#if !LGELU__HAS_MASKS
 LGELU__WORD m_t m_and(m_t a, m_t b) { return LGELU__MM(and_ps)(a, b); }
 LGELU__WORD m_t m_or(m_t a, m_t b) { return LGELU__MM(or_ps)(a, b); }
 LGELU__WORD m_t m_less(m_t a, m_t b) { return LGELU__MM(andnot_ps)(b, a); }
@@ -8404,7 +8711,9 @@ LGELU__WORD v_t v_turned(v_t dy, v_t x)
 #endif
 #endif
 
-#if LGELU__PASS == 3
+/* The operations of each instruction set alone. */
+#if LGELU__PASS == LGELU__PASS_AVX512
+/* The mask of the first n lanes. */
 LGELU__WORD m_t LGELU__FN(first)(size_t n) { return (m_t)((1u << n) - 1u); }
 
 LGELU__WORD v_t v_load_n(const float *p, size_t n)
@@ -8429,7 +8738,8 @@ LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b)
 
 LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGE_UQ); }
 LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return _mm512_mask_blend_ps(k, b, a); }
-#ifdef __GNUC__ /* gcc 12's macro of the instruction changes a sign */
+/* The macro by which gcc 12 defines this intrinsic converts a sign. */
+#ifdef __GNUC__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
@@ -8458,7 +8768,8 @@ LGELU__WORD v_t v_turned(v_t dy, v_t x)
     return dy;
 }
 
-LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row) /* four numbers of rows 0, 4, 8, 12 */
+/* Four floats of each of the rows 0, 4, 8 and 12. */
+LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 {
     v_t x =
         _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
@@ -8474,6 +8785,7 @@ LGELU__WORD int m_some(m_t a, m_t b) { return !_kortestz_mask16_u8(a, b); }
 LGELU__WORD n_t n_up(n_t a, int k) { return _mm512_slli_epi32(a, (unsigned)k); }
 LGELU__WORD n_t n_down(n_t a, int k) { return _mm512_srli_epi32(a, (unsigned)k); }
 LGELU__WORD m_t n_gt(n_t a, n_t b) { return _mm512_cmpgt_epi32_mask(a, b); }
+/* The even lanes of a and the odd lanes of b. */
 LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b) { return _mm512_mask_blend_epi32(0xAAAA, a, b); }
 
 LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
@@ -8508,7 +8820,8 @@ LGELU__WORD s_t v_to_f16(v_t a)
 {
     return _mm512_maskz_cvtps_ph(0xFFFF, a, _MM_FROUND_TO_NEAREST_INT);
 }
-#elif LGELU__PASS == 2
+#elif LGELU__PASS == LGELU__PASS_AVX2
+/* The mask of the first n lanes. */
 LGELU__WORD n_t LGELU__FN(first)(size_t n)
 {
     return _mm256_cmpgt_epi32(n_set((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -8532,14 +8845,17 @@ LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm256_cmp_ps(a, b, _CMP_NGE_UQ); }
 LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return _mm256_blendv_ps(b, a, k); }
 LGELU__WORD v_t v_table(const float *t, i_t i) { return _mm256_permutevar8x32_ps(v_load(t), i); }
 
-LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row) /* four numbers of rows 0, 4 */
+/* Four floats of each of the rows 0 and 4. */
+LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row),
                                 1);
 }
 
+/* The even lanes of a and the odd lanes of b. */
 LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b) { return _mm256_blend_epi32(a, b, 0xAA); }
 
+/* Lane j receives the lane of a whose number is byte j of `lanes`. */
 LGELU__WORD v_t LGELU__FN(order)(v_t a, uint64_t lanes)
 {
     return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes)));
@@ -8569,8 +8885,9 @@ LGELU__WORD s_t s_narrow(n_t a)
 }
 
 LGELU__WORD s_t v_to_f16(v_t a) { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
-#elif LGELU__PASS == 0 && LGELU__SSE2
+#elif LGELU__PASS == LGELU__PASS_SSE2
 typedef __m128d d_t;
+
 LGELU__WORD d_t d_half(v_t a, int h) { return _mm_cvtps_pd(h ? _mm_movehl_ps(a, a) : a); }
 LGELU__WORD d_t d_fma(d_t a, d_t b, d_t c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
 
@@ -8593,6 +8910,9 @@ LGELU__WORD n_t d_last(const d_t *s)
 
 LGELU__WORD m_t v_lt(v_t a, v_t b) { return _mm_cmplt_ps(a, b); }
 LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm_cmpnge_ps(a, b); }
+
+LGELU__WORD v_t v_least(v_t a, v_t b) { return _mm_min_ps(v_abs(a), v_abs(b)); }
+LGELU__WORD v_t v_most(v_t a, v_t b) { return _mm_max_ps(v_abs(a), v_abs(b)); }
 
 LGELU__WORD v_t v_select(m_t k, v_t a, v_t b)
 {
@@ -8620,6 +8940,7 @@ LGELU__WORD d_t d_signed(const double *t, i_t i, int h)
     return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]);
 }
 
+/* Four floats of row 0. */
 LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 {
     (void)row;
@@ -8629,6 +8950,7 @@ LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 LGELU__WORD n_t n_max(n_t a, n_t b) { return v_bits(v_select(n_gt(a, b), v_float(a), v_float(b))); }
 LGELU__WORD n_t n_min(n_t a, n_t b) { return v_bits(v_select(n_gt(a, b), v_float(b), v_float(a))); }
 
+/* The even lanes of a and the odd lanes of b. */
 LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b)
 {
     const v_t k = v_float(_mm_set_epi32(-1, 0, -1, 0));
@@ -8643,12 +8965,10 @@ LGELU__WORD s_t s_narrow(n_t a)
 {
     return _mm_shuffle_epi32(_mm_shufflehi_epi16(_mm_shufflelo_epi16(a, 0x08), 0x08), 0x08);
 }
-#elif LGELU__PASS == 1 && LGELU__WASM
-#define v_lanes 4
-#define v_rows 4
-#define v_flat 1
+#elif LGELU__PASS == LGELU__PASS_SIMD128
 typedef v128_t v_t, n_t, m_t, i_t, s_t;
 typedef uint8_t b_t;
+
 LGELU__WORD v_t v_load(const float *p) { return wasm_v128_load(p); }
 LGELU__WORD void v_store(float *p, v_t a) { wasm_v128_store(p, a); }
 LGELU__WORD v_t v_set(float a) { return wasm_f32x4_splat(a); }
@@ -8698,7 +9018,7 @@ LGELU__WORD m_t m_less(m_t a, m_t b) { return wasm_v128_andnot(a, b); }
 LGELU__WORD unsigned m_bits(m_t a) { return (unsigned)wasm_i32x4_bitmask(a); }
 LGELU__WORD int m_any(m_t a) { return wasm_v128_any_true(a); }
 
-/* number 0..7 of a float to the numbers of its four bytes */
+/* The index of a float becomes the indices of its four bytes. */
 LGELU__WORD i_t v_index(n_t a)
 {
     return wasm_i32x4_add(wasm_i32x4_mul(wasm_v128_and(a, n_set(7)), n_set(0x04040404)),
@@ -8707,7 +9027,8 @@ LGELU__WORD i_t v_index(n_t a)
 
 LGELU__WORD v_t v_table(const float *t, i_t i)
 {
-    /* 0 where out of range */
+    /* A swizzle gives 0 where the index is out of range, so the halves of the table are combined by
+       an or. */
     const v128_t other = wasm_i8x16_swizzle(v_load(t + 4), wasm_i8x16_sub(i, wasm_i8x16_splat(16)));
     return wasm_v128_or(wasm_i8x16_swizzle(v_load(t), i), other);
 }
@@ -8744,16 +9065,14 @@ LGELU__WORD s_t LGELU__FN(s_read)(const uint16_t *p) { return wasm_v128_load64_z
 LGELU__WORD void LGELU__FN(s_write)(uint16_t *p, s_t a) { wasm_v128_store64_lane(p, a, 0); }
 LGELU__WORD n_t s_wide(s_t a) { return wasm_u32x4_extend_low_u16x8(a); }
 LGELU__WORD s_t s_narrow(n_t a) { return wasm_i16x8_shuffle(a, a, 0, 2, 4, 6, 0, 2, 4, 6); }
-#elif LGELU__PASS == 1
-#define v_lanes 4
-#define v_rows 12
-#define v_flat 1
+#elif LGELU__PASS == LGELU__PASS_NEON
 typedef float32x4_t v_t;
 typedef int32x4_t n_t;
 typedef uint32x4_t m_t;
 typedef uint8x16_t i_t;
 typedef uint16x4_t s_t;
 typedef uint8_t b_t;
+
 LGELU__WORD v_t v_load(const float *p) { return vld1q_f32(p); }
 LGELU__WORD void v_store(float *p, v_t a) { vst1q_f32(p, a); }
 LGELU__WORD v_t v_set(float a) { return vdupq_n_f32(a); }
@@ -8808,8 +9127,8 @@ LGELU__WORD unsigned m_bits(m_t a)
 
 LGELU__WORD int m_any(m_t a) { return vmaxvq_u32(a) != 0; }
 
-/* number 0..7 of a float to the numbers of its four bytes; the table is one load, since gcc 12
-   takes two by way of the stack */
+/* The index of a float becomes the indices of its four bytes. v_table reads the table by one load,
+   since gcc 12 would move two loads through the stack. */
 LGELU__WORD i_t v_index(n_t a)
 {
     n_t b = vaddq_s32(vmulq_s32(vandq_s32(a, vdupq_n_s32(7)), vdupq_n_s32(0x04040404)),
@@ -8858,14 +9177,12 @@ LGELU__WORD s_t s_narrow(n_t a) { return vmovn_u32(vreinterpretq_u32_s32(a)); }
 LGELU__WORD v_t v_from_f16(s_t a) { return vcvt_f32_f16(vreinterpret_f16_u16(a)); }
 LGELU__WORD s_t v_to_f16(v_t a) { return vreinterpret_u16_f16(vcvt_f16_f32(a)); }
 #else
-#define v_lanes 1
-#define v_rows 4
-#define v_flat 1
 typedef float v_t;
 typedef int32_t n_t, i_t;
 typedef int m_t;
 typedef uint16_t s_t;
 typedef uint8_t b_t;
+
 LGELU__WORD v_t v_load(const float *p) { return *p; }
 LGELU__WORD v_t v_load_n(const float *p, size_t n) { return n ? *p : 0; }
 LGELU__WORD void v_store(float *p, v_t a) { *p = a; }
@@ -8923,7 +9240,8 @@ LGELU__WORD v_t v_select(m_t k, v_t a, v_t b) { return k ? a : b; }
 LGELU__WORD n_t v_bits(v_t a) { return (n_t)lgelu__bits(a); }
 LGELU__WORD v_t v_float(n_t a) { return lgelu__float((uint32_t)a); }
 LGELU__WORD v_t v_whole(n_t a) { return (float)a; }
-LGELU__WORD n_t v_cut(v_t a) { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; } /* as x86 */
+/* Out of range the result is that of x86. */
+LGELU__WORD n_t v_cut(v_t a) { return fabsf(a) < 2147483648.0f ? (n_t)a : INT32_MIN; }
 LGELU__WORD n_t n_set(int32_t a) { return a; }
 LGELU__WORD n_t n_add(n_t a, n_t b) { return (n_t)((uint32_t)a + (uint32_t)b); }
 LGELU__WORD n_t n_sub(n_t a, n_t b) { return (n_t)((uint32_t)a - (uint32_t)b); }
@@ -8969,17 +9287,22 @@ LGELU__WORD v_t v_from_f16(s_t h) { return lgelu__from_f16(h); }
 LGELU__WORD s_t v_to_f16(v_t a) { return lgelu__to_f16(a); }
 #endif
 
-/* what follows from other words */
-#if LGELU__PASS != 1
+/* DEFAULTS. The operations that follow from others. */
+#if !LGELU__HAS_ANY
 LGELU__WORD int m_any(m_t a) { return m_bits(a) != 0; }
 #endif
-#if LGELU__DOUBLES /* whether a sum lies next to the middle of two floats */
+
+#if !LGELU__HAS_FMA
+/* Whether a sum in double is so close to the midpoint of two floats that rounding it again may
+   be wrong. */
 LGELU__WORD m_t LGELU__FN(tie)(const d_t *s)
 {
     return n_gt(n_set(INT32_MIN + 1), n_up(d_last(s), 3));
 }
 #endif
-#if LGELU__DOUBLES && v_lanes == 4
+
+#if !LGELU__HAS_FMA && v_lanes == 4
+/* v_fma for the rare lanes in which the sum in double is not enough. */
 LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
 {
     float x[4], y[4], z[4];
@@ -8992,13 +9315,14 @@ LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
     return v_load(x);
 }
 
-/* as lgelu__fmaf, two and two; tiny: from 2^-149 to 2^-126, a result of 0 being never wrong */
-#if LGELU__SSE2 /* a call: half of what it takes to compile */
-LGELU__APART v_t v_fma(v_t a, v_t b, v_t c)
+/* The method of lgelu__fmaf for two lanes at a time. A lane is tiny if its result is from 2^-149 to
+   2^-126; a result of 0 is never wrong. */
+#if LGELU__FMA_IS_CALL
+#define LGELU__FMA_LINKAGE LGELU__APART
 #else
-LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c)
-
+#define LGELU__FMA_LINKAGE LGELU__WORD
 #endif
+LGELU__FMA_LINKAGE v_t v_fma(v_t a, v_t b, v_t c)
 {
     d_t s[2];
     v_t r;
@@ -9043,6 +9367,7 @@ LGELU__APART s_t v_to_f16(v_t a)
     return LGELU__FN(s_read)(t);
 }
 #endif
+
 #if v_lanes == 4
 LGELU__APART v_t LGELU__FN(load_tail)(const float *p, size_t n)
 {
@@ -9071,6 +9396,7 @@ LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
         v_store(p, a);
 }
 #endif
+
 LGELU__WORD n_t n_select(m_t k, n_t a, n_t b)
 {
     return v_bits(v_select(k, v_float(a), v_float(b)));
@@ -9083,11 +9409,15 @@ LGELU__WORD v_t v_sign(v_t a, v_t b)
 
 LGELU__WORD v_t v_times2(v_t a, n_t n) { return v_float(n_add(v_bits(a), n)); }
 LGELU__WORD int m_all(m_t a) { return m_bits(a) == (1u << v_lanes) - 1; }
-#if LGELU__PASS != 3
-LGELU__WORD int m_some(m_t a, m_t b) { return m_any(m_or(a, b)); }
-LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b) { return m_and(k, v_lt(a, b)); }
+
+#if !LGELU__HAS_TABLE16
 LGELU__WORD v_t v_fold(v_t x) { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
 LGELU__WORD v_t v_signed(const float *t, i_t i) { return v_table(t + 8, i); }
+#endif
+
+#if !LGELU__HAS_MASKS
+LGELU__WORD int m_some(m_t a, m_t b) { return m_any(m_or(a, b)); }
+LGELU__WORD m_t v_lt_of(m_t k, v_t a, v_t b) { return m_and(k, v_lt(a, b)); }
 
 LGELU__WORD s_t s_load(const uint16_t *p, size_t n)
 {
@@ -9105,12 +9435,17 @@ LGELU__WORD void s_store(uint16_t *p, s_t a, size_t n)
         memcpy(p, t, n * sizeof *t);
 }
 #endif
+
 #if !LGELU__INTEL
 LGELU__WORD v_t v_abs(v_t a) { return v_float(n_and(v_bits(a), n_set(INT32_MAX))); }
+#endif
+
+#if !LGELU__HAS_STREAM
 LGELU__WORD void v_stream(float *p, v_t a) { v_store(p, a); }
 LGELU__WORD void v_fence(void) {}
 #endif
-#if LGELU__PASS < 2
+
+#if !LGELU__HAS_COMPRESS
 LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
 {
     float t[v_lanes];
@@ -9133,14 +9468,15 @@ LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
     return n;
 }
 #endif
+
 #if LGELU__INTEL
 LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
 {
     v_t x[4], a, b, c, d;
     int q;
     LGELU__UNROLL
-    for (q = 0; q < 4; q++, p += row)
-        x[q] = LGELU__FN(row)(p, row);
+    for (q = 0; q < 4; q++)
+        x[q] = LGELU__FN(row)(p + (size_t)q * row, row);
     a = LGELU__MM(unpacklo_ps)(x[0], x[1]);
     b = LGELU__MM(unpackhi_ps)(x[0], x[1]);
     c = LGELU__MM(unpacklo_ps)(x[2], x[3]);
@@ -9163,31 +9499,45 @@ LGELU__WORD n_t n_product(n_t *low, n_t a, n_t b)
 #undef LGELU__SI
 #undef LGELU__PS
 #endif
-#if LGELU__SSE2 && LGELU__PASS == 0
-LGELU__WORD v_t v_least(v_t a, v_t b) { return _mm_min_ps(v_abs(a), v_abs(b)); }
-LGELU__WORD v_t v_most(v_t a, v_t b) { return _mm_max_ps(v_abs(a), v_abs(b)); }
-#elif LGELU__PASS != 3
+
+#if !LGELU__HAS_RANGE
 LGELU__WORD v_t v_least(v_t a, v_t b) { return v_float(n_min(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 LGELU__WORD v_t v_most(v_t a, v_t b) { return v_float(n_max(v_bits(v_abs(a)), v_bits(v_abs(b)))); }
 #endif
 
 /* ---- [Kb] the gate ---- */
-/* METHOD. z = λx, Q(z) = Φ(-z). λx is never rounded: each reduction is one fma on the factors.
-     middle   abs(z) <= 3.1: Φ on 15 intervals of 0.42 around the multiples of it, so that rounding
-   to the nearest gives the number and both signs are alike; d = λx - centre by one fma; Φ of degree
-   6 in d; y = xΦ. The centre is such that Φ there is all but a float for z < 0, and for z > 0 too
-   (Gal), and the best of many in that the other roundings add up to least. beyond   y = max(x, 0) -
-   aQ, aQ = 2^(e x²)·(1 - wP(w))/(λ√(2π)), x² with its fma residue, e in two floats, w = 1/z², P and
-   2^f - 1 of degree 6; results below 2^-126 are rounded by an addition and put together in whole
-   numbers. f'       abs(z) <= 3.1: like Φ, on the same intervals; one centre is next to the root
-   -0.7517915, where the value stays relatively exact. Beyond, z < 0: z·exp(-z²/2)/√(2π)·(1 - w(1 -
-   wP(w))); z > 0: 1 - that. x²φ      LGELU__BELL·φ on the same intervals with the d of f'; beyond,
-   from the same exponential, in units of 1/4^⌊log2 λ⌋. A pair of vectors whose numbers all lie in
-   the middle (and are not tiny) takes the table alone. In another the numbers beyond that are not
-   the ReLU are packed and done later, vectors side by side; it depends on no neighbour which they
-   are, a branch only skips what no lane needs. It stands before the arithmetic, so that nothing is
-   done to a subnormal. Coefficients: tests/tools/coefficients.py. Arrays in no cache: memory is
-   asked ahead of time (LGELU__AHEAD), results of the largest go past the caches. */
+/* METHOD. Let z = λx and Q(z) = Φ(-z). The product λx is never rounded: each reduction of the
+   argument is one fma of λ and x.
+
+   The middle, abs(z) <= 3.1. Φ is approximated on 15 intervals of width 0.42 around the multiples
+   of 0.42, so that rounding z/0.42 to the nearest integer gives the interval, and both signs are
+   treated alike. d = λx - centre is computed by one fma, Φ is a polynomial of degree 6 in d, and
+   y = xΦ. The centres are chosen near the multiples, such that Φ there is almost a float, for z < 0
+   as well as z > 0 (Gal's method), and among many such centres the one with the smallest sum of the
+   other rounding errors.
+
+   The tail, beyond the middle. y = max(x, 0) - aQ with a = abs(x) and
+     aQ = 2^(e·x²)·(1 - w·P(w))/(λ√(2π)),  e = -½·log2(e)·λ²,  w = 1/z².
+   x² is used with its rounding error, which an fma gives, and e is the sum of two floats. P and
+   2^f - 1 are polynomials of degree 6. Results below 2^-126 are rounded by an addition and
+   assembled in integers.
+
+   f'. In the middle it is approximated like Φ, on the same intervals. One centre is next to the
+   root of f' at -0.7517915, so that the result is relatively accurate there. In the tail it is
+     z·exp(-z²/2)/√(2π)·(1 - w(1 - w·P(w)))
+   for z < 0, and 1 minus that at abs(z) for z > 0.
+
+   x²φ, the derivative in λ. In the middle LGELU__BELL·φ is a polynomial in the d of f'. In the tail
+   x²φ follows from the same exponential, in units of 1/4^⌊log2 λ⌋.
+
+   Branches. A pair of vectors whose elements are all in the middle, and not tiny, needs the table
+   alone. From any other pair, the elements of the tail for which f is neither x nor -0 are packed,
+   and processed later in full vectors. Which path an element takes depends on its value alone,
+   never on its neighbours: a branch only skips what no lane needs. The branch comes before the
+   arithmetic, so that no arithmetic is done on subnormal numbers, which is slow.
+
+   Long arrays are prefetched (LGELU__AHEAD), and the results of the longest are stored past the
+   caches. tests/tools/coefficients.py made the coefficients. */
 #define v_gate LGELU__FN(v_gate)
 typedef struct {
     v_t lambda, step, last, left, right, scale, e, el, w, c, cl, deep;
@@ -9195,6 +9545,8 @@ typedef struct {
 
 #define v_fields(X) \
     X(lambda) X(step) X(last) X(left) X(right) X(scale) X(e) X(el) X(w) X(c) X(cl) X(deep)
+
+/* The constants of one λ, in every lane. */
 LGELU__WORD v_gate LGELU__FN(same)(const lgelu__constants *p)
 {
     v_gate g;
@@ -9204,8 +9556,8 @@ LGELU__WORD v_gate LGELU__FN(same)(const lgelu__constants *p)
         return g;
 }
 
-LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g,
-                                                   const lgelu__constants *p) /* a λ to each lane */
+/* The constants of v_lanes λ's, one for each lane. */
+LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g, const lgelu__constants *p)
 {
     float t[v_lanes];
     int j;
@@ -9217,9 +9569,10 @@ LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g,
 #undef v_field
 }
 
-/* Two vectors go through every kernel side by side, statement by statement: a polynomial is one
-   chain of fmas, and a processor that waits for it finds the other's in the meantime. u is 0, then
-   1; in v_many 0 to w - 1. */
+/* Every kernel processes two vectors side by side, statement by statement. A polynomial is one
+   chain of fmas, each of which waits for the one before; meanwhile the processor executes the chain
+   of the other vector. v_each executes its statements for u = 0 and u = 1, v_many for u from 0 to w
+   - 1. */
 #define v_each(...)         \
     do {                    \
         {                   \
@@ -9240,14 +9593,16 @@ LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g,
         }                         \
     } while (0)
 
-/* the next two vectors of n numbers that are left, zeros after them, and the way back */
+/* load2 reads the next two vectors of an array in which n elements remain, followed by zeros.
+   store2 writes them. */
 LGELU__WORD void LGELU__FN(load2)(v_t *a, const float *p, size_t n)
 {
-    const int whole = n >= 2 * v_lanes;
-    a[0] = whole ? v_load(p) : v_load_n(p, n);
-    a[1] = whole         ? v_load(p + v_lanes)
-           : n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes)
-                         : v_set(0);
+    if (n >= 2 * v_lanes) {
+        v_each(a[u] = v_load(p + u * v_lanes));
+        return;
+    }
+    a[0] = v_load_n(p, n);
+    a[1] = n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes) : v_set(0);
 }
 
 LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
@@ -9261,18 +9616,20 @@ LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
         v_store_n(p + v_lanes, a[1], n - v_lanes);
 }
 
-/* any NaN to 7fc00000: arithmetic leaves its sign and payload to the processor */
+/* Replaces every NaN by 7fc00000, since the sign and payload of a NaN that arithmetic produces
+   depend on the processor. */
 LGELU__WORD v_t LGELU__FN(one_nan)(v_t a)
 {
     return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a);
 }
 
+/* Whether a lane of w masks is true. */
 LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
 {
     return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
 }
 
-/* f to (2^f - 1 - f·ln 2)/f², abs(f) <= 1/2 */
+/* e = (2^f - 1 - f·ln 2)/f for abs(f) <= 1/2. */
 LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
 {
     int k;
@@ -9282,7 +9639,7 @@ LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
         v_many(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[k])));
 }
 
-/* P(w) */
+/* p = P(v), the polynomial of the tail. */
 LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
 {
     int k;
@@ -9292,8 +9649,8 @@ LGELU__WORD void LGELU__FN(tail)(v_t *p, const v_t *v, const int w)
         v_many(p[u] = v_fma(v[u], p[u], v_set(lgelu__tail[k])));
 }
 
-/* r·2^e for r >= 0, e >= -255, assembled in whole numbers; e comes shifted up by 23. Below 2^-126
-   the sum with 2^-26 does the rounding */
+/* r = r·2^e for r >= 0 and e >= -255, assembled in integers; e is shifted up by 23. A result below
+   2^-126 is rounded by adding 2^-26 to it, times 2^100. */
 LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
 {
     const n_t big = n_set(LGELU__TWO(-26));
@@ -9309,7 +9666,7 @@ LGELU__WORD void LGELU__FN(assemble)(v_t *r, const n_t *e, const int w)
     v_many(r[u] = v_select(low[u], v_float(s[u]), r[u]));
 }
 
-/* a/2 for a >= 0, to nearest even, in whole numbers */
+/* a/2 for a >= 0, rounded to nearest even, in integers. */
 LGELU__WORD v_t LGELU__FN(half)(v_t a)
 {
     n_t b = v_bits(a), s = n_down(n_add(b, n_and(n_down(b, 1), n_set(1))), 1);
@@ -9317,7 +9674,8 @@ LGELU__WORD v_t LGELU__FN(half)(v_t a)
         n_select(n_gt(n_set(LGELU__TWO(-125)), b), s, n_sub(b, n_set(LGELU__EXPONENT(1)))));
 }
 
-/* -c(1 + e - d)·2^-100, rounded once: below 2^-26 the sum with 2^-26 rounds at 2^-49 */
+/* r = -c(1 + e - d)·2^-100, rounded once. Below 2^-26 the sum with 2^-26 is rounded to a multiple
+   of 2^-49, which becomes 2^-149. */
 LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_t *d, const int w)
 {
     const n_t sign = n_set(INT32_MIN), two = n_set(LGELU__TWO(-26));
@@ -9331,7 +9689,7 @@ LGELU__WORD void LGELU__FN(lowered)(v_t *r, const v_t *c, const v_t *e, const v_
                            v_times2(r[u], n_sub(sign, n_set(LGELU__EXPONENT(100))))));
 }
 
-/* beyond the tables: exp(-z²/2) = (1 + l)·2^n, n being the whole number that t holds; s = x² */
+/* exp(-z²/2) = (1 + l)·2^n, where n is the integer in the low bits of t; s = x². */
 LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_gate *g,
                                   const int w)
 {
@@ -9348,7 +9706,7 @@ LGELU__WORD void LGELU__FN(gauss)(v_t *l, v_t *t, v_t *s, const v_t *x, const v_
     v_many(l[u] = v_fma(f[u], l[u], v_set(0)));
 }
 
-/* beyond the middle: aQ = exp(-z²/2)·(1 - w·P(w))/(λ√(2π)), w = 1/z² */
+/* The gate in the tail, in place: max(x, 0) - aQ with aQ = exp(-z²/2)·(1 - w·P(w))/(λ√(2π)). */
 LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
 {
     const v_t one = v_set(1);
@@ -9372,7 +9730,7 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     }
 }
 
-/* xΦ(λx) in the middle, in place */
+/* xΦ(λx) in the middle, in place. */
 LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
 {
     v_t a[2], d[2], q[2], t[2];
@@ -9389,18 +9747,18 @@ LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
     v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u])));
     v_many(x[u] = v_mul(a[u], q[u]));
 }
-#if LGELU__PASS == 0 && LGELU__DOUBLES
-/* The same in doubles, each sum rounded to float: none is below 2^-126, and whether one lay between
-   two floats is asked once for all of them, which then are made anew, fma by fma: half of the time
-   with SSE2. (As WebAssembly SIMD128's fmas are faster.) */
+#if LGELU__SUMS_IN_DOUBLE
+/* The same in double, with each sum rounded to float, which halves the time with SSE2. No sum is
+   below 2^-126. Whether one of them was close to the midpoint of two floats is tested once, after
+   all of them; then they are computed again, fma by fma. */
 LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g)
 {
     LGELU__FN(middle_by_fma)(&x, g, 1);
     return x;
 }
 
-/* where a pair lies: its intervals, and in two halves a vector the distances from their centres;
-   sums that tie */
+/* The arguments of a pair of vectors: the intervals, the distances from the centres in two halves
+   for each vector, and the lanes in which a sum was close to a midpoint of two floats. */
 typedef struct {
     i_t i[2];
     d_t d[2][2];
@@ -9419,7 +9777,7 @@ typedef struct {
         }                   \
     } while (0)
 
-/* a = v_fold(x). A sum with 1.5·2^52 ends in the interval's number */
+/* Finds the intervals of a = v_fold(x). The last bits of a sum with 1.5·2^52 are the interval. */
 LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) * p, const v_t *a, const v_gate *g,
                                  const double *centre)
 {
@@ -9433,7 +9791,7 @@ LGELU__WORD void LGELU__FN(find)(LGELU__FN(place) * p, const v_t *a, const v_gat
     v_each(v_both(p->d[u][h] = d_float(p->d[u][h])));
 }
 
-/* a step of Horner's rule: q = d·q + c, q rounded before it, not after */
+/* One step of Horner's rule, q = d·q + c. q is rounded to float before the step, not after it. */
 LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) * p, const double *c)
 {
     v_each(v_both(q[u][h] = d_fma(p->d[u][h], d_float(q[u][h]), d_signed(c, p->i[u], h))));
@@ -9473,8 +9831,9 @@ LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
 }
 #endif
 
-/* what is still to do: of the pairs `at`, the lanes beyond the middle that are not the ReLU, their
-   x packed, then fillers */
+/* The elements of a block that are processed later: those of the tail for which f is neither x nor
+   -0. x holds them contiguously, followed by fillers; at and lanes say of which pairs of vectors
+   and in which lanes they were. */
 enum { LGELU__FN(stretch) = v_lanes < 4 ? 512 : 3968 };
 typedef struct {
     float x[LGELU__FN(stretch) + 32];
@@ -9482,8 +9841,9 @@ typedef struct {
     b_t lanes[LGELU__FN(stretch) / v_lanes / 2][2];
 } LGELU__FN(later);
 
-/* 0 if one vector or two take the table alone. Else r are the results of the lanes that are far
-   (beyond the middle) or tiny, which become far; between: those of the far that are not the ReLU */
+/* Returns 0 if all elements of w vectors are in the middle, and not tiny. Else `far` receives the
+   lanes that are not, r their results unless they are also in `between`, the lanes of the tail for
+   which f is neither x nor -0. */
 LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, const v_gate *g,
                                         const int w)
 {
@@ -9494,19 +9854,20 @@ LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, 
         return 0;
     v_many(a[u] = v_abs(x[u]));
     v_many(r[u] = v_max(v_set(-0.0f), x[u]));
-    /* x/2 in whole numbers: nothing may touch a subnormal */
+    /* A tiny f is x/2, computed in integers because x may be subnormal. */
     if (m_any(small)) {
         v_many(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(a[u])));
         v_many(r[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(a[u]), x[u]), r[u]));
         v_many(x[u] = v_select(tiny[u], g->right, x[u]));
         v_many(a[u] = v_abs(x[u]));
     }
-    /* or NaN, which r holds as it came */
+    /* A NaN is also far, and its result is x. */
     v_many(far[u] = v_nge(g->last, a[u]));
     v_many(between[u] = v_lt_of(v_lt_of(far[u], g->left, x[u]), x[u], g->right));
     return 1;
 }
 
+/* Evaluates the middle in the lanes that are not far, and inserts r in the others. */
 LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g,
                                            const int w)
 {
@@ -9522,8 +9883,8 @@ LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g)
     return x;
 }
 
-/* without packing; gate: of all lanes, or of each; tail: g with the constants of the tail, made
-   when a number wants them */
+/* The gate of w vectors without packing. gate holds the constants of one λ, or of one for each lane
+   (each = 1); tail receives g with the constants of the tail when an element needs them. */
 LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail,
                                              lgelu__constants *gate, const int each, const int w)
 {
@@ -9555,7 +9916,7 @@ LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *ta
     });
 }
 
-/* n small: to pack would take longer */
+/* The gate of a few elements, for which packing would take longer. */
 static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__constants *gate,
                                                  size_t n)
 {
@@ -9569,7 +9930,7 @@ static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu
     }
 }
 
-/* n <= stretch */
+/* The gate of at most `stretch` elements. */
 static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__constants *gate,
                                                    size_t n)
 {
@@ -9607,11 +9968,13 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         LGELU__FN(beyond)(a, &g, 2);
         v_each(v_store(todo.x + j + u * v_lanes, a[u]));
     }
-    for (i = j = 0; i < pairs; i++)
+    j = 0;
+    for (i = 0; i < pairs; i++)
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
-/* n <= stretch; gate NULL: the ReLU, where a negative number gives -0 and a NaN stays */
+/* The gate of at most `stretch` elements; gate is NULL for λ = inf, where a negative x gives -0 and
+   NaN remains as it is. */
 static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
                                                   size_t n)
 {
@@ -9630,9 +9993,9 @@ static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgel
     }
 }
 
-/* n large: memory sets the pace. 128 numbers are eight lines of memory, two from each of four
-   pages, so that its parts answer side by side; x is asked for four pages ahead, y goes past the
-   caches. Returns how many are done */
+/* The gate of a large array, whose speed memory limits. Returns how many elements are done. It
+   takes 128 elements at a time, two cache lines from each of four pages, so that several banks of
+   memory work at once. x is prefetched four pages ahead, and y is stored past the caches. */
 static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
                                                     lgelu__constants *gate, size_t n)
 {
@@ -9642,22 +10005,26 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
     LGELU__FN(forward_some)(y, x, gate, i);
     for (; n - i >= 8 * page; i += 4 * page) {
         for (at = i; at < i + page; at += 2 * line) {
-            for (j = o = 0; o < 2 * line; o += line) {
+            j = 0;
+            for (o = 0; o < 2 * line; o += line) {
                 LGELU__UNROLL
-                for (q = 0; q < 4; q++, j += line) {
+                for (q = 0; q < 4; q++) {
                     LGELU__FETCH(x + at + (q + 4) * page + o);
                     LGELU__UNROLL
                     for (v = 0; v < line; v += v_lanes)
                         v_store(t + j + v, v_load(x + at + q * page + o + v));
+                    j += line;
                 }
             }
             LGELU__FN(forward_some)(t, t, gate, 128);
-            for (j = o = 0; o < 2 * line; o += line) {
+            j = 0;
+            for (o = 0; o < 2 * line; o += line) {
                 LGELU__UNROLL
-                for (q = 0; q < 4; q++, j += line) {
+                for (q = 0; q < 4; q++) {
                     LGELU__UNROLL
                     for (v = 0; v < line; v += v_lanes)
                         v_stream(y + at + q * page + o + v, v_load(t + j + v));
+                    j += line;
                 }
             }
         }
@@ -9688,7 +10055,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
     }
 }
 
-/* f' and x²φ in the middle: dx = dy·f', and dy·x²φ·LGELU__BELL = p·s */
+/* The backward in the middle: dx = dy·f', and p·s = dy·x²φ·LGELU__BELL. */
 LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
                                                 const v_t *x, const v_gate *g)
 {
@@ -9709,14 +10076,15 @@ LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[1], i[u])));
     v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[0], i[u])));
     v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(lgelu__slope[1], i[u]), x[u])));
-    /* last: all of it near the root */
+    /* The linear term is added last, since it is the whole value near the root. */
     v_each(q[u] = v_fma(d[u], v_signed(lgelu__slope[2], i[u]), q[u]));
     v_each(s[u] = v_mul(a[u], a[u]));
     v_each(p[u] = v_mul(dy[u], b[u]));
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]));
 }
 
-#if LGELU__PASS == 0 && LGELU__DOUBLES && v_lanes > 1 /* as the middle above */
+#if LGELU__SUMS_IN_DOUBLE && v_lanes > 1
+/* The same in double, like middle_pair above. */
 LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
                                                 const v_t *x, const v_gate *g)
 {
@@ -9761,7 +10129,7 @@ LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
 }
 #endif
 
-/* a·2^100, for abs(a) below 2^-27; a subnormal counts units of 2^-149 */
+/* a·2^100 for abs(a) below 2^-27. The bits of a subnormal number count units of 2^-149. */
 LGELU__WORD v_t LGELU__FN(raised)(v_t a)
 {
     const n_t b = v_bits(v_abs(a));
@@ -9771,10 +10139,11 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
                   a);
 }
 
-/* beyond the middle, up to 16.5/λ: dy becomes dx, x the term dy·x²E·scale·2^-20, which cannot
-   overflow. That of a faint E = exp(-z²/2), below 2^-60, or of a thin dy, below 2^-30, goes to
-   small instead, as 2^100·dy·x²E·scale. f'(-z) = -z·E/√(2π)·(1 - w(1 - wP(w))), f'(z) = 1 - f'(-z)
- */
+/* The backward in the tail, from the middle up to 16.5/λ, with E = exp(-z²/2):
+     f'(-z) = -z·E/√(2π)·(1 - w(1 - w·P(w))),  f'(z) = 1 - f'(-z).
+   dy is replaced by dx, and x by the term dy·x²E·scale·2^-20 of the sum, which cannot overflow. If
+   E is faint (below 2^-60) or dy is thin (below 2^-30), x becomes 0, and `small` receives the term
+   as 2^100·dy·x²E·scale. */
 LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
 {
     const v_t one = v_set(1), zero = v_set(0), c = v_mul(g->c, v_set(0.0625f));
@@ -9782,7 +10151,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_t s[2], l[2], t[2], f[2], v[2], p[2], r[2];
     n_t n[2], e[2], y[2];
     m_t faint[2], odd[2], whole[2];
-    /* E = (1 + l)·2^n */
+    /* E = (1 + l)·2^n. */
     LGELU__FN(gauss)(l, t, s, x, g, 2);
     v_each(v[u] = v_div(g->w, s[u]));
     v_each(n[u] = n_up(v_bits(t[u]), 23));
@@ -9799,15 +10168,16 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(p[u] = v_fms(v[u], p[u], g->cl));
     v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]));
     v_each(r[u] = v_mul(v_abs(x[u]), c));
-    /* -f'(-z) = r·2^(n + 4); dy·r cannot overflow */
+    /* -f'(-z) = r·2^(n + 4), where dy·r cannot overflow. */
     v_each(r[u] = v_fma(r[u], p[u], r[u]));
     v_each(e[u] = n_add(n[u], n_set(LGELU__EXPONENT(4))));
-    /* f'(z) */
+    /* f = f'(z). */
     v_each(f[u] = v_add(one, v_times2(r[u], n_max(e[u], n_set(LGELU__EXPONENT(-56))))));
     v_each(p[u] = v_mul(dy[u], r[u]));
     v_each(y[u] = v_bits(v_abs(dy[u])));
     v_each(whole[u] = n_gt(n_set(0), v_bits(x[u])));
-    /* thin (below 2^-30), inf or NaN: numbers from 2^-30 to below inf become the lowest ones */
+    /* odd: dy is thin, inf or NaN. The subtraction maps the bits of all other values to the lowest
+       integers. */
     v_each(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)),
                          n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1)));
     if (m_some(odd[0], odd[1])) {
@@ -9825,7 +10195,7 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
         v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale));
         v_each(v[u] = v_mul(h[u],
                             v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23))));
-        /* below 2^-126: 0 */
+        /* A term below 2^-126 counts as 0. */
         v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u],
                                zero));
         v_each(small[u] = v_select(thin[u], v[u], small[u]));
@@ -9838,27 +10208,28 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     v_each(x[u] = s[u]);
 }
 
-/* the same of the backward, up to 16.5/λ */
+/* The elements of a block of the backward that are processed later: those of the tail, up to
+   16.5/λ. */
 typedef struct {
     float x[2048 + 32], dy[2048 + 32];
     uint16_t at[1024 / v_lanes];
     b_t lanes[1024 / v_lanes][2];
 } LGELU__FN(later_slope);
 
-/* a pair: dx, and dy·x²φ·LGELU__BELL = p·s, but for the lanes that are left for later. 1 if small
-   takes 2^100·scale·dy·x²E of tiny x and thin dy. at: where the pair stands, how many lanes and
-   pairs are packed */
+/* The backward of a pair of vectors: dx, and p·s = dy·x²φ·LGELU__BELL. The elements of the tail are
+   packed into todo instead, and `at` counts them. Terms of a tiny x or a thin dy are added to
+   at->small as 2^100·scale·dy·x²E. Returns 1 if there was such a term. */
 LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) * todo,
                                       lgelu__cursor *at, const v_t *dy, const v_t *x,
                                       const v_gate *g)
 {
     const v_t zero = v_set(0), one = v_set(1), least = v_float(n_set(LGELU__TWO(-63)));
-    /* 0 < a < 2^-63, unsigned */
+    /* n_gt(below, bits + bias) tests 0 < a < 2^-63 as an unsigned comparison. */
     const n_t bias = n_set(INT32_MAX), below = n_set(LGELU__TWO(-63) - 1 + INT32_MIN);
     v_t a[2], y[2], z[2];
     m_t far[2], between[2], thin[2], tiny[2],
         few = v_nge(v_least(v_least(x[0], x[1]), v_least(dy[0], dy[1])), least);
-    /* whether some are */
+    /* Whether some x are tiny, and some dy are thin. */
     int short_x = 0, short_dy = 0;
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
         LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
@@ -9869,8 +10240,8 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
     v_each(between[u] = v_lt_of(far[u], a[u], g->right));
     v_each(z[u] = v_select(far[u], zero, x[u]));
     v_each(y[u] = dy[u]);
-    /* not used */
-    v_each(tiny[u] = thin[u] = far[u]);
+    /* Without short_x and short_dy the next two are not used. */
+    v_each(tiny[u] = far[u]; thin[u] = far[u]);
     if (m_any(few)) {
         v_each(tiny[u] = n_gt(below, n_add(v_bits(a[u]), bias)));
         v_each(thin[u] = n_gt(below, n_add(v_bits(v_abs(dy[u])), bias)));
@@ -9891,14 +10262,14 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
         at->pairs++;
     }
     if (m_all(m_and(far[0], far[1]))) {
-        /* NaN stays */
+        /* The product keeps a NaN of dy. */
         v_each(p[u] = v_mul(y[u], zero));
-        v_each(dx[u] = s[u] = zero);
+        v_each(s[u] = zero; dx[u] = zero);
     } else {
         LGELU__FN(slope_middle)(dx, p, s, y, z, g);
     }
     v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]));
-    /* x² below 2^-220 counts as 0, and so does what is subnormal times dy */
+    /* x² below 2^-220 counts as 0, and so does its product with dy where that is subnormal. */
     if (short_x) {
         n_t n[2];
         if (short_dy)
@@ -9928,7 +10299,8 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
     return short_x | short_dy;
 }
 
-/* total[j] += part[j]·unit: sums in float run over at most 256 terms, 16 to a virtual lane */
+/* total[j] += part[j]·unit, and part[j] = 0. It is called after at most 256 terms, so that a sum in
+   float has at most 16 of them in each of the 16 virtual lanes. */
 LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
 {
     int j;
@@ -9938,9 +10310,9 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
     }
 }
 
-/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total: the terms of
-   the middle in order, then those beyond, in order among themselves, then the small ones. unit: of
-   the latter two */
+/* The backward of at most 2048 elements: writes dx, and adds to the 16 virtual lanes of total first
+   the terms of the middle, then those of the tail, then the small ones, each in the order of the
+   elements. unit is the unit of the latter two. */
 static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy,
                                                     const float *x, lgelu__constants *gate,
                                                     double unit, size_t n)
@@ -9956,8 +10328,9 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     at.small = small;
     for (j = 0; j < share; j++)
         sum[j] = v_set(0);
-    for (j = 0; (i = j * 2 * v_lanes) < n; j++) {
+    for (j = 0; j * 2 * v_lanes < n; j++) {
         v_t d[2], p[2], s[2];
+        i = j * 2 * v_lanes;
         LGELU__FN(load2)(a, x + i, n - i);
         LGELU__FN(load2)(b, dy + i, n - i);
         v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
@@ -9980,7 +10353,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
             lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
         g = LGELU__FN(same)(gate);
         v_each(v_store(todo.x + at.count + u * v_lanes, g.last);
-               /* fillers, which add 0 */
+               /* The fillers add 0 to the sums. */
                v_store(todo.dy + at.count + u * v_lanes, v_set(0)));
         for (j = 0; j < at.count; j += 2 * v_lanes) {
             v_t c[2];
@@ -9994,21 +10367,23 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
                 LGELU__FN(flush)(total, part, unit * 1048576);
         }
         LGELU__FN(flush)(total, part, unit * 1048576);
-        for (i = j = 0; dx && i < at.pairs; i++)
+        j = 0;
+        for (i = 0; dx && i < at.pairs; i++)
             v_each(j += v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]));
     }
     if (at.count || rare)
         LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
 }
 
-/* n large, like forward_past: dx goes past the caches by blocks. Returns how many are done */
+/* The backward of a large array, like forward_past: dx is stored past the caches, block by block.
+   Returns how many elements are done. */
 LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *total,
                                                            const float *dy, const float *x,
                                                            lgelu__constants *g, double unit,
                                                            size_t n)
 {
     const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
-    /* lines begin in both alike */
+    /* t has the same offset within a cache line as dx. */
     float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;
     size_t i, j;
     for (i = 0; n - i >= 2048; i += 2048) {
@@ -10022,7 +10397,8 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
     return i;
 }
 
-/* λ so small or large that squares would not be normal numbers, or infinite */
+/* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
+ */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
@@ -10035,7 +10411,7 @@ LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const f
             const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
             const m_t above =
                 m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-            /* -0 + 0 is 0 with every compiler */
+            /* Adding 0 turns a -0 of v_max into 0. */
             const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
             v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
         }
@@ -10079,13 +10455,15 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
         return total[0];
     for (i = 0; dx && i < n; i += v_lanes)
         v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
-    /* a NaN in dx leaves one in the sum */
+    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
     return (double)LGELU__NAN;
 }
 
-/* one λ per channel: each stretch of one channel is a flat array. Where the channels are innermost,
-   eight of them and 256 rows at a time are turned into such, and back: to[c][r] = from[r][c]; the
-   forward turns only what fills no vector or has an extreme λ */
+/* One λ per channel. If inner is not 1, the elements of a channel are contiguous. If it is 1, eight
+   channels and 256 rows at a time are transposed into such arrays, and transposed back. The forward
+   transposes only channels that fill no vector or have an extreme λ. */
+
+/* Transposes a matrix: to[c][r] = from[r][c]. */
 static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float *from,
                                           size_t from_row, size_t rows, size_t columns)
 {
@@ -10109,7 +10487,8 @@ static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float 
     }
 }
 
-/* v_lanes channels, a λ to each lane; packed lanes would have to take theirs along, so none are */
+/* The gate of v_lanes channels, with a λ for each lane. Nothing is packed, since the constants of a
+   packed element would have to be packed with it. */
 static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__constants *gate,
                                                    size_t rows, size_t row)
 {
@@ -10191,13 +10570,15 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
 }
 
 /* ---- [Kc] the tanh approximation ---- */
-/* METHOD. f = xσ(v) = x/(1 + E), E = e^-v = 2^(x(A + Bx²)), needs no cancellation on either side:
-   under 3 ulp with one division. x² enters with its fma residue, A + Bx² in two floats. 2^-30 <=
-   abs(x) <= 9.75 takes this road; then f is x/2, x or -0, and in between tiny: -abs(x)·2^-t, added
-   up unrounded to half a unit. f' is a table of its values like the gate's for abs(x) < 3.99;
-   beyond, f'(-w) = E(P + E(1 - 2P)), P = 1 - wv'(w), E = e^-v(w). */
-LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f,
-                                          const v_t *x) /* -log2(e)·v = n + f; t holds n */
+/* METHOD. f = xσ(v) = x/(1 + E) with E = e^-v = 2^(x(A + Bx²)) has no cancellation for either sign,
+   and is accurate to less than 3 ulp with one division. x² is used with its rounding error, and
+   A + Bx² is the sum of two floats. This path is for 2^-30 <= abs(x) <= 9.75. For other x, f is
+   x/2, x or -0, except from -11 to -9.75, where it is the tiny -abs(x)·E. f' is tabulated like that
+   of the gate for abs(x) < 3.99. Beyond, f'(-w) = E(P + E(1 - 2P)) with P = 1 - wv'(w) and E =
+   e^-v(w). */
+
+/* -log2(e)·v = n + f, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)
 {
     const v_t magic = v_set(LGELU__ROUND), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
     v_t s[2], l[2], g[2], h[2];
@@ -10212,7 +10593,7 @@ LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f,
     v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]));
 }
 
-/* abs(x) below 2^-30 or beyond 9.75 */
+/* Corrects y in the lanes `out`, in which abs(x) is below 2^-30 or above 9.75. */
 LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
 {
     v_t c[2], t[2], f[2], e[2], r[2];
@@ -10239,7 +10620,7 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
 {
     const v_t one = v_set(1);
-    /* 9.75 */
+    /* 0x411C0000 is 9.75. */
     const n_t least = n_set(LGELU__TWO(-30) + INT32_MIN),
               most = n_set(0x411C0000 - LGELU__TWO(-30) + INT32_MIN);
     size_t i;
@@ -10266,12 +10647,12 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
     }
 }
 
-/* abs(x) beyond the table, 0 < abs(dy) < 2^-80, or NaN: dx = dy·s·2^n, put together in whole
-   numbers */
+/* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
+   not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
 {
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
-    /* 3.99 */
+    /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28), none = n_set(0);
     v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
     n_t n[2], b[2];
@@ -10279,7 +10660,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(b[u] = v_bits(v_abs(x[u])));
     v_each(left[u] = n_gt(none, v_bits(x[u])));
     v_each(far[u] = n_gt(b[u], last));
-    /* 3.99 to 11 */
+    /* w is abs(x), limited to 3.99 and 11. */
     v_each(w[u] = v_float(n_max(last, n_min(n_set(0x41300000), b[u]))));
     LGELU__FN(tanh_exponent)(t, f, w);
     LGELU__FN(exp2m1)(e, f, 2);
@@ -10290,15 +10671,15 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(p[u] = v_add(v_fma(t[u], D, v_sub(C, h[u])),
                         v_fma(t[u], v_set(lgelu__tanh[7]), v_set(lgelu__tanh[5]))));
     v_each(p[u] = v_fnma(w[u], h[u], v_fnma(w[u], p[u], one)));
-    /* E */
+    /* h = E. */
     v_each(h[u] = v_times2(v_add(e[u], one), n_up(n_max(n[u], n_set(-100)), 23)));
     v_each(p[u] = v_fma(h[u], v_fnma(v_set(2), p[u], one), p[u]));
-    /* f'(-w) = s·2^n */
+    /* f'(-w) = s·2^n. */
     v_each(s[u] = v_fma(e[u], p[u], p[u]));
-    /* f'(w) */
+    /* p = f'(w). */
     v_each(p[u] = v_sub(one, v_times2(s[u], n_up(n_max(n[u], n_set(-100)), 23))));
     v_each(n[u] = n_select(n_gt(b[u], n_set(0x412FFFFF)), n_set(-300), n_add(n[u], n_set(10))));
-    /* for dy·s must not overflow */
+    /* 2^10 is moved from s to n, since dy·s must not overflow. */
     v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
@@ -10322,7 +10703,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
                                                    size_t n)
 {
     const v_t one = v_set(1), least = v_float(n_set(LGELU__TWO(-80)));
-    /* 3.99 */
+    /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28);
     size_t i;
     for (i = 0; i < n; i += 2 * v_lanes) {
@@ -10359,14 +10740,15 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
 #undef v_many
 #undef v_both
 
-/* ---- [Kd] 16-bit numbers ---- */
+/* ---- [Kd] 16-bit formats ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
 {
     n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
     return v_float(n_select(n_gt(n_and(b, n_set(INT32_MAX)), n_set(0x7F800000)), quiet, b));
 }
 
-/* in whole numbers, for the processor's own instruction flushes subnormals */
+/* The conversion is done in integers, because the processor's instruction flushes subnormal
+   numbers. */
 LGELU__WORD s_t LGELU__FN(to_bf16)(v_t a)
 {
     n_t b = v_bits(a), high = n_down(b, 16),
@@ -10399,9 +10781,10 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
     }
 }
 
-/* The results t for x that f32 rounds into the middle of two 16-bit numbers (one in 2^13 for f16,
-   2^16 for bf16, but every other bf16 subnormal) take a step to the side of the exact f, which is
-   never a middle. Those below f16's normal numbers may stay. */
+/* Rounding twice, to float and to 16 bits, is wrong where the float is the midpoint t of two 16-bit
+   values, which is one float in 2^13 for f16, one in 2^16 for bf16, and every other one for
+   subnormal bf16. Such a t is moved by one unit towards the exact f(x), which is never a midpoint.
+   Midpoints below the normal numbers of f16 need no correction. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
                                             size_t n)
 {
@@ -10449,7 +10832,8 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
     double sum = 0;
     size_t i, m;
     for (i = 0; i < n; i += m) {
-        /* it ends in a product, which must not melt into the sum */
+        /* backward ends with a product. The volatile keeps the compiler from contracting it with
+           the sum. */
         volatile double part;
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
@@ -10463,11 +10847,13 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
 }
 
 /* ---- [Ke] the stochastic gate ---- */
-/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x' (power of two moved from λ to x,
-   which leaves λx as it is), within 2^-22 of itself; T = Q·2^32 to the nearest whole number. The
-   rarer side comes up when R < T (x <= 0: open) or ~R < T (x > 0: closed), so B = [R < Φ·2^32]
-   never falls as x grows, and its probability is within 2^-22·Q + 2^-32 of Φ. */
-/* 4·v_lanes numbers of a stream, as lgelu_random counts them, from 4·block on */
+/* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x', where a power of two was moved from
+   λ to x, which does not change λx. Its relative error is at most 2^-22. T is Q·2^32 rounded to the
+   nearest integer. The less likely outcome occurs for x <= 0, where it is an open gate, if R < T,
+   and for x > 0, where it is a closed gate, if ~R < T. Hence B = [R < Φ·2^32] never decreases as x
+   increases, and its probability differs from Φ by at most 2^-22·Q + 2^-32. */
+
+/* Writes 4·v_lanes random numbers of a stream to r, beginning with number 4·block. */
 LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uint64_t block)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -10497,11 +10883,11 @@ LGELU__WORD void LGELU__FN(random)(float *r, uint64_t seed, uint64_t stream, uin
     v_store(t[1], v_float(b));
     v_store(t[2], v_float(c));
     v_store(t[3], v_float(d));
-    for (i = 0; i < v_lanes; i++, r += 4) {
-        r[0] = t[0][i];
-        r[1] = t[1][i];
-        r[2] = t[2][i];
-        r[3] = t[3][i];
+    for (i = 0; i < v_lanes; i++) {
+        r[4 * i] = t[0][i];
+        r[4 * i + 1] = t[1][i];
+        r[4 * i + 2] = t[2][i];
+        r[4 * i + 3] = t[3][i];
     }
 }
 
@@ -10509,7 +10895,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
                                                 float lambda, size_t n, uint64_t seed,
                                                 uint64_t stream, uint64_t first)
 {
-    /* 2^-60: Q = 1/2 */
+    /* At least = 2^-60, Q is 1/2. */
     const v_t least = v_set(8.6736174e-19f), zero = v_set(0);
     const n_t minus = n_set(INT32_MIN);
     float r[512 + 4 * v_lanes], w[512], f[512];
@@ -10530,7 +10916,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
             m_t tiny = n_gt(n_set(0x00800000), v_bits(a));
             a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)),
                       v_select(tiny, v_set(p.s3), v_set(p.s2)));
-            /* 0·inf is cap */
+            /* v_lt selects cap also for the NaN 0·inf. */
             v_store(w + j,
                     v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));
         }
@@ -10538,10 +10924,10 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
         for (j = 0; j < m; j += v_lanes) {
             v_t a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j),
                 shut = v_float(n_and(v_bits(open), minus));
-            /* -T */
+            /* t = -T. */
             n_t t = v_cut(
                 v_fma(v_div(v_load(f + j), v_load(w + j)), v_set(-4294967296.0f), v_set(-0.5f)));
-            /* signed order for unsigned */
+            /* Adding 2^31 maps the unsigned order to the signed order. */
             n_t s = n_add(v_bits(v_load(r + skip + j)), minus);
             m_t plus = n_gt(v_bits(a), n_set(0)), rare,
                 nan = n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128)));
@@ -10593,8 +10979,8 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
     }
 }
 
-/* Σ x²: the products are exact in double, so contraction can't change a bit; the compiler makes
-   vectors of the 16 lanes */
+/* Returns Σ x². The products are exact in double, so that contraction cannot change a bit. The
+   compiler vectorises the loops over the 16 lanes. */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
 {
     double sum[16] = { 0 };
@@ -10604,8 +10990,8 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
         for (j = 0; j < 16; j++)
             sum[j] += (double)x[i + j] * (double)x[i + j];
     }
-    for (j = 0; i < n; i++, j++)
-        sum[j] += (double)x[i] * (double)x[i];
+    for (j = 0; i + j < n; j++)
+        sum[j] += (double)x[i + j] * (double)x[i + j];
     for (j = 8; j > 0; j >>= 1) {
         for (i = 0; i < j; i++)
             sum[i] += sum[i + j];
@@ -10634,13 +11020,15 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
 }
 
 #ifdef LGELU_TRAINER
-/* ---- Transformers: sums over 16 virtual lanes; a load beyond n gives zeros, which add nothing
-   ---- */
-/* exp for x <= 0: x = n·ln 2 + r, abs(r) <= 0.35, Taylor to r^7 (5e-9); 0 below -87 */
+/* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
+   nothing. */
+
+/* Returns e^x for x <= 0: x = n·ln 2 + r with abs(r) <= 0.35, and the Taylor series up to r^7,
+   whose error is 5e-9. Below -87 the result is 0. */
 LGELU__WORD v_t LGELU__FN(exp)(v_t x)
 {
     const v_t magic = v_set(LGELU__ROUND);
-    /* 1/7!, 1/6!, ... */
+    /* 1/7!, 1/6!, ..., 1/0!. */
     static const float factorial[8] = {
         1.98412698e-4f, 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1
     };
@@ -10654,8 +11042,8 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
                     v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
 }
 
-/* 16 virtual lanes: the numbers from i on are added to a[v_part(i)], whatever v_lanes is; folded in
-   one order */
+/* A sum has 16 virtual lanes, whatever v_lanes is: the vector at element i is added to
+   a[v_part(i)]. fold adds the lanes in one order. */
 #define v_part(i) ((i) / v_lanes % (16 / v_lanes))
 LGELU__WORD float LGELU__FN(fold)(const v_t *a)
 {
@@ -10672,7 +11060,8 @@ LGELU__WORD float LGELU__FN(fold)(const v_t *a)
     return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n) /* its first n numbers, then zeros */
+/* The first n lanes of a, followed by zeros. */
+LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)
 {
     float t[v_lanes];
     if (n >= v_lanes)
@@ -10691,7 +11080,7 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     size_t i, j;
     for (j = 0; j < 16 / v_lanes; j++)
         a[j] = v_set(-HUGE_VALF);
-    /* the last may meet those before */
+    /* The last vector may overlap the one before, which does not change a maximum. */
     for (i = 0; i < n && n >= 16; i += v_lanes)
         a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);
     for (j = 0; j < 16 / v_lanes; j++) {
@@ -10711,7 +11100,8 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
         lane[i] = lane[i + 2] > lane[i] ? lane[i + 2] : lane[i];
     if (lane[1] > lane[0])
         lane[0] = lane[1];
-    shift = v_set(stat[0] = lane[0]);
+    stat[0] = lane[0];
+    shift = v_set(lane[0]);
     for (i = 0; i < n; i += v_lanes) {
         v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c));
         if (p)
@@ -10752,15 +11142,19 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
     v_t a[16 / v_lanes], mean = v_set(0), r;
     size_t i;
     int pass;
-    /* the mean, then the mean square of the distance from it */
+    /* The first pass computes the mean, the second the mean square of the distance from it. */
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < 16; i += v_lanes)
             a[v_part(i)] = v_set(0);
         for (i = 0; i < n; i += v_lanes) {
             v_t d = v_sub(v_load_n(x + i, n - i), mean);
             LGELU__AHEAD(pass ? y : x, i);
-            a[v_part(i)] = pass ? (d = LGELU__FN(head)(d, n - i), v_fma(d, d, a[v_part(i)]))
-                                : v_add(a[v_part(i)], d);
+            if (pass) {
+                d = LGELU__FN(head)(d, n - i);
+                a[v_part(i)] = v_fma(d, d, a[v_part(i)]);
+            } else {
+                a[v_part(i)] = v_add(a[v_part(i)], d);
+            }
         }
         stat[pass] = LGELU__FN(fold)(a) / (float)n;
         if (!pass)
@@ -10776,9 +11170,10 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
     }
 }
 
-/* (g is a product that meets a sum, but must be rounded before: with one channel g - mean(g) is 0.)
-   With h = (x - mean)·r and g = dy·gain: dgain += dy·h, dshift += dy, dx [+]= r·(g - mean(g) -
-   h·mean(g·h)) */
+/* The backward of normalise. With h = (x - mean)·r and g = dy·gain:
+     dgain += dy·h,  dshift += dy,  dx = r·(g - mean(g) - h·mean(g·h)),
+   and dx is added to its previous value if add is 1. The fma with 0 rounds g before it enters a
+   sum, so that g - mean(g) is exactly 0 where there is one channel. */
 static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy,
                                                         const float *x, const float *stat,
                                                         const float *gain, int add, size_t n)
@@ -10786,7 +11181,9 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
     size_t i;
     for (i = 0; i < 16; i += v_lanes)
-        a[0][v_part(i)] = a[1][v_part(i)] = v_set(0);
+        a[0][v_part(i)] = v_set(0);
+    for (i = 0; i < 16; i += v_lanes)
+        a[1][v_part(i)] = v_set(0);
     for (i = 0; i < n; i += v_lanes) {
         v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
             g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
@@ -10812,8 +11209,8 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
     }
 }
 
-/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0;
-   first is a multiple of 4 */
+/* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0.
+   first is a multiple of 4. */
 static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t seed,
                                              uint64_t stream, size_t first, float rate, size_t n)
 {
@@ -10824,7 +11221,7 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
     for (i = 0; i < n; i += 4 * v_lanes) {
         LGELU__FN(random)(r, seed, stream, ((uint64_t)first + i) / 4);
         for (j = 0; j < 4 * v_lanes && i + j < n; j += v_lanes) {
-            /* signed order for unsigned */
+            /* Adding 2^31 maps the unsigned order to the signed order. */
             m_t drop = n_gt(limit, n_add(v_bits(v_load(r + j)), minus));
             v_store_n(y + i + j,
                       v_mul(v_load_n(x + i + j, n - i - j),
@@ -10836,25 +11233,31 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 #endif
 
 #ifdef LGELU_TRAINER
-/* ---- [Kh] matrix product. METHOD: a tile of C, v_rows × 2 vectors, lives in registers while k
-   runs: each step takes two vectors of a row of B and, for each row of A, one number for all lanes,
-   v_rows + 2 loads for 2·v_rows fma. Slivers are tile-high pieces of A, panels tile-wide pieces of
-   B. Slivers share the rows evenly, and the tile is unrolled for each row count, so that the lower
-   edge costs nothing; at the right edge a tile works on a copy. Where all of B fits the first-level
-   cache, a tile of v_flat × 4 vectors loads less (10 for 24 fma), which counts where two threads
-   share a core; small products take all slivers of one height at once. A task makes one block of C
-   from its first k to its last, alone, in its own room: nobody waits for anybody, and what is
-   copied stays in the cache of the core that copied it. k runs in steps (LGELU__K), so that a
-   sliver stays in the first-level cache while panels stream past it out of the second; between the
-   steps the sums wait in C, which changes no bit. B is copied panel by panel where it is not read
-   in place, A only where its columns run the wrong way, eight slivers side by side, so that lines
-   of memory are read next to each other. A tile asks memory for the C of the next one, for the y
-   that the gate will write and, spread over its steps, for a part of the A that the next sliver
-   (the next eight, where they are copied) will read; a copy asks for what it reads a little later.
-   When B is read only once (one sliver), 64 rows of a panel at a time. With one zmm fma a cycle
-   (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the peak, whole products 83 to 96
-   % of the latter's (bench/gemm.c). ---- */
-/* n steps of k; two at a time, so that a processor foresees the end of the loop */
+/* ---- [Kh] matrix product ---- */
+/* METHOD. A tile of C, v_rows × 2 vectors, is kept in registers while k runs. Each step of k loads
+   two vectors of a row of B and broadcasts one element of each row of A: v_rows + 2 loads for
+   2·v_rows fmas. A sliver is as many rows of A as a tile is high, and a panel is as many columns of
+   B as a tile is wide. The slivers of a block have about equal heights, and the tile is unrolled
+   for each height, so that the lower edge costs nothing. At the right edge a tile works on a copy.
+   Where all of B fits the first-level cache, a tile of v_flat × 4 vectors needs fewer loads (10 for
+   24 fmas), which pays where two threads run on one core. Small products process all slivers of one
+   height at once.
+
+   A task computes one block of C, from the first k to the last, in a workspace of its own. No task
+   waits for another, and copies stay in the cache of the core that made them. k advances in blocks
+   of LGELU__K, so that a sliver stays in the first-level cache while panels stream past it out of
+   the second-level cache. Between the blocks the sums are stored in C, which changes no bit. B is
+   copied panel by panel where it cannot be read in place. A is copied only where it is read along
+   its columns, eight slivers together, so that neighbouring cache lines are read together.
+
+   A tile prefetches the part of C of the next tile, the y that the gate will write and, spread over
+   its steps, a part of the A of the next sliver, or of the next eight where they are copied. A copy
+   prefetches what it reads a little later.
+
+   With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the
+   peak. Whole products reach 83 to 96 % of it on the latter (bench/gemm.c). */
+
+/* n steps of k. The loop is unrolled twice, which lets the processor predict its end. */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g,
                                   const float **h, const lgelu__sliver *p, size_t n)
 {
@@ -10862,7 +11265,7 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
     v_t t[4], x;
     size_t i, v;
     LGELU__TWICE
-    for (; n; n--, g[0] += a_col, g[1] += a_col, g[2] += a_col, *h += b_row) {
+    for (; n; n--) {
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             t[v] = v_load(*h + v * v_lanes);
@@ -10873,24 +11276,32 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
             for (v = 0; v < vectors; v++)
                 sum[i][v] = v_fma(x, t[v], sum[i][v]);
         }
+        g[0] += a_col;
+        g[1] += a_col;
+        g[2] += a_col;
+        *h += b_row;
     }
 }
 
+/* Prefetches `rows` rows of `vectors` vectors. */
 LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_t rows,
                                                size_t vectors)
 {
     size_t v;
-    for (; rows; rows--, p += row) {
+    for (; rows; rows--) {
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             LGELU__FETCH(p + v * v_lanes);
+        p += row;
     }
 }
 
+/* One tile of `rows` rows and `vectors` vectors. */
 LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__sliver *p)
 {
     const size_t part = p->next_row ? p->k / 16 + 1 : p->k;
-    /* rows 0, 5 and 10 of A: four offsets and three pointers fit the integer registers */
+    /* g points to the rows 0, 5 and 10 of A. Four offsets and three pointers fit the integer
+       registers. */
     const float *g[3], *h = p->b, *ask = p->next;
     v_t sum[v_rows][4];
     size_t i, v, l, n;
@@ -10911,11 +11322,12 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
                 sum[i][v] = v_load(p->start + i * p->start_row + v * v_lanes);
         }
     }
-    for (l = p->k; l; l -= n, ask += p->next_row) {
+    for (l = p->k; l; l -= n) {
         n = l < part ? l : part;
         LGELU__FETCH(ask);
         LGELU__FETCH(ask + 16);
         LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
+        ask += p->next_row;
     }
     LGELU__UNROLL
     for (i = 0; i < rows; i++) {
@@ -10925,8 +11337,8 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     }
 }
 
-/* One row: two chains of fma would wait for themselves, so four panels go side by side. Moves on
-   past all fours of them */
+/* A sliver of one row. Two chains of fmas would wait for each other, so four panels are processed
+   side by side. Advances p past every four panels. */
 static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
 {
     for (; p->run >= 4; p->run -= 4) {
@@ -10936,11 +11348,13 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
         LGELU__UNROLL
         for (v = 0; v < 8; v++)
             sum[v] = p->start ? v_load(p->start + v * v_lanes) : v_set(0);
-        for (l = p->k; l; l--, a += p->a_col, b += p->b_row) {
+        for (l = p->k; l; l--) {
             x = v_set(*a);
             LGELU__UNROLL
             for (v = 0; v < 8; v++)
                 sum[v] = v_fma(x, v_load(b + v / 2 * p->b_step + v % 2 * v_lanes), sum[v]);
+            a += p->a_col;
+            b += p->b_row;
         }
         LGELU__UNROLL
         for (v = 0; v < 8; v++)
@@ -10952,8 +11366,8 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
     }
 }
 
-/* Each tile is a function, a tenth less to compile than all in one. LGELU__HEIGHTS: those that
-   lgelu__height gives */
+/* Each size of a tile is a function, which compiles faster by a tenth than one function with all of
+   them. LGELU__HEIGHTS lists the heights that lgelu__height returns. */
 #define LGELU__TILE(r)                                                           \
     LGELU__APART LGELU__TARGET void LGELU__FN(tile1_##r)(const lgelu__sliver *p) \
     {                                                                            \
@@ -10981,7 +11395,8 @@ static LGELU__TARGET void LGELU__FN(thin)(lgelu__sliver *p)
 #endif
 LGELU__HEIGHTS(LGELU__TILE)
 
-/* all tiles of the slivers: by a function; flat ones, small and of 4 to 6 rows, here */
+/* All tiles of the slivers. A flat tile, which has 4 to 6 rows, is inlined here; all others are
+   functions. */
 static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
                                                const lgelu__sliver *from)
 {
@@ -10999,12 +11414,11 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
         p.c = from->c + slivers * rows * from->c_row;
         if (from->start)
             p.start = from->start + slivers * rows * from->start_row;
-        for (run = from->run; run;
-             run--, p.c += wide, p.b += from->b_step, p.next += from->next_step) {
-            /* of C, for the next panel */
+        for (run = from->run; run; run--) {
+            /* Prefetch C for the next panel. */
             if (run > 1 && p.k > 64)
                 LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);
-            /* of y, for the gate */
+            /* Prefetch y for the gate. */
             if (p.y)
                 LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);
 #if v_flat > 1
@@ -11019,6 +11433,9 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
                 tile(&p);
             if (p.start)
                 p.start += wide;
+            p.c += wide;
+            p.b += from->b_step;
+            p.next += from->next_step;
         }
     }
 }
@@ -11026,8 +11443,9 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
 #undef LGELU__TILE
 #undef LGELU__CASE
 #undef LGELU__HEIGHTS
-/* rows × cols of x, from (row, col) on, as whole vectors filled up with zeros; after every two
-   vectors a jump of `step` */
+
+/* Copies rows × cols elements of x, beginning at (row, col), as whole vectors padded with zeros.
+   After every two vectors the output advances by `step`. */
 static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step,
                                           const lgelu_matrix *x, size_t row, size_t rows,
                                           size_t col, size_t cols)
@@ -11037,56 +11455,69 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     v_t t[4];
     if (x->read) {
         w = step == 2 * v_lanes ? cols : 2 * v_lanes;
-        for (j = 0; j < cols; j += w, out += step)
+        for (j = 0; j < cols; j += w) {
             x->read(out, out_row, row, rows, col + j, cols - j < w ? cols - j : w, x->user);
+            out += step;
+        }
         return;
     }
     in += row * x->row_stride + col * x->col_stride;
     if (x->col_stride == 1 && cols <= v_lanes) {
-        for (i = 0; i < rows; i++, in += x->row_stride, out += out_row)
+        for (i = 0; i < rows; i++) {
             v_store(out, v_load_n(in, cols));
+            in += x->row_stride;
+            out += out_row;
+        }
     } else if (x->col_stride == 1) {
-        for (i = 0; i < rows; i++, in += x->row_stride, out += out_row) {
+        for (i = 0; i < rows; i++) {
             const float *next = rows - i > 8 ? in + 8 * x->row_stride : in;
             float *o = out;
-            for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes, o += step) {
+            for (j = 0; j + 2 * v_lanes <= cols; j += 2 * v_lanes) {
                 LGELU__FETCH(next + j);
                 LGELU__FETCH(next + j + v_lanes);
                 v_store(o, v_load(in + j));
                 v_store(o + v_lanes, v_load(in + j + v_lanes));
+                o += step;
             }
             if (j < cols)
                 v_store(o, v_load_n(in + j, cols - j));
             if (j + v_lanes < cols)
                 v_store(o + v_lanes, v_load_n(in + j + v_lanes, cols - j - v_lanes));
+            in += x->row_stride;
+            out += out_row;
         }
     } else {
-        for (j = 0; j < cols; j += v_lanes, in += v_lanes * x->col_stride) {
+        for (j = 0; j < cols; j += v_lanes) {
             float *o = out + j / (2 * v_lanes) * step + j % (2 * v_lanes);
             w = cols - j < v_lanes ? cols - j : v_lanes;
             i = 0;
             if (x->row_stride == 1 && w == v_lanes) {
                 for (; i + 4 <= rows; i += 4) {
-                    /* of the next columns */
+                    /* Prefetch the next columns. */
                     if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes) {
                         for (l = 0; l < v_lanes; l++)
                             LGELU__FETCH(in + (v_lanes + l) * x->col_stride + i);
                     }
                     v_turn(t, in + i, x->col_stride);
-                    for (l = 0; l < 4; l++, o += out_row)
+                    for (l = 0; l < 4; l++) {
                         v_store(o, t[l]);
+                        o += out_row;
+                    }
                 }
             }
-            for (; i < rows; i++, o += out_row) {
+            for (; i < rows; i++) {
                 v_store(o, v_set(0));
                 for (l = 0; l < w; l++)
                     o[l] = in[i * x->row_stride + l * x->col_stride];
+                o += out_row;
             }
+            in += v_lanes * x->col_stride;
         }
     }
 }
 
-/* where the tiles of rows from `row` on, `tall` high each, read A: in place, or a copy */
+/* Sets where the tiles of the rows from `row` on read A: in place, or from a copy that is made
+   here. */
 static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t rows)
 {
     const lgelu_matrix *a = &b->p->job->a;
@@ -11095,16 +11526,19 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
         t->a = a->x + row * a->row_stride + b->k0 * a->col_stride;
         t->a_row = a->row_stride;
         t->a_col = a->col_stride;
-    } else if (b->p->across) { /* a group of slivers side by side, 16 k at a time */
+    } else if (b->p->across) {
+        /* A group of slivers is copied side by side, 16 columns of A at a time. */
         lgelu_matrix turned = *a;
         size_t k, q, high;
         turned.row_stride = a->col_stride;
-        turned.col_stride = t->a_row = 1;
+        turned.col_stride = 1;
+        t->a_row = 1;
         t->a_col = 16;
         t->a = b->a_pack + b->in * t->k * 16;
         if (!b->in) {
             for (k = 0; k < t->k; k += 16) {
-                for (q = 0, b->at = row; q < LGELU__GROUP && b->at < b->end; q++) {
+                b->at = row;
+                for (q = 0; q < LGELU__GROUP && b->at < b->end; q++) {
                     high = lgelu__height(b->end - b->at, b->most);
                     LGELU__FN(copy)
                     (b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k,
@@ -11115,15 +11549,15 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
         }
     } else {
         t->a = b->a_pack;
-        /* spreads the rows over the cache's sets */
+        /* An odd number of cache lines spreads the rows over the sets of the cache. */
         t->a_row = ((t->k + 15) / 16 | 1) * 16;
         t->a_col = 1;
         LGELU__FN(copy)(b->a_pack, t->a_row, 2 * v_lanes, a, row, rows, b->k0, t->k);
     }
 }
 
-/* what of A these tiles ask memory for: the next sliver's rows, or of the next group two lines and
-   half of the rows each */
+/* Sets which part of A the tiles prefetch: the rows of the next sliver, or two cache lines of half
+   of the rows of the next group. */
 static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
@@ -11141,8 +11575,8 @@ static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
     }
 }
 
-/* rows times all whole panels (q = 0) or the last, narrow one, which works on a copy of C where a
-   vector would write past its columns; gate: y follows, and is asked for */
+/* The tiles of some rows in all whole panels (q = 0) or in the last, narrow panel. Where a vector
+   would write past the columns of C, the tile works on a copy. If gate is 1, y is prefetched. */
 static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row, size_t rows,
                                            size_t tall, int gate)
 {
@@ -11155,7 +11589,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row
     lgelu__sliver *t = &b->t;
     size_t i;
     t->c = c;
-    t->c_row = t->start_row = job->c_stride;
+    t->c_row = job->c_stride;
+    t->start_row = job->c_stride;
     t->start = NULL;
     t->b_row = 2 * v_lanes;
     t->b_step = b->b_panel;
@@ -11204,11 +11639,12 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row
     }
 }
 
-/* rows that are final, and still in the cache */
+/* Applies the gate and the caller's function to rows that are final, while they are in the cache.
+ */
 static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t row, size_t rows,
                                                size_t j, size_t n)
 {
-    /* rows that follow one another are one array */
+    /* Rows that are contiguous are treated as one array. */
     const size_t high = job->c_stride == n && job->y_stride == n ? rows : 1;
     size_t i;
     for (i = row; job->y && i < row + rows; i += high) {
@@ -11219,16 +11655,16 @@ static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t 
         job->finish(row, rows, j, n, job->user);
 }
 
-/* one block of C, from its first to its last k */
+/* Computes one block of C, from the first k to the last. */
 static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size_t m, size_t j,
                                            size_t n, float *room)
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes];
-    /* B in the first-level cache; heights of 4 to 6 */
+    /* Flat tiles are for a B that fits the first-level cache and slivers of 4 to 6 rows. */
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
                      && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
-    size_t row, rows, tall, q;
+    size_t row, rows, tall;
     lgelu__stand b;
     b.p = p;
     b.i = i;
@@ -11241,57 +11677,74 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     b.most = flat ? v_flat : v_rows;
     b.whole = n / (2 * v_lanes);
     b.panels = (n + 2 * v_lanes - 1) / (2 * v_lanes);
-    /* a last, narrow panel is copied in any case */
-    b.packed = p->pack_b ? 0 : p->panels ? b.panels : b.whole;
+    /* A narrow last panel is always copied, unless all of B is stored in panels. */
+    b.packed = p->panels ? b.panels : b.whole;
+    if (p->pack_b)
+        b.packed = 0;
     b.a_pack = room;
     b.b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
-        const size_t k = b.t.k = lgelu__least(job->k - b.k0, p->depth);
-        /* too short for asking to pay */
+        const size_t k = lgelu__least(job->k - b.k0, p->depth);
+        /* If brief, k is too short for prefetching to pay. */
         const int last = b.k0 + k == job->k, brief = k <= 128;
+        b.t.k = k;
         b.b_panel = (k + 1) * 2 * v_lanes;
         if (b.packed < b.panels) {
             LGELU__FN(copy)
             (b.b_pack, 2 * v_lanes, b.b_panel, &job->b, b.k0, k, j + b.packed * 2 * v_lanes,
              n - b.packed * 2 * v_lanes);
         }
-        for (row = i, b.in = 0; row < b.end; row += rows, b.in = (b.in + 1) % LGELU__GROUP) {
-            rows = tall = lgelu__height(b.end - row, b.most);
-            /* all of one height at once */
+        b.in = 0;
+        for (row = i; row < b.end; row += rows) {
+            tall = lgelu__height(b.end - row, b.most);
+            rows = tall;
+            /* Small products process all slivers of one height at once. */
             if (brief && !p->pack_a && m * n <= 65536 && b.whole == b.panels) {
                 while (row + rows < b.end && lgelu__height(b.end - row - rows, b.most) == tall)
                     rows += tall;
             }
             b.t.slivers = rows / tall;
             b.t.next = b.a_pack;
-            b.t.next_row = b.t.next_step = 0;
+            b.t.next_row = 0;
+            b.t.next_step = 0;
             LGELU__FN(take_a)(&b, row, rows);
             if (!brief)
                 LGELU__FN(ask_for_a)(&b, row + rows);
-            for (q = 0; q < b.panels; q = q < b.whole ? b.whole : q + 1)
-                LGELU__FN(tiles)(&b, q, row, rows, tall, job->y && last && !brief);
+            if (b.whole)
+                LGELU__FN(tiles)(&b, 0, row, rows, tall, job->y && last && !brief);
+            if (b.whole < b.panels)
+                LGELU__FN(tiles)(&b, b.whole, row, rows, tall, job->y && last && !brief);
             if (last)
                 LGELU__FN(rows_done)(job, row, rows, j, n);
+            b.in = (b.in + 1) % LGELU__GROUP;
         }
     }
 }
 
+/* The sums of the columns of one or four vectors. Rows are summed in groups of 64. */
 LGELU__WORD void LGELU__FN(column_sum)(size_t vectors, float *sum, const float *x, size_t x_row,
                                        size_t m, size_t n, int accumulate)
 {
     v_t s[4], t[4];
     size_t i, v, rest;
     LGELU__UNROLL
-    for (v = 0; v < vectors; v++)
-        t[v] = !accumulate ? v_set(0) : vectors > 1 ? v_load(sum + v * v_lanes) : v_load_n(sum, n);
-    for (rest = m; rest;) {
+    for (v = 0; v < vectors; v++) {
+        t[v] = v_set(0);
+        if (accumulate)
+            t[v] = vectors > 1 ? v_load(sum + v * v_lanes) : v_load_n(sum, n);
+    }
+    rest = m;
+    while (rest) {
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             s[v] = v_set(0);
-        for (i = rest < 64 ? rest : 64, rest -= i; i; i--, x += x_row) {
+        i = rest < 64 ? rest : 64;
+        rest -= i;
+        for (; i; i--) {
             LGELU__UNROLL
             for (v = 0; v < vectors; v++)
                 s[v] = v_add(s[v], vectors > 1 ? v_load(x + v * v_lanes) : v_load_n(x, n));
+            x += x_row;
         }
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
@@ -11316,10 +11769,9 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
         LGELU__FN(column_sum)(1, sum + j, x + j, x_row, m, n - j, accumulate);
 }
 
-/* a few rows times a matrix whose columns are contiguous (x Wᵀ, a token at a time): W is read once
-   and turned in registers, so memory sets the pace; each number is the same chain of fma as in a
-   tile. Five rows and seven take their last one twice */
-enum { LGELU__FN(most_rows) = LGELU__PASS == 0 ? 2 : 8 };
+/* A few rows times a matrix whose columns are contiguous, such as x·Wᵀ for one token at a time. W
+   is read once and transposed in registers, so that memory limits the speed. Each element of C is
+   the same chain of fmas as in a tile. Five or seven rows process their last one twice. */
 
 LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, size_t last,
                                 const float *b, float *sums)
@@ -11331,26 +11783,29 @@ LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float 
     LGELU__UNROLL
     for (i = 0; i < m; i++)
         sum[i] = v_load(sums + i * v_lanes);
-    for (l = 0; l + 4 <= job->k; l += 4, a += 4 * a_col, low += 4 * a_col) {
-        /* as much of the next columns */
+    for (l = 0; l + 4 <= job->k; l += 4) {
+        /* Prefetch the same part of the next columns. */
         LGELU__UNROLL
         for (i = 0; i < v_lanes; i += 4)
             LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
         v_turn(t, b + l, b_col);
         LGELU__UNROLL
-        for (q = 0; q < 4; q++)
+        for (q = 0; q < 4; q++) {
             LGELU__UNROLL
-        for (i = 0; i < m; i++) {
-            sum[i] =
-                v_fma(v_set(i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col]), t[q], sum[i]);
+            for (i = 0; i < m; i++) {
+                const float x = i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col];
+                sum[i] = v_fma(v_set(x), t[q], sum[i]);
+            }
         }
+        a += 4 * a_col;
+        low += 4 * a_col;
     }
     LGELU__UNROLL
     for (i = 0; i < m; i++)
         v_store(sums + i * v_lanes, sum[i]);
 }
 
-/* the last few k, one by one */
+/* The last k, up to three of them. */
 static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a,
                                               const float *b, float *sums)
 {
@@ -11369,23 +11824,27 @@ static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job
 
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t first, size_t end)
 {
-    enum { most = LGELU__FN(most_rows) };
+    enum { most = v_few };
     float sums[(most + 1) * v_lanes];
     size_t i, j, m, row, again, high;
     for (j = first; j < end; j += v_lanes) {
         for (row = 0; row < job->m; row += m) {
             const float *a = job->a.x + row * job->a.row_stride, *b;
             float *c;
-            /* the last columns, made twice, are written once */
+            /* The last vector may overlap the one before. The first `again` columns of it are not
+               written again. */
             again = j + v_lanes > end ? j + v_lanes - end : 0;
             b = job->b.x + (j - again) * job->b.col_stride;
             c = job->c + row * job->c_stride + j - again;
             m = lgelu__least(job->m - row, most);
             high = m < 5 ? m : (m + 1) / 2 * 2;
             for (i = 0; i < high; i++) {
-                v_store(sums + i * v_lanes, i < m && job->accumulate ? v_load(c + i * job->c_stride)
-                                            : job->bias              ? v_load(job->bias + j - again)
-                                                                     : v_set(0));
+                v_t start = v_set(0);
+                if (i < m && job->accumulate)
+                    start = v_load(c + i * job->c_stride);
+                else if (job->bias)
+                    start = v_load(job->bias + j - again);
+                v_store(sums + i * v_lanes, start);
             }
 #define LGELU__CASE(r)                                 \
     case r:                                            \
@@ -11419,9 +11878,10 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         job->finish(0, job->m, first, end - first, job->user);
 }
 
-/* ---- [Ki] pictures. METHOD: a patch is as many runs of contiguous numbers as the kernel has rows
-   (taps, where a group's channels are a part of the pixel's); a run that leaves the picture is cut
-   and filled up with zeros ---- */
+/* ---- [Ki] images ---- */
+/* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
+   convolution's kernel, or for each element of the kernel where a group has only a part of the
+   channels. A run that extends past the image is padded with zeros. */
 static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i, size_t rows,
                                             size_t j, size_t cols, const void *from)
 {
@@ -11431,9 +11891,9 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
     size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
            sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
-    for (; rows; rows--, out += out_row) {
-        const float *picture = p->x + sample * p->rows * line;
-        /* wraps below 0 */
+    for (; rows; rows--) {
+        const float *image = p->x + sample * p->rows * line;
+        /* y wraps around below 0, and then also fails the test y < rows. */
         size_t left = cols, first = begin, across_at = tap,
                y = row * p->step + (size_t)p->origin[0] + tap_row;
         float *o = out;
@@ -11456,10 +11916,14 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
             if (before)
                 memset(o, 0, before * sizeof *o);
             if (before < n) {
-                const float *in = picture + y * line + (size_t)(at + (ptrdiff_t)before);
+                const float *in = image + y * line + (size_t)(at + (ptrdiff_t)before);
                 size_t rest = n - before - behind;
-                for (o += before; rest >= v_lanes; rest -= v_lanes, in += v_lanes, o += v_lanes)
+                o += before;
+                for (; rest >= v_lanes; rest -= v_lanes) {
                     v_store(o, v_load(in));
+                    in += v_lanes;
+                    o += v_lanes;
+                }
                 if (rest)
                     v_store_n(o, v_load_n(in, rest), rest);
                 o += rest;
@@ -11469,22 +11933,27 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
             if (behind)
                 memset(o, 0, behind * sizeof *o);
             o += behind;
-            if (++across_at == across) {
+            across_at++;
+            if (across_at == across) {
                 across_at = 0;
                 y++;
             }
         }
-        if (++column == p->grid[1]) {
+        out += out_row;
+        column++;
+        if (column == p->grid[1]) {
             column = 0;
-            if (++row == p->grid[0]) {
-                row = 0;
-                sample++;
-            }
+            row++;
+        }
+        if (row == p->grid[0]) {
+            row = 0;
+            sample++;
         }
     }
 }
 
-/* y (n) = [start] + Σ over the taps that are there, in order, of tap·w */
+/* y = start + Σ tap[t]·w[t] for n channels, over the elements t of the kernel in order. A tap that
+   is NULL is outside of the image; start may be NULL for 0. */
 static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *w, size_t w_tap,
                                                const float *start, const float *const *tap,
                                                size_t taps)
@@ -11500,9 +11969,12 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
     }
 }
 
-/* Winograd's transforms T x Tᵀ, T being what makes n numbers of a line (a, b, c, d):
-   of pixels, Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1); of taps, G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0
-   1); of products, Aᵀ = (1 1 1 0; 0 1 -1 -1); A of dy; Gᵀ of products to dW */
+/* Winograd's transforms are products T·x·Tᵀ, and winograd_line applies T to one line (a, b, c, d):
+     of the input      T = Bᵀ = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1)
+     of the weights    T = G = (1 0 0; ½ ½ ½; ½ -½ ½; 0 0 1)
+     of the output     T = Aᵀ = (1 1 1 0; 0 1 -1 -1)
+     of dy             T = A
+     of dW             T = Gᵀ */
 LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
     const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
@@ -11538,7 +12010,7 @@ LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_
     }
 }
 
-/* x (n, n), y (m, m): rows first, then columns */
+/* Transforms x (n, n) to y (m, m), first the rows, then the columns. */
 LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, size_t m)
 {
     const v_t none = v_set(0);
@@ -11557,7 +12029,7 @@ LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, siz
     }
 }
 
-/* there are at least v_lanes channels: the last vector may overlap the one before */
+/* There are at least v_lanes channels, and the last vector may overlap the one before. */
 #define v_step(j, n) ((n) - (j) < 2 * v_lanes && (n) - (j) > v_lanes ? (n) - (j)-v_lanes : v_lanes)
 static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x,
                                                  const size_t *at, size_t n)
@@ -11591,7 +12063,7 @@ static LGELU__TARGET void LGELU__FN(winograd_kernel)(float *u, size_t step, cons
     }
 }
 
-/* the next two by columns first, as their lines lie here */
+/* This transform and the next one process the columns first, the way their lines are stored. */
 static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, const float *m,
                                                   size_t step, const float *bias, int add, size_t n)
 {
@@ -11651,8 +12123,9 @@ static LGELU__TARGET void LGELU__FN(winograd_dkernel)(float *dw, const float *u,
     }
 }
 
-/* Σ a and Σ a·b over the rows, in two floats each: sum and product leave their rounding errors
-   (Knuth's TwoSum, an fma), which are summed apart; 48 bits, like double, on any instruction set */
+/* Computes Σ a and Σ a·b over the rows, each as the sum of two floats. The rounding errors of sums
+   (Knuth's TwoSum) and products (an fma) are summed separately. The result has 48 bits on every
+   instruction set. */
 static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, const float *b,
                                                   size_t rows, size_t n)
 {
@@ -11684,6 +12157,7 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
     }
 }
 
+/* x·k + c of n channels; k and c may be NULL for 1 and 0. */
 LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
 {
     v_t v = v_load_n(x + j, n - j);
@@ -11700,7 +12174,7 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
     const float *a = one->x, *ka = one->scale, *ca = one->shift, *b = two->x, *kb = two->scale,
                 *cb = two->shift;
     size_t j;
-    for (; rows; rows--, y += n, a += n, b = b ? b + n : b) {
+    for (; rows; rows--) {
         for (j = 0; j < n; j += v_lanes) {
             v_t v = LGELU__FN(term)(a, ka, ca, j, n);
             LGELU__AHEAD(a, j);
@@ -11711,6 +12185,10 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
             }
             v_store_n(y + j, v, n - j);
         }
+        y += n;
+        a += n;
+        if (b)
+            b += n;
     }
 }
 #endif
@@ -11719,7 +12197,7 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
                                                        LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
                                                    2 * v_lanes };
 
-/* the broom */
+/* The names of the vocabulary are removed, so that the next instruction set can define them. */
 #undef v_t
 #undef n_t
 #undef m_t
@@ -11800,9 +12278,23 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_lanes
 #undef v_rows
 #undef v_flat
+#undef v_few
 #undef v_part
 #undef v_step
 #undef LGELU__WORD
+#undef LGELU__UNROLL
+#undef LGELU__FMA_LINKAGE
 #undef LGELU__FN
+#undef LGELU__SUFFIX
 #undef LGELU__TARGET
+#undef LGELU__INTEL
+#undef LGELU__HAS_FMA
+#undef LGELU__FMA_IS_CALL
+#undef LGELU__SUMS_IN_DOUBLE
+#undef LGELU__HAS_MASKS
+#undef LGELU__HAS_TABLE16
+#undef LGELU__HAS_COMPRESS
+#undef LGELU__HAS_ANY
+#undef LGELU__HAS_RANGE
+#undef LGELU__HAS_STREAM
 #endif /* LGELU__PASS */

@@ -52,6 +52,19 @@ verdict $([ -z "$many" ]; echo $?) "no private function over 8 parameters" "$man
 { echo 'static int lgelu__long(int a, int b, int (*c)(int, int), int d, int e, int f, int g,'; echo '                       int h, int i)'; echo '{'; yes '    a++;' | head -n 67; echo '}'; } > $dir/long.h
 verdict $([ "$(awk -f $dir/functions.awk $dir/long.h)" = "71 9 lgelu__long 1" ]; echo $?) "a long function is seen" "$(awk -f $dir/functions.awk $dir/long.h)"
 
+# ---- instruction sets: what each can do is stated once; the kernels ask for a capability, never for an instruction set ----
+compared=$(grep -cE '^#(el)?if LGELU__PASS == LGELU__PASS_' ../lgelu.h)
+others=$(grep -nE 'LGELU__PASS *(==|!=|<|>)' ../lgelu.h | grep -vE '#(el)?if LGELU__PASS == LGELU__PASS_[A-Z0-9]+$' | cut -d: -f1 | tr '\n' ' ')
+verdict $([ "$compared" -eq 11 ] && [ -z "$others" ]; echo $?) "an instruction set is named only with its capabilities and its operations" "$compared comparisons, others in lines $others"
+mkdir -p $dir/renamed
+cp ../lgelu.h $dir/renamed/my_lgelu.h
+echo '#define LGELU_SELF "my_lgelu.h"
+#define LGELU_IMPLEMENTATION
+#include "my_lgelu.h"
+int main(void) { float x = 1; lgelu_forward(&x, &x, 1, 1); return !(x > 0.84f && x < 0.85f); }' > $dir/renamed/main.c
+said=$($CC -std=c99 -O1 -I$dir/renamed $dir/renamed/main.c -o $dir/renamed/main -lm 2>&1 && $dir/renamed/main)
+verdict $? "a renamed header compiles with LGELU_SELF" "$said"
+
 # ---- the MAP: its tokens are the banners, in order, each once ----
 sed -n '/^   MAP/,/^   PROMISES/p' ../lgelu.h | grep -oE '\[[0-9K][a-z]?\]' | sort > $dir/map
 awk '/^   PROMISES/ { on = 1 } on && /^\/\* (====|----) \[/ { print $3 }' ../lgelu.h | sort > $dir/banners

@@ -190,10 +190,49 @@ static void profiles(void)
           "Spearman: a NaN has no rank", "%g", lgelu_spearman(a, c, 5));
 }
 
+static void accuracy(void)
+{
+    const float a[5] = { -1, 3, 2, 3, -4 }, below[2] = { NAN, 1 };
+    const float logits[12] = { 1, 0, 0, 0, 1, 2, 5, 5, 5, -3, -2, -1 };
+    const float score[3] = { 0.5f, -0.5f, 0 };
+    const int32_t labels[4] = { 0, 1, 0, 2 }, outside[4] = { -1, 3, INT32_MAX, INT32_MIN };
+    const int32_t one[3] = { 1, 0, 0 };
+    check(lgelu_argmax(a, 5) == 1, "argmax: the first of equal values", "%zu", lgelu_argmax(a, 5));
+    check(lgelu_argmax(a, 0) == 0 && lgelu_argmax(a + 4, 1) == 0, "argmax of nothing and of one",
+          "%zu, %zu", lgelu_argmax(a, 0), lgelu_argmax(a + 4, 1));
+    check(lgelu_argmax(below, 2) == 0, "argmax: nothing is larger than NaN", "%zu",
+          lgelu_argmax(below, 2));
+    check(near_to(lgelu_accuracy(logits, labels, 4, 3), 0.75), "accuracy: three of four", "%g",
+          lgelu_accuracy(logits, labels, 4, 3));
+    check(near_to(lgelu_accuracy(logits, outside, 4, 3), 0), "accuracy: labels out of range", "%g",
+          lgelu_accuracy(logits, outside, 4, 3));
+    check(near_to(lgelu_accuracy(score, one, 3, 1), 1), "accuracy: one class is the sign", "%g",
+          lgelu_accuracy(score, one, 3, 1));
+    check(near_to(lgelu_accuracy(logits, labels, 0, 3), 0)
+              && near_to(lgelu_accuracy(logits, labels, 4, 0), 0),
+          "accuracy of no samples, of no classes", "not 0");
+}
+
+static void isa_names(void)
+{
+    int found = 0;
+    for (int isa = 0; isa < LGELU_ISA_COUNT; isa++)
+        found += lgelu_isa_from_name(lgelu_isa_name(isa)) == isa;
+    check(found == LGELU_ISA_COUNT, "lgelu_isa_from_name inverts lgelu_isa_name", "%d of %d", found,
+          LGELU_ISA_COUNT);
+    check(lgelu_isa_from_name("avx1024") == -1 && lgelu_isa_from_name("") == -1
+              && lgelu_isa_from_name(NULL) == -1 && lgelu_isa_from_name("?") == -1,
+          "lgelu_isa_from_name: -1 for what is no name", "found");
+    check(!strcmp(lgelu_isa_name(LGELU_ISA_COUNT), "?") && !strcmp(lgelu_isa_name(-1), "?"),
+          "lgelu_isa_name: ? beyond the last", "%s", lgelu_isa_name(LGELU_ISA_COUNT));
+}
+
 int main(void)
 {
     isa_from_environment();
     logits();
+    accuracy();
+    isa_names();
     activations();
     oui();
     curves();

@@ -10,6 +10,7 @@ Needs python3-mpmath. Each polynomial is a weighted least-squares fit in 40 digi
 towards minimax (Lawson); then the coefficients are rounded to float one after another, lowest first, and the higher ones are
 fitted anew each time, so that they make good what the rounding of the lower ones lost.
 """
+import re
 import struct
 import sys
 from mpmath import mp, mpf, erfc, exp, sqrt, pi, log, cos, matrix, lu_solve, findroot
@@ -95,7 +96,7 @@ def row(begin, c, end, last):
     text = [number(v) for v in c]
     line = '    ' + begin + ', '.join(text) + end
     half = len(c) // 2
-    return line if len(line + last) <= 130 else '    %s%s,\n    %s%s%s' % (
+    return line if len(line + last) <= 100 else '    %s%s,\n    %s%s%s' % (
         begin, ', '.join(text[:half]), ' ' * len(begin), ', '.join(text[half:]), end)
 
 
@@ -258,7 +259,9 @@ elif sys.argv[1] == '--errors':
 elif sys.argv[1] == '--check' and len(sys.argv) == 3:
     with open(sys.argv[2], encoding='utf-8') as source:
         have = source.read()
-    if text not in have or yardstick not in have:
+    # layout and comments are not compared
+    plain = lambda t: re.sub(r'\s+', '', re.sub(r'/\*.*?\*/', '', t, flags=re.S))
+    if any(plain(part) not in plain(have) for part in [yardstick] + tables):
         print('the tables in %s are not the ones that coefficients.py makes' % sys.argv[2])
         sys.exit(1)
 else:

@@ -11,12 +11,11 @@
 static inline int isa_from_environment(void)
 {
     const char *name = getenv("LGELU_ISA");
+    const int isa = lgelu_isa_from_name(name);
     if (!name || !*name)
         return lgelu_isa();
-    for (int isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
-        if (!strcmp(name, lgelu_isa_name(isa)))
-            return lgelu_isa_limit(isa);
-    }
+    if (isa >= 0)
+        return lgelu_isa_limit(isa);
     fprintf(stderr, "LGELU_ISA=%s is none of scalar, neon, avx2, avx512\n", name);
     exit(2);
 }
