@@ -153,6 +153,27 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
+/* ---- SiLU: x·σ(βx) with σ(z) = 1/(1 + e^-z) ---- */
+/* β = 1 is SiLU, also called Swish (arXiv 1702.03118, 1710.05941), β = 1.702 is QuickGELU, β = 0 is
+   x/2 and β = inf is ReLU. A NaN or negative β gives NaN. */
+
+/* Computes y = x·σ(βx) for n floats. y may be x. */
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n);
+/* Writes dx = dy·f'(x) for n floats and returns the gradient of β, Σ dy·x²σ(βx)(1 - σ(βx)). dx is
+   overwritten; it may be dy, or NULL when only the gradient of β is wanted. */
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n);
+/* Return the same in double, for one x, with errors of a few units in the last place. */
+LGELU_DEF double lgelu_exact_silu(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta);
+/* Returns sup abs(f - ReLU) = 0.2784645/β, which is reached at abs(βx) = 1.2784645. */
+LGELU_DEF float lgelu_silu_gap(float beta);
+
+/* The errors of every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4, in the units of
+   LGELU_CLAIMS: X(kernel, ulp, units of 2^-149). silu_dx is relative also at its root. */
+#define LGELU_SILU_CLAIMS(X) X(silu_forward, 2.5, 1.0) X(silu_dx, 4.0, 2.0) X(silu_dbeta, 4.5, 2.0)
+
 /* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5,
    10). To the nearest, ties to even; too large becomes ±inf (f16: from 65520 on), too small
    gradually ±0; a NaN keeps its sign and first bits and is quiet. ---- */
@@ -1239,6 +1260,73 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
 }
 
 /* Returns the natural logarithm of x. */
+/* SiLU. With a = abs(βx) and e = exp(-a),
+     σ(a)·σ(-a) = g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a).
+   The factor 1 + e - a has its root at a = 1.2784645. */
+typedef struct {
+    double a, e, g, root;
+} lgelu__silu_terms;
+
+/* Returns the terms for abs(βx) < 800. Near the root, root = 1 + e - a is computed from its Taylor
+   series in the distance d from the root a0 = 1 + e0, which is the sum of two doubles:
+     root = d·(e0·d·(1/2 - d/6 + d²/24 - ...) - a0). */
+static lgelu__silu_terms lgelu__silu(double x, double beta)
+{
+    const lgelu__exact_product z = lgelu__z(x, beta);
+    const double low = z.h < 0 ? -z.l : z.l;
+    lgelu__silu_terms t;
+    double d, p = 1;
+    int i;
+    t.a = fabs(z.h);
+    t.e = lgelu__exp_sum(-t.a, -low);
+    t.g = t.e / fma(t.e, t.e + 2, 1.0);
+    t.root = ((1 - t.a) + t.e) - low;
+    d = (t.a - 1.2784645427610737) + (low - 1.0946994183093437e-16);
+    if (fabs(d) < 0.25) {
+        for (i = 14; i > 2; i--)
+            p = fma(p * d, -1.0 / i, 1.0);
+        t.root = d * fma(0.5 * 0.27846454276107380 * d, p, -1.2784645427610737);
+    }
+    return t;
+}
+
+LGELU_DEF double lgelu_exact_silu(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5 * x;
+    /* Here f is ReLU, with -0 for a negative x. */
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? x : copysign(0.0, x);
+    t = lgelu__silu(x, beta);
+    return x < 0 ? x * (t.e / (1 + t.e)) : x / (1 + t.e);
+}
+
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5;
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? 1 : 0;
+    t = lgelu__silu(x, beta);
+    return x < 0 ? t.g * t.root : fma(-t.g, t.root, 1.0);
+}
+
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta)
+{
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (fabs(x) > DBL_MAX || (beta > 0 && !(fabs(beta * x) < 800)))
+        return 0;
+    return x * (x * lgelu__silu(x, beta).g);
+}
+
+/* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
     double m, s, q, p;
@@ -1476,6 +1564,8 @@ typedef struct {
        size_t outer, size_t channels, size_t inner))                                              \
     X(void, tanh_forward, (float *y, const float *x, size_t n))                                   \
     X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
+    X(void, silu_forward, (float *y, const float *x, float beta, size_t n))                       \
+    X(double, silu_backward, (float *dx, const float *dy, const float *x, float beta, size_t n))  \
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
@@ -1745,6 +1835,19 @@ LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, s
     lgelu__k()->tanh_backward(dx, dy, x, n);
 }
 
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n)
+{
+    LGELU__GIVEN(n, y && x);
+    lgelu__k()->silu_forward(y, x, beta, n);
+}
+
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n)
+{
+    LGELU__GIVEN(n, dy && x);
+    return lgelu__k()->silu_backward(dx, dy, x, beta, n);
+}
+
 #define LGELU__HALVES(name, format)                                                             \
     LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
     {                                                                                           \
@@ -1877,6 +1980,8 @@ LGELU_DEF float lgelu_gate_error(float lambda)
 {
     return (float)(0.79788456080286536 / (double)lambda);
 }
+
+LGELU_DEF float lgelu_silu_gap(float beta) { return (float)(0.27846454276107380 / (double)beta); }
 
 /* A gap or gate error of the form constant/λ is its own inverse. */
 LGELU_DEF float lgelu_lambda_for_gap(float gap) { return lgelu_gap(gap); }
@@ -7066,6 +7171,10 @@ static const float lgelu__tanh_slope[9][8] = {
     { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f,
       0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
+/* e0·(e^-d - 1 + d)/d² in powers of d, where 1 + e0 is the root of 1 + e^-a - a. */
+static const float lgelu__silu_root[5] = {
+    0.139232278f, -0.046410691f, 0.0116022779f, -0.00232483121f, 0.000392375223f
+};
 /* clang-format on */
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
@@ -7186,6 +7295,35 @@ LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
         lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
 
+/* The constants of SiLU for one β. */
+typedef struct {
+    float beta;
+    float h, l;     /* h + l = -β·log2(e) */
+    float edge;     /* the forward divides up to here; above f is x, below -edge it may be tiny */
+    float left;     /* where f(-left) is -0 */
+    float last;     /* the backward's fast path ends here, with e^-a about 2^-46 */
+    float far_last; /* from here on dy·f'(-x) is 0 for every dy */
+} lgelu__silu_constants;
+
+/* The distances of the edges follow from the largest exponent n of E = e^-z. The result x/(1 + E)
+   is at least 2^-126 while n <= 126, where E is also finite, and n <= 130 - log2(β), where abs(x)
+   is at least 2^5/β. It is -0 for n >= 160 - log2(β), as abs(x) is then at most 2^7.1/β. */
+LGELU__INLINE lgelu__silu_constants lgelu__prepare_silu(float beta)
+{
+    const double k = 1.4426950408889634074 * (double)beta;
+    const int exponent = (int)(lgelu__bits(beta) >> 23) - 127;
+    const int most = exponent < 4 ? 125 : 129 - exponent;
+    lgelu__silu_constants s;
+    s.beta = beta;
+    s.h = lgelu__rounded(-k);
+    s.l = (float)(-k - (double)s.h);
+    s.edge = (float)((double)most / k);
+    s.left = (float)((double)(160 - exponent) / k);
+    s.last = (float)(46 / k);
+    s.far_last = (float)(320 / k);
+    return s;
+}
+
 /* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
    processor mode that flushes subnormal numbers has an influence. */
 static float lgelu__narrow(double x)
@@ -7233,6 +7371,19 @@ static uint16_t lgelu__to_f16(float x)
     if (a < 0x38800000u)
         return (uint16_t)(s | ((lgelu__bits(lgelu__float(a) + 0.5f) - 0x3F000000u)));
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
+}
+
+/* Adds the 16 virtual lanes of a sum in their one order; the result is total[0]. */
+static void lgelu__fold16(double *total)
+{
+    int i;
+    LGELU__UNROLLED
+    for (i = 0; i < 8; i++)
+        total[i] += total[i + 8];
+    LGELU__UNROLLED
+    for (i = 0; i < 4; i++)
+        total[i] += total[i + 4];
+    total[0] = (total[0] + total[2]) + (total[1] + total[3]);
 }
 
 /* The state of a backward pass. */
@@ -8859,19 +9010,24 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
-/* The gate of at most `stretch` elements; gate is NULL for λ = inf, where a negative x gives -0 and
-   NaN remains as it is. */
+/* The limit λ = inf: ReLU, where a negative x gives -0 and NaN remains as it is. */
+static LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i);
+        const m_t below =
+            m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
+        v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+    }
+}
+
+/* The gate of at most `stretch` elements; gate is NULL for λ = inf. */
 static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
                                                   size_t n)
 {
-    size_t i;
     if (!gate) {
-        for (i = 0; i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i);
-            const m_t below =
-                m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
-            v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
-        }
+        LGELU__FN(relu)(y, x, n);
     } else if (n > 4 * v_lanes) {
         LGELU__FN(forward_block)(y, x, gate, n);
     } else {
@@ -9283,24 +9439,32 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
     return i;
 }
 
+/* The backward of the limit λ = inf. */
+static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, const float *x,
+                                                   size_t n)
+{
+    const v_t zero = v_set(0);
+    size_t i;
+    for (i = 0; dx && i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
+        const m_t above =
+            m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
+        /* Adding 0 turns a -0 of v_max into 0. */
+        const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
+    }
+}
+
 /* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
  */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
 {
-    const v_t zero = v_set(0);
     double sum = 0;
     size_t i;
     if (lambda > FLT_MAX) {
-        for (i = 0; dx && i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
-            const m_t above =
-                m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-            /* Adding 0 turns a -0 of v_max into 0. */
-            const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
-            v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
-        }
+        LGELU__FN(relu_backward)(dx, dy, x, n);
     } else {
         for (i = 0; i < n; i++) {
             double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
@@ -9329,13 +9493,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             LGELU__FN(backward_block)
             (dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
         }
-        LGELU__UNROLL
-        for (i = 0; i < 8; i++)
-            total[i] += total[i + 8];
-        LGELU__UNROLL
-        for (i = 0; i < 4; i++)
-            total[i] += total[i + 4];
-        total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+        lgelu__fold16(total);
     }
     if (!(total[0] != total[0]))
         return total[0];
@@ -9533,6 +9691,27 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
     }
 }
 
+/* dx = dy·s·2^n, assembled in integers; NaN where x is NaN. A dy in the lanes `thin` is below 2^-27
+   and so small that dy·s might be below 2^-126. */
+LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *x, const v_t *s,
+                                             n_t *n, const m_t *thin)
+{
+    v_t d[2], p[2];
+    v_each(d[u] = dy[u]);
+    if (m_some(thin[0], thin[1])) {
+        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
+    }
+    v_each(p[u] = v_mul(d[u], s[u]));
+    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
+    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
+    LGELU__FN(assemble)(d, n, 2);
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
+                            p[u]));
+    v_each(dx[u] = LGELU__FN(one_nan)(
+               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+}
+
 /* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
    not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
@@ -9540,7 +9719,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
     /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28), none = n_set(0);
-    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
     v_each(b[u] = v_bits(v_abs(x[u])));
@@ -9569,20 +9748,8 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
-    v_each(d[u] = dy[u]);
     v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
-    if (m_some(thin[0], thin[1])) {
-        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
-    }
-    v_each(p[u] = v_mul(d[u], s[u]));
-    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u])));
-    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
-    LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
-                            p[u]));
-    v_each(dx[u] = LGELU__FN(one_nan)(
-               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
 }
 
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
@@ -9618,6 +9785,281 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
             v_each(d[u] = v_mul(b[u], q[u]));
         LGELU__FN(store2)(dx + i, d, n - i);
     }
+}
+
+/* ---- SiLU ---- */
+/* METHOD. f = xσ(z) = x/(1 + E) with z = βx and E = e^-z = 2^(x·(h + l)), where h + l = -β·log2(e)
+   is the sum of two floats, so that z is never rounded. There is no cancellation for either sign.
+   This path is for 2^-63 <= abs(x) <= edge. For other x, f is x/2, x or -0, or for x < -edge a
+   result that may be below 2^-126.
+
+   The backward uses a = abs(z) and e = e^-a <= 1:
+     g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a),  dβ = Σ dy·x²g.
+   1 + e - a is computed from a as the sum of two floats, and within 1/4 of its root at 1.2784645
+   from a Taylor series in the distance from the root, so that f' is relatively accurate there. */
+
+/* E = 2^(x·(h + l)) = (1 + p)·2^n, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *t, const v_t *x,
+                                                const lgelu__silu_constants *s)
+{
+    const v_t magic = v_set(LGELU__ROUND), h = v_set(s->h), l = v_set(s->l);
+    v_t f[2];
+    v_each(t[u] = v_fma(x[u], h, magic));
+    v_each(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
+    v_each(f[u] = v_fma(x[u], l, f[u]));
+    LGELU__FN(exp2m1)(p, f, 2);
+    v_each(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
+    v_each(p[u] = v_fma(f[u], p[u], v_set(0)));
+}
+
+/* Corrects y in the lanes `out`, in which abs(x) is below 2^-63 or above edge, or x is NaN. For
+   x < -edge it is x·2^-n·(1 + p), since 1 + E is E there. */
+LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
+                                      const lgelu__silu_constants *s)
+{
+    const v_t edge = v_set(s->edge), left = v_set(s->left);
+    v_t c[2], t[2], e[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x[u]))));
+    if (m_some(tiny[0], tiny[1]))
+        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
+    v_each(deep[u] = v_lt(x[u], v_sub(v_set(0), edge)));
+    if (!m_some(deep[0], deep[1]))
+        return;
+    v_each(c[u] = v_select(deep[u], v_least(x[u], left), edge));
+    LGELU__FN(sigmoid_exponential)(e, t, c, s);
+    v_each(c[u] = v_times2(c[u], n_up(n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS - 100)), 23)));
+    v_each(t[u] = v_set(0));
+    LGELU__FN(lowered)(r, c, e, t, 2);
+    v_each(y[u] = v_select(deep[u], r[u], y[u]));
+}
+
+/* The forward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET void LGELU__FN(silu_forward_extreme)(float *y, const float *x,
+                                                                float beta, size_t n)
+{
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu)(y, x, n);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if ((lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128))
+            y[i] = lgelu__float(lgelu__bits(x[i]));
+        else
+            y[i] = lgelu__narrow(lgelu_exact_silu(lgelu__wide(x[i]), lgelu__wide(beta)));
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, float beta, size_t n)
+{
+    const v_t one = v_set(1);
+    const n_t least = n_set(LGELU__TWO(-63) + INT32_MIN);
+    lgelu__silu_constants s;
+    n_t most;
+    size_t i;
+    if (!lgelu__ordinary(beta)) {
+        LGELU__FN(silu_forward_extreme)(y, x, beta, n);
+        return;
+    }
+    s = lgelu__prepare_silu(beta);
+    most = n_set((int32_t)(lgelu__bits(s.edge) - LGELU__TWO(-63)) + INT32_MIN);
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2];
+        m_t out[2];
+        int any;
+        v_each(LGELU__AHEAD(x, i + u * v_lanes));
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        any = m_some(out[0], out[1]);
+        v_each(c[u] = a[u]);
+        if (any)
+            v_each(c[u] = v_select(out[u], v_set(s.last), a[u]));
+        LGELU__FN(sigmoid_exponential)(e, t, c, &s);
+        v_each(e[u] = v_add(e[u], one));
+        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(c[u], v_add(one, e[u])));
+        if (any)
+            LGELU__FN(silu_rest)(c, a, out, &s);
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+/* f' and g at w = abs(x), limited to 2^-63 and last. */
+LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
+                                       const lgelu__silu_constants *s)
+{
+    const v_t one = v_set(1), beta = v_set(s->beta), root = v_set(1.27846456f);
+    const n_t least = n_set(LGELU__TWO(-63)), last = n_set((int32_t)lgelu__bits(s->last));
+    v_t e[2], t[2], m[2], d[2], q[2];
+    int k;
+    v_each(w[u] = v_float(n_min(last, n_max(least, v_bits(v_abs(x[u]))))));
+    LGELU__FN(sigmoid_exponential)(e, t, w, s);
+    v_each(e[u] = v_times2(v_add(e[u], one), n_up(v_bits(t[u]), 23)));
+    v_each(g[u] = v_div(e[u], v_fma(e[u], v_add(e[u], v_set(2)), one)));
+    /* m = 1 + e - a, where a = q + t. */
+    v_each(q[u] = v_mul(w[u], beta));
+    v_each(t[u] = v_fms(w[u], beta, q[u]));
+    v_each(m[u] = v_sub(v_add(v_sub(one, q[u]), e[u]), t[u]));
+    /* d is the distance from the root. */
+    v_each(d[u] = v_sub(v_fms(w[u], beta, root), v_set(-1.29792825e-08f)));
+    v_each(q[u] = v_set(lgelu__silu_root[4]));
+    LGELU__UNROLL
+    for (k = 3; k >= 0; k--)
+        v_each(q[u] = v_fma(d[u], q[u], v_set(lgelu__silu_root[k])));
+    v_each(q[u] = v_mul(d[u], v_fms(d[u], q[u], root)));
+    v_each(m[u] = v_select(v_lt(v_abs(d[u]), v_set(0.25f)), q[u], m[u]));
+    v_each(q[u] = v_mul(g[u], m[u]));
+    v_each(slope[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u])));
+}
+
+/* The backward of two vectors in which an abs(x) is far (above last) or tiny (below 2^-45), an
+   abs(dy) is thin (below 2^-63), or something is NaN. Corrects dx and the terms t of the sum: those
+   of such lanes are 0 in t, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is
+   assembled in integers. e^-a = (1 + p)·2^n. */
+LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const v_t *dy,
+                                            const v_t *x, v_t *slope, const v_t *g,
+                                            const lgelu__silu_constants *s)
+{
+    const v_t zero = v_set(0), one = v_set(1), beta = v_set(s->beta);
+    const n_t none = n_set(0), bias = n_set(INT32_MAX), last = n_set((int32_t)lgelu__bits(s->last)),
+              end = n_set((int32_t)lgelu__bits(s->far_last));
+    v_t w[2], p[2], a[2], m[2], h[2];
+    n_t b[2], n[2], k[2];
+    m_t far[2], left[2], tiny[2], thin[2], odd[2];
+    v_each(b[u] = v_bits(v_abs(x[u])));
+    v_each(left[u] = n_gt(none, v_bits(x[u])));
+    v_each(far[u] = n_gt(b[u], last));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b[u], bias)));
+    v_each(thin[u] =
+               n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(v_bits(v_abs(dy[u])), bias)));
+    v_each(odd[u] = m_or(m_or(far[u], tiny[u]), thin[u]));
+    v_each(w[u] = v_float(n_max(last, n_min(end, b[u]))));
+    LGELU__FN(sigmoid_exponential)(p, a, w, s);
+    v_each(n[u] = n_sub(v_bits(a[u]), n_set(LGELU__ROUND_BITS)));
+    /* m = 1 - a, since 1 + e - a is that beyond last. 2^10 is moved from the slope to n, since
+       dy·slope must not overflow. */
+    v_each(a[u] = v_mul(w[u], beta));
+    v_each(m[u] = v_sub(v_sub(one, a[u]), v_fms(w[u], beta, a[u])));
+    v_each(m[u] = v_times2(v_fma(p[u], m[u], m[u]), n_set(LGELU__EXPONENT(-10))));
+    v_each(slope[u] = v_select(far[u], v_select(left[u], m[u], one), slope[u]));
+    /* The terms dy·g·x², with g = e^-a for a far x. */
+    v_each(k[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100))));
+    v_each(p[u] = v_times2(v_add(p[u], one), n_up(n_max(k[u], n_set(-63)), 23)));
+    v_each(p[u] = v_select(n_gt(n_set(-63), k[u]), zero, p[u]));
+    v_each(p[u] = v_select(far[u], p[u], g[u]));
+    v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+    v_each(p[u] = v_mul(h[u], p[u]));
+    v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
+                        v_float(n_set(LGELU__TWO(-50)))));
+    v_each(a[u] = v_select(v_lt(a[u], v_float(n_set(LGELU__TWO(-63)))), zero, a[u]));
+    v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
+    v_each(w[u] = v_select(tiny[u], v_select(thin[u], zero, a[u]), w[u]));
+    v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
+    v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
+    v_each(p[u] = v_select(odd[u], p[u], zero));
+    v_each(p[u] = v_select(v_lt(v_abs(p[u]), v_float(n_set(LGELU__TWO(-100)))), zero, p[u]));
+    v_each(float *to = small + u * v_lanes % 16; v_store(to, v_add(v_load(to), p[u])));
+    v_each(t[u] = v_select(odd[u], zero, t[u]));
+    /* dx */
+    v_each(n[u] = n_select(n_gt(end, b[u]), n_add(n[u], n_set(10)), n_set(-300)));
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
+    LGELU__FN(assemble_product)(dx, dy, x, slope, n, thin);
+}
+
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total. A term of the
+   sum below 2^-100 counts as 0, so that no sum is subnormal. */
+static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *total, const float *dy,
+                                                         const float *x,
+                                                         const lgelu__silu_constants *s, size_t n)
+{
+    enum { share = 16 / v_lanes };
+    const n_t least = n_set(LGELU__TWO(-45) + INT32_MIN),
+              most = n_set((int32_t)lgelu__bits(s->last) - LGELU__TWO(-45) + INT32_MIN);
+    const v_t zero = v_set(0), thin = v_float(n_set(LGELU__TWO(-63))),
+              faint = v_float(n_set(LGELU__TWO(-100)));
+    float part[16] = { 0 }, small[16] = { 0 };
+    v_t sum[share + 1];
+    size_t i, j, q;
+    int rare = 0;
+    for (j = 0; j < share; j++)
+        sum[j] = zero;
+    for (j = 0; j * 2 * v_lanes < n; j++) {
+        v_t a[2], b[2], d[2], t[2], w[2], g[2], slope[2];
+        m_t out[2];
+        i = j * 2 * v_lanes;
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
+        LGELU__FN(silu_slope)(slope, g, w, a, s);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        v_each(out[u] = m_or(out[u], v_lt(v_abs(b[u]), thin)));
+        v_each(d[u] = v_mul(b[u], slope[u]));
+        v_each(t[u] = v_mul(v_mul(b[u], g[u]), v_mul(w[u], w[u])));
+        if (m_some(out[0], out[1])) {
+            LGELU__FN(silu_slope_rest)(d, t, small + (i & 15), b, a, slope, g, s);
+            rare = 1;
+        }
+        v_each(t[u] = v_select(v_lt(v_abs(t[u]), faint), zero, t[u]));
+        v_each(sum[(2 * j + u) % share] = v_add(sum[(2 * j + u) % share], t[u]));
+        if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
+            for (q = 0; q < share; q++) {
+                v_store(part + q * v_lanes, sum[q]);
+                sum[q] = zero;
+            }
+            LGELU__FN(flush)(total, part, 1);
+        }
+        if (dx)
+            LGELU__FN(store2)(dx + i, d, n - i);
+    }
+    if (rare)
+        LGELU__FN(flush)(total, small, 7.88860905221011805e-31);
+}
+
+/* The backward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET double LGELU__FN(silu_backward_extreme)(float *dx, const float *dy,
+                                                                   const float *x, float beta,
+                                                                   size_t n)
+{
+    double sum = 0;
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu_backward)(dx, dy, x, n);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        const double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), b = lgelu__wide(beta);
+        sum = fma(d, lgelu_exact_silu_dbeta(a, b), sum);
+        if (dx)
+            dx[i] = lgelu__narrow(d * lgelu_exact_silu_dx(a, b));
+    }
+    return sum;
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy, const float *x,
+                                                     float beta, size_t n)
+{
+    double total[16] = { 0 };
+    size_t i;
+    if (!lgelu__ordinary_backward(beta)) {
+        total[0] = LGELU__FN(silu_backward_extreme)(dx, dy, x, beta, n);
+    } else {
+        const lgelu__silu_constants s = lgelu__prepare_silu(beta);
+        for (i = 0; i < n; i += 2048) {
+            LGELU__FN(silu_backward_block)
+            (dx ? dx + i : dx, total, dy + i, x + i, &s, n - i < 2048 ? n - i : 2048);
+        }
+        lgelu__fold16(total);
+    }
+    if (!(total[0] != total[0]))
+        return total[0];
+    for (i = 0; dx && i < n; i += v_lanes)
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
+    return (double)LGELU__NAN;
 }
 
 #undef v_gate
