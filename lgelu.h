@@ -9798,18 +9798,16 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
    1 + e - a is computed from a as the sum of two floats, and within 1/4 of its root at 1.2784645
    from a Taylor series in the distance from the root, so that f' is relatively accurate there. */
 
-/* E = 2^(x·(h + l)) = (1 + p)·2^n, where n is the integer in the low bits of t. */
-LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *t, const v_t *x,
+/* E = 2^(x·(h + l)) = (1 + f·p)·2^n, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *f, v_t *t, const v_t *x,
                                                 const lgelu__silu_constants *s)
 {
     const v_t magic = v_set(LGELU__ROUND), h = v_set(s->h), l = v_set(s->l);
-    v_t f[2];
     v_each(t[u] = v_fma(x[u], h, magic));
     v_each(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
     v_each(f[u] = v_fma(x[u], l, f[u]));
     LGELU__FN(exp2m1)(p, f, 2);
     v_each(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
-    v_each(p[u] = v_fma(f[u], p[u], v_set(0)));
 }
 
 /* Corrects y in the lanes `out`, in which abs(x) is below 2^-63 or above edge, or x is NaN. For
@@ -9818,17 +9816,18 @@ LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
                                       const lgelu__silu_constants *s)
 {
     const v_t edge = v_set(s->edge), left = v_set(s->left);
-    v_t c[2], t[2], e[2], r[2];
+    v_t c[2], t[2], e[2], f[2], r[2];
     m_t tiny[2], deep[2];
     v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
     v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x[u]))));
     if (m_some(tiny[0], tiny[1]))
         v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
-    v_each(deep[u] = v_lt(x[u], v_sub(v_set(0), edge)));
+    v_each(deep[u] = m_and(v_lt(x[u], v_sub(v_set(0), edge)), v_lt(v_sub(v_set(0), left), x[u])));
     if (!m_some(deep[0], deep[1]))
         return;
-    v_each(c[u] = v_select(deep[u], v_least(x[u], left), edge));
-    LGELU__FN(sigmoid_exponential)(e, t, c, s);
+    v_each(c[u] = v_select(deep[u], v_abs(x[u]), edge));
+    LGELU__FN(sigmoid_exponential)(e, f, t, c, s);
+    v_each(e[u] = v_fma(f[u], e[u], v_set(0)));
     v_each(c[u] = v_times2(c[u], n_up(n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS - 100)), 23)));
     v_each(t[u] = v_set(0));
     LGELU__FN(lowered)(r, c, e, t, 2);
@@ -9867,7 +9866,7 @@ static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, floa
     s = lgelu__prepare_silu(beta);
     most = n_set((int32_t)(lgelu__bits(s.edge) - LGELU__TWO(-63)) + INT32_MIN);
     for (i = 0; i < n; i += 2 * v_lanes) {
-        v_t a[2], c[2], t[2], e[2];
+        v_t a[2], c[2], t[2], e[2], f[2];
         m_t out[2];
         int any;
         v_each(LGELU__AHEAD(x, i + u * v_lanes));
@@ -9877,8 +9876,8 @@ static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, floa
         v_each(c[u] = a[u]);
         if (any)
             v_each(c[u] = v_select(out[u], v_set(s.last), a[u]));
-        LGELU__FN(sigmoid_exponential)(e, t, c, &s);
-        v_each(e[u] = v_add(e[u], one));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_fma(f[u], e[u], one));
         v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
         v_each(c[u] = v_div(c[u], v_add(one, e[u])));
         if (any)
@@ -9893,11 +9892,11 @@ LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
 {
     const v_t one = v_set(1), beta = v_set(s->beta), root = v_set(1.27846456f);
     const n_t least = n_set(LGELU__TWO(-63)), last = n_set((int32_t)lgelu__bits(s->last));
-    v_t e[2], t[2], m[2], d[2], q[2];
+    v_t e[2], f[2], t[2], m[2], d[2], q[2];
     int k;
     v_each(w[u] = v_float(n_min(last, n_max(least, v_bits(v_abs(x[u]))))));
-    LGELU__FN(sigmoid_exponential)(e, t, w, s);
-    v_each(e[u] = v_times2(v_add(e[u], one), n_up(v_bits(t[u]), 23)));
+    LGELU__FN(sigmoid_exponential)(e, f, t, w, s);
+    v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
     v_each(g[u] = v_div(e[u], v_fma(e[u], v_add(e[u], v_set(2)), one)));
     /* m = 1 + e - a, where a = q + t. */
     v_each(q[u] = v_mul(w[u], beta));
@@ -9918,7 +9917,7 @@ LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
 /* The backward of two vectors in which an abs(x) is far (above last) or tiny (below 2^-45), an
    abs(dy) is thin (below 2^-63), or something is NaN. Corrects dx and the terms t of the sum: those
    of such lanes are 0 in t, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is
-   assembled in integers. e^-a = (1 + p)·2^n. */
+   assembled in integers. e^-a = p·2^n. */
 LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const v_t *dy,
                                             const v_t *x, v_t *slope, const v_t *g,
                                             const lgelu__silu_constants *s)
@@ -9928,7 +9927,7 @@ LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const
               end = n_set((int32_t)lgelu__bits(s->far_last));
     v_t w[2], p[2], a[2], m[2], h[2];
     n_t b[2], n[2], k[2];
-    m_t far[2], left[2], tiny[2], thin[2], odd[2];
+    m_t far[2], left[2], tiny[2], thin[2], odd[2], ends[2];
     v_each(b[u] = v_bits(v_abs(x[u])));
     v_each(left[u] = n_gt(none, v_bits(x[u])));
     v_each(far[u] = n_gt(b[u], last));
@@ -9936,18 +9935,29 @@ LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const
     v_each(thin[u] =
                n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(v_bits(v_abs(dy[u])), bias)));
     v_each(odd[u] = m_or(m_or(far[u], tiny[u]), thin[u]));
+    /* Where x is so far that f' is 0 or 1, and dy is an ordinary number, nothing else is needed. */
+    v_each(ends[u] = m_less(far[u], m_or(n_gt(end, b[u]), n_gt(b[u], n_set(LGELU__TWO(128))))));
+    v_each(ends[u] = m_less(ends[u], n_gt(v_bits(v_abs(dy[u])), n_set(LGELU__TWO(128) - 1))));
+    v_each(ends[u] = m_less(ends[u], thin[u]));
+    if (!m_some(m_less(odd[0], ends[0]), m_less(odd[1], ends[1]))) {
+        v_each(m[u] = v_select(left[u], v_set(-0.0f), one));
+        v_each(dx[u] = v_mul(dy[u], v_select(ends[u], m[u], slope[u])));
+        v_each(t[u] = v_select(odd[u], zero, t[u]));
+        return;
+    }
     v_each(w[u] = v_float(n_max(last, n_min(end, b[u]))));
-    LGELU__FN(sigmoid_exponential)(p, a, w, s);
+    LGELU__FN(sigmoid_exponential)(p, h, a, w, s);
+    v_each(p[u] = v_fma(h[u], p[u], one));
     v_each(n[u] = n_sub(v_bits(a[u]), n_set(LGELU__ROUND_BITS)));
     /* m = 1 - a, since 1 + e - a is that beyond last. 2^10 is moved from the slope to n, since
        dy·slope must not overflow. */
     v_each(a[u] = v_mul(w[u], beta));
     v_each(m[u] = v_sub(v_sub(one, a[u]), v_fms(w[u], beta, a[u])));
-    v_each(m[u] = v_times2(v_fma(p[u], m[u], m[u]), n_set(LGELU__EXPONENT(-10))));
+    v_each(m[u] = v_times2(v_mul(p[u], m[u]), n_set(LGELU__EXPONENT(-10))));
     v_each(slope[u] = v_select(far[u], v_select(left[u], m[u], one), slope[u]));
     /* The terms dy·g·x², with g = e^-a for a far x. */
     v_each(k[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100))));
-    v_each(p[u] = v_times2(v_add(p[u], one), n_up(n_max(k[u], n_set(-63)), 23)));
+    v_each(p[u] = v_times2(p[u], n_up(n_max(k[u], n_set(-63)), 23)));
     v_each(p[u] = v_select(n_gt(n_set(-63), k[u]), zero, p[u]));
     v_each(p[u] = v_select(far[u], p[u], g[u]));
     v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
