@@ -174,6 +174,27 @@ LGELU_DEF float lgelu_silu_gap(float beta);
    LGELU_CLAIMS: X(kernel, ulp, units of 2^-149). silu_dx is relative also at its root. */
 #define LGELU_SILU_CLAIMS(X) X(silu_forward, 2.5, 1.0) X(silu_dx, 4.0, 2.0) X(silu_dbeta, 4.5, 2.0)
 
+/* ---- gated units: y = f(a)·b (arXiv 2002.05202) ---- */
+/* With the gate f(a; λ) this is GEGLU for λ = 1 and ReGLU for λ = inf, with SiLU it is SwiGLU for
+   β = 1, and with the tanh approximation the GEGLU of Gemma. f(a) is rounded to float, then the
+   product. */
+
+/* Compute y = f(a)·b for n floats. y may be a or b. */
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda,
+                                   size_t n);
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n);
+/* Write da = dy·b·f'(a) and db = dy·f(a) for n floats. The first two return the gradient of λ or β,
+   with dy·b in the place of dy. da and db are overwritten; each may be NULL, or one of the inputs.
+ */
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n);
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n);
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n);
+
 /* ---- 16-bit numbers, each in a uint16_t: bf16 (8 exponent bits, 7 of fraction) and IEEE f16 (5,
    10). To the nearest, ties to even; too large becomes ±inf (f16: from 65520 on), too small
    gradually ±0; a NaN keeps its sign and first bits and is quiet. ---- */
@@ -189,6 +210,19 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
                                      float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
+/* The same for the tanh approximation and for SiLU. */
+LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                       size_t n);
+LGELU_DEF void lgelu_silu_forward_bf16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF void lgelu_silu_forward_f16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                          float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                         float beta, size_t n);
 
 /* ---- the stochastic gate [H]: y[i] = x[i]·B[i], B[i] = 1 with probability Φ(λx[i]), so that E y =
    f(x; λ). B[i] is R < Φ·2^32 with R = lgelu_random(seed, stream, first + i): a long array may be
@@ -1259,7 +1293,6 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
-/* Returns the natural logarithm of x. */
 /* SiLU. With a = abs(βx) and e = exp(-a),
      σ(a)·σ(-a) = g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a).
    The factor 1 + e - a has its root at a = 1.2784645. */
@@ -1324,6 +1357,19 @@ LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta)
     if (fabs(x) > DBL_MAX || (beta > 0 && !(fabs(beta * x) < 800)))
         return 0;
     return x * (x * lgelu__silu(x, beta).g);
+}
+
+/* Returns the tanh approximation of GELU, x/(1 + e^-v). It has no parameter; the second argument
+   gives it the type of the other exact functions. */
+static double lgelu__exact_tanh(double x, double unused)
+{
+    const double v = x * fma(0.071354816272600248776, x * x, 1.5957691216057307118);
+    double e;
+    (void)unused;
+    if (!(fabs(v) < 800))
+        return x > 0 || x != x ? x : copysign(0.0, x);
+    e = lgelu__exp(-fabs(v));
+    return x < 0 ? x * (e / (1 + e)) : x / (1 + e);
 }
 
 /* Returns the natural logarithm of x. */
@@ -1551,8 +1597,10 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
-/* The list of kernels, as X(result, name, arguments). It generates the type of the table of kernels
-   as well as the table of each instruction set. */
+/* The list of the public kernels, as X(result, name, arguments). Each has a table of its own,
+   indexed by instruction set, so that a linker that removes unused sections keeps the kernels that
+   a program calls. With LGELU_TRAINER this list and the next also generate one table of kernels for
+   each instruction set. */
 #define LGELU__KERNELS(X)                                                                         \
     X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
     X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
@@ -1566,26 +1614,41 @@ typedef struct {
     X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
     X(void, silu_forward, (float *y, const float *x, float beta, size_t n))                       \
     X(double, silu_backward, (float *dx, const float *dy, const float *x, float beta, size_t n))  \
+    X(void, gated_forward, (float *y, const float *a, const float *b, float lambda, size_t n))    \
+    X(double, gated_backward,                                                                     \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
+       size_t n))                                                                                 \
+    X(void, silu_gated_forward, (float *y, const float *a, const float *b, float beta, size_t n)) \
+    X(double, silu_gated_backward,                                                                \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float beta,         \
+       size_t n))                                                                                 \
+    X(void, tanh_gated_forward, (float *y, const float *a, const float *b, size_t n))             \
+    X(void, tanh_gated_backward,                                                                  \
+      (float *da, float *db, const float *dy, const float *a, const float *b, size_t n))          \
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
-    X(double, square_sum, (const float *x, size_t n))                                             \
-    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
-    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
     X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                          \
     X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                           \
     X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
     X(double, backward16,                                                                         \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(void, tanh_forward16, (uint16_t * y, const uint16_t *x, int format, size_t n))              \
+    X(void, tanh_backward16,                                                                      \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, int format, size_t n))               \
+    X(void, silu_forward16, (uint16_t * y, const uint16_t *x, float beta, int format, size_t n))  \
+    X(double, silu_backward16,                                                                    \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float beta, int format, size_t n))   \
     /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
     X(void, stochastic,                                                                           \
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
        uint64_t stream, uint64_t first))
-#ifndef LGELU_TRAINER
-#define LGELU__TRAINER_KERNELS(X)
-#else
+#ifdef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)                                                                 \
+    X(double, square_sum, (const float *x, size_t n))                                             \
+    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
+    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
     /* p = exp(scale·(x - max x)), followed by zeros from n to room. stat receives max x         \
        and Σ p. p may be x, or NULL. */                                                          \
     X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
@@ -1631,7 +1694,6 @@ typedef struct {
     X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))        \
     /* Computes columns j to end of C, at least 16 of them; m <= 8. */                            \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
-#endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
@@ -1639,6 +1701,7 @@ typedef struct lgelu__kernels {
     LGELU__TRAINER_KERNELS(LGELU__FIELD)
     size_t rows, cols; /* of a tile of the matrix product */
 } lgelu__kernels;
+#endif
 
 /* The 16-bit formats. */
 enum { LGELU__F16, LGELU__BF16 };
@@ -1778,7 +1841,26 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
     return -1;
 }
 
-/* The tables of kernels, indexed by lgelu_isa_id. */
+/* Of each public kernel a table of its functions, indexed by lgelu_isa_id. */
+#if LGELU__ARM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
+#elif LGELU__WASM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_simd128
+#elif LGELU__X86
+#define LGELU__FUNCTIONS(name) \
+    lgelu__##name##_scalar, NULL, lgelu__##name##_avx2, lgelu__##name##_avx512
+#else
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar
+#endif
+#define LGELU__TABLE(result, name, arguments)                 \
+    static result(*const lgelu__##name##_of[LGELU_ISA_COUNT]) \
+        arguments = { LGELU__FUNCTIONS(name) };
+LGELU__KERNELS(LGELU__TABLE)
+/* The function of a public kernel that is in force. */
+#define LGELU__CALL(name) lgelu__##name##_of[lgelu_isa()]
+
+#ifdef LGELU_TRAINER
+/* The tables of all kernels, indexed by lgelu_isa_id. */
 static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
 #if LGELU__ARM
                                                                           &lgelu__kernels_neon,
@@ -1795,24 +1877,25 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu
 
 /* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
+#endif
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    lgelu__k()->forward(y, x, lambda, n);
+    LGELU__CALL(forward)(y, x, lambda, n);
 }
 
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, dy && x);
-    return lgelu__k()->backward(dx, dy, x, lambda, n);
+    return LGELU__CALL(backward)(dx, dy, x, lambda, n);
 }
 
 LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer,
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
-    lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner);
+    LGELU__CALL(forward_channels)(y, x, lambda, outer, channels, inner);
 }
 
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
@@ -1820,55 +1903,117 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
                                        size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
-    lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner);
+    LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner);
 }
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    lgelu__k()->tanh_forward(y, x, n);
+    LGELU__CALL(tanh_forward)(y, x, n);
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
     LGELU__GIVEN(n, dx && dy && x);
-    lgelu__k()->tanh_backward(dx, dy, x, n);
+    LGELU__CALL(tanh_backward)(dx, dy, x, n);
+}
+
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__CALL(gated_forward)(y, a, b, lambda, n);
+}
+
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n)
+{
+    LGELU__GIVEN(n, dy && a && b);
+    return LGELU__CALL(gated_backward)(da, db, dy, a, b, lambda, n);
+}
+
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__CALL(silu_gated_forward)(y, a, b, beta, n);
+}
+
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n)
+{
+    LGELU__GIVEN(n, dy && a && b);
+    return LGELU__CALL(silu_gated_backward)(da, db, dy, a, b, beta, n);
+}
+
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__CALL(tanh_gated_forward)(y, a, b, n);
+}
+
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n)
+{
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__CALL(tanh_gated_backward)(da, db, dy, a, b, n);
 }
 
 LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    lgelu__k()->silu_forward(y, x, beta, n);
+    LGELU__CALL(silu_forward)(y, x, beta, n);
 }
 
 LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
                                      size_t n)
 {
     LGELU__GIVEN(n, dy && x);
-    return lgelu__k()->silu_backward(dx, dy, x, beta, n);
+    return LGELU__CALL(silu_backward)(dx, dy, x, beta, n);
 }
 
-#define LGELU__HALVES(name, format)                                                             \
-    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        lgelu__k()->from16(y, x, format, n);                                                    \
-    }                                                                                           \
-    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        lgelu__k()->to16(y, x, format, n);                                                      \
-    }                                                                                           \
-    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        lgelu__k()->forward16(y, x, lambda, format, n);                                         \
-    }                                                                                           \
-    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
-                                           float lambda, size_t n)                              \
-    {                                                                                           \
-        LGELU__GIVEN(n, dy &&x);                                                                \
-        return lgelu__k()->backward16(dx, dy, x, lambda, format, n);                            \
+#define LGELU__HALVES(name, format)                                                                \
+    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                        \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__CALL(from16)(y, x, format, n);                                                      \
+    }                                                                                              \
+    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                          \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__CALL(to16)(y, x, format, n);                                                        \
+    }                                                                                              \
+    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n)    \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__CALL(forward16)(y, x, lambda, format, n);                                           \
+    }                                                                                              \
+    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x,    \
+                                           float lambda, size_t n)                                 \
+    {                                                                                              \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        return LGELU__CALL(backward16)(dx, dy, x, lambda, format, n);                              \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_forward_##name(uint16_t *y, const uint16_t *x, size_t n)             \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__CALL(tanh_forward16)(y, x, format, n);                                              \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
+                                              size_t n)                                            \
+    {                                                                                              \
+        LGELU__GIVEN(n, dx &&dy &&x);                                                              \
+        LGELU__CALL(tanh_backward16)(dx, dy, x, format, n);                                        \
+    }                                                                                              \
+    LGELU_DEF void lgelu_silu_forward_##name(uint16_t *y, const uint16_t *x, float beta, size_t n) \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__CALL(silu_forward16)(y, x, beta, format, n);                                        \
+    }                                                                                              \
+    LGELU_DEF double lgelu_silu_backward_##name(uint16_t *dx, const uint16_t *dy,                  \
+                                                const uint16_t *x, float beta, size_t n)           \
+    {                                                                                              \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        return LGELU__CALL(silu_backward16)(dx, dy, x, beta, format, n);                           \
     }
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
@@ -1877,7 +2022,7 @@ LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, 
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
     LGELU__GIVEN(n, y && x);
-    lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first);
+    LGELU__CALL(stochastic)(y, x, x, lambda, n, seed, stream, first);
 }
 
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
@@ -1886,9 +2031,9 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 {
     double sum;
     LGELU__GIVEN(n, dy && x);
-    sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n);
+    sum = LGELU__CALL(backward)(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n);
     if (dx && how != LGELU_ESTIMATE_MEAN)
-        lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first);
+        LGELU__CALL(stochastic)(dx, dy, x, lambda, n, seed, stream, first);
     return sum;
 }
 
@@ -2079,7 +2224,7 @@ LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
     LGELU__GIVEN(n, w && m && v && g);
     /* Steps are counted from 1: at 0 the bias corrections would divide by 0. */
     LGELU_ASSERT(step > 0);
-    lgelu__k()->adamw(w, m, v, g, &r, n);
+    LGELU__CALL(adamw)(w, m, v, g, &r, n);
 }
 
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
@@ -2087,7 +2232,7 @@ LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, floa
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
     LGELU__GIVEN(n, w && m && g);
-    lgelu__k()->sgd(w, m, NULL, g, &r, n);
+    LGELU__CALL(sgd)(w, m, NULL, g, &r, n);
 }
 
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
@@ -7394,11 +7539,18 @@ typedef struct {
     float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
+/* A gate f(x; λ), SiLU or the tanh approximation as an exact function and as kernels. The tanh
+   approximation ignores λ. */
+typedef double lgelu__exact_function(double x, double lambda);
+typedef void lgelu__forward_function(float *y, const float *x, float lambda, size_t n);
+typedef double lgelu__backward_function(float *dx, const float *dy, const float *x, float lambda,
+                                        size_t n);
+
 /* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
    x/2, which is below f(x). */
-static uint32_t lgelu__above(double t, double x, double lambda)
+static uint32_t lgelu__above(double t, double x, double lambda, lgelu__exact_function *exact)
 {
-    return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
+    return fabs(lambda * x) < 1e-8 || exact(x, lambda) >= t;
 }
 
 /* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
@@ -10124,7 +10276,7 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
    subnormal bf16. Such a t is moved by one unit towards the exact f(x), which is never a midpoint.
    Midpoints below the normal numbers of f16 need no correction. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
-                                            size_t n)
+                                            size_t n, lgelu__exact_function *exact)
 {
     const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF),
               half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
@@ -10139,32 +10291,37 @@ static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float l
                 != (format == LGELU__F16 ? 0x1000u : 0x8000u))
                 continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda))
-                                        != b >> 31
-                                    ? b + 1
-                                    : b - 1);
+            b = lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda), exact)
+                        != b >> 31
+                    ? b + 1
+                    : b - 1;
+            t[j] = lgelu__float(b);
         }
     }
 }
 
-static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
-                                               int format, size_t n)
+/* A forward on 16-bit values, block by block. */
+static LGELU__TARGET void LGELU__FN(half_forward)(uint16_t *y, const uint16_t *x, float lambda,
+                                                  int format, size_t n,
+                                                  lgelu__forward_function *forward,
+                                                  lgelu__exact_function *exact)
 {
     float t[1024];
     size_t i, m;
     for (i = 0; i < n; i += m) {
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
-        LGELU__FN(forward)(t, t, lambda, m);
+        forward(t, t, lambda, m);
         if (lgelu__wide(lambda) > 0)
-            LGELU__FN(settle)(t, x + i, lambda, format, m);
+            LGELU__FN(settle)(t, x + i, lambda, format, m, exact);
         LGELU__FN(to16)(y + i, t, format, m);
     }
 }
 
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
-                                                  const uint16_t *x, float lambda, int format,
-                                                  size_t n)
+/* A backward on 16-bit values, block by block. */
+static LGELU__TARGET double LGELU__FN(half_backward)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, float lambda, int format,
+                                                     size_t n, lgelu__backward_function *backward)
 {
     float t[1024], d[1024];
     double sum = 0;
@@ -10176,12 +10333,160 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
         LGELU__FN(from16)(d, dy + i, format, m);
-        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        part = backward(dx ? d : NULL, d, t, lambda, m);
         if (dx)
             LGELU__FN(to16)(dx + i, d, format, m);
         sum += part;
     }
     return sum;
+}
+
+/* The tanh approximation with the type of the others. */
+static LGELU__TARGET void LGELU__FN(tanh_forward_of)(float *y, const float *x, float unused,
+                                                     size_t n)
+{
+    (void)unused;
+    LGELU__FN(tanh_forward)(y, x, n);
+}
+
+static LGELU__TARGET double LGELU__FN(tanh_backward_of)(float *dx, const float *dy, const float *x,
+                                                        float unused, size_t n)
+{
+    (void)unused;
+    if (dx)
+        LGELU__FN(tanh_backward)(dx, dy, x, n);
+    return 0;
+}
+
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
+                                               int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(forward), lgelu_exact);
+}
+
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
+                                                  const uint16_t *x, float lambda, int format,
+                                                  size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n, LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_forward16)(uint16_t *y, const uint16_t *x, int format,
+                                                    size_t n)
+{
+    LGELU__FN(half_forward)(y, x, 1, format, n, LGELU__FN(tanh_forward_of), lgelu__exact_tanh);
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, int format, size_t n)
+{
+    LGELU__FN(half_backward)(dx, dy, x, 1, format, n, LGELU__FN(tanh_backward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward16)(uint16_t *y, const uint16_t *x, float beta,
+                                                    int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, beta, format, n, LGELU__FN(silu_forward), lgelu_exact_silu);
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                       const uint16_t *x, float beta, int format,
+                                                       size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, beta, format, n, LGELU__FN(silu_backward));
+}
+
+/* ---- gated units ---- */
+/* y = f(a)·b, block by block. */
+static LGELU__TARGET void LGELU__FN(gated)(float *y, const float *a, const float *b, float lambda,
+                                           size_t n, lgelu__forward_function *forward)
+{
+    float t[1024];
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        forward(t, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t p = v_mul(v_load_n(t + j, m - j), v_load_n(b + i + j, m - j));
+            v_store_n(y + i + j, LGELU__FN(one_nan)(p), m - j);
+        }
+    }
+}
+
+/* da = (dy·b)·f'(a) and db = dy·f(a), block by block. Each block is computed before it is written,
+   since da and db may be the inputs. Returns the gradient of λ for dy·b. */
+static LGELU__TARGET double LGELU__FN(gated_slope)(float *const *out, const float *dy,
+                                                   const float *a, const float *b, float lambda,
+                                                   size_t n, lgelu__forward_function *forward,
+                                                   lgelu__backward_function *backward)
+{
+    float f[1024], d[1024];
+    double sum = 0;
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        /* As in half_backward. */
+        volatile double part;
+        m = n - i < 1024 ? n - i : 1024;
+        if (out[1])
+            forward(f, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t g = v_load_n(dy + i + j, m - j);
+            v_store_n(d + j, v_mul(g, v_load_n(b + i + j, m - j)), m - j);
+            if (out[1])
+                v_store_n(f + j, LGELU__FN(one_nan)(v_mul(g, v_load_n(f + j, m - j))), m - j);
+        }
+        part = backward(out[0] ? d : NULL, d, a + i, lambda, m);
+        if (out[0])
+            memcpy(out[0] + i, d, m * sizeof *d);
+        if (out[1])
+            memcpy(out[1] + i, f, m * sizeof *f);
+        sum += part;
+    }
+    return sum;
+}
+
+static LGELU__TARGET void LGELU__FN(gated_forward)(float *y, const float *a, const float *b,
+                                                   float lambda, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(forward));
+}
+
+static LGELU__TARGET double LGELU__FN(gated_backward)(float *da, float *db, const float *dy,
+                                                      const float *a, const float *b, float lambda,
+                                                      size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(forward),
+                                  LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_gated_forward)(float *y, const float *a, const float *b,
+                                                        float beta, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, beta, n, LGELU__FN(silu_forward));
+}
+
+static LGELU__TARGET double LGELU__FN(silu_gated_backward)(float *da, float *db, const float *dy,
+                                                           const float *a, const float *b,
+                                                           float beta, size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, beta, n, LGELU__FN(silu_forward),
+                                  LGELU__FN(silu_backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_forward)(float *y, const float *a, const float *b,
+                                                        size_t n)
+{
+    LGELU__FN(gated)(y, a, b, 1, n, LGELU__FN(tanh_forward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_backward)(float *da, float *db, const float *dy,
+                                                         const float *a, const float *b, size_t n)
+{
+    float *const out[2] = { da, db };
+    LGELU__FN(gated_slope)
+    (out, dy, a, b, 1, n, LGELU__FN(tanh_forward_of), LGELU__FN(tanh_backward_of));
 }
 
 /* ---- [Ke] the stochastic gate ---- */
@@ -10317,6 +10622,7 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
     }
 }
 
+#ifdef LGELU_TRAINER
 /* Returns Σ x². The products are exact in double, so that contraction cannot change a bit. The
    compiler vectorises the loops over the 16 lanes. */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
@@ -10357,7 +10663,6 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
 }
 
-#ifdef LGELU_TRAINER
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
    nothing. */
 
@@ -11531,9 +11836,11 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
 }
 #endif
 
+#ifdef LGELU_TRAINER
 static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
                                                        LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
                                                    2 * v_lanes };
+#endif
 
 /* The names of the vocabulary are removed, so that the next instruction set can define them. */
 #undef v_t
