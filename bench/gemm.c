@@ -29,7 +29,7 @@
         for (i = 0; i < chains; i++)                                 \
             a[i] = x + (float)i;                                     \
         for (x = x + 0.5f, k = 0; k < n; k++)                        \
-            LGELU__UNROLL                                            \
+            LGELU__UNROLLED                                          \
         for (i = 0; i < chains; i++)                                 \
             a[i] = a[i] * x + x;                                     \
         t = now() - t;                                               \

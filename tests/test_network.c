@@ -500,9 +500,9 @@ static void kept_values(void)
           "keeping a value once the network is made is refused", "%s", g.net.message);
     end(&g);
     check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "outer loss")
+              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "custom loss")
               && !strcmp(lgelu_op_name(-1), "?")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS + 1), "?"),
+              && !strcmp(lgelu_op_name(LGELU_OP_COUNT), "?"),
           "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 
