@@ -501,8 +501,7 @@ static void kept_values(void)
     end(&g);
     check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution")
               && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "custom loss")
-              && !strcmp(lgelu_op_name(-1), "?")
-              && !strcmp(lgelu_op_name(LGELU_OP_COUNT), "?"),
+              && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_COUNT), "?"),
           "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 

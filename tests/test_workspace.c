@@ -30,8 +30,8 @@ static size_t need(size_t m, size_t n, size_t k)
     for (p.across = 0; p.across < 2; p.across++) {
         for (int alone = 0; alone < 2; alone++) {
             const size_t workers = lgelu__blocks(&p, m, n, k, alone);
-            if (workers * p.room > most) {
-                most = workers * p.room;
+            if (workers * p.worker_bytes > most) {
+                most = workers * p.worker_bytes;
             }
         }
     }
@@ -46,7 +46,7 @@ static size_t need_alone(size_t m, size_t n, size_t k)
     memset(&p, 0, sizeof p);
     for (p.across = 0; p.across < 2; p.across++) {
         lgelu__blocks(&p, m, n, k, 1);
-        most = p.room > most ? p.room : most;
+        most = p.worker_bytes > most ? p.room : most;
     }
     return most + 63;
 }
@@ -336,7 +336,7 @@ static int worker_is_caught(void)
     }
     memset(&p, 0, sizeof p);
     lgelu__blocks(&p, m, n, k, 1);
-    guard = work + ((64 - ((uintptr_t)work & 63)) & 63) + p.room - LGELU__GUARD;
+    guard = work + ((64 - ((uintptr_t)work & 63)) & 63) + p.worker_bytes - LGELU__GUARD;
     lgelu__multiply(&job, work, NULL, &sound);
     job.finish = harm_worker;
     job.user = &guard;
