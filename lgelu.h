@@ -2813,7 +2813,7 @@ static char *lgelu__format_list(char *p, const char *end, const char *format, va
             text = va_arg(list, const char *);
         } else if (*format == 'n') {
             const lgelu_node *node = va_arg(list, const lgelu_node *);
-            p = lgelu__format(p, end, "%s '%s'", lgelu__layer_of(node)->name, node->name);
+            p = lgelu__format(p, end, "%s '%s'", lgelu_op_name((int)node->op), node->name);
             continue;
         } else {
             long n = *format == 'd' ? va_arg(list, long) : 0;

@@ -46,7 +46,7 @@ static size_t need_alone(size_t m, size_t n, size_t k)
     memset(&p, 0, sizeof p);
     for (p.across = 0; p.across < 2; p.across++) {
         lgelu__blocks(&p, m, n, k, 1);
-        most = p.worker_bytes > most ? p.room : most;
+        most = p.worker_bytes > most ? p.worker_bytes : most;
     }
     return most + 63;
 }
