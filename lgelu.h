@@ -616,6 +616,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
    1e-5 unless you change the node's. */
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
 
+/* Adds RMS normalisation over the channels, x/√(mean of x² + eps)·gain (Zhang and Sennrich, arXiv
+   1910.07467): no mean is subtracted and no shift added. eps is 1e-5 unless you change the node's.
+ */
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x);
+
 /* Adds max pooling; the kernel is at most 15, the padding at most half of it. */
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding);
@@ -915,6 +920,9 @@ typedef enum {
                                             | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)                \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_piece,              \
                                             layer_norm_aux, 0,                                     \
+                                            LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS             \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(RMS_NORM,       "RMS norm",           0, rms_norm_backward, rms_norm_piece, rms_norm_aux, 0, \
                                             LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS             \
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
     X(ATTENTION,      "attention",          attention_forward, attention_backward, 0,              \
@@ -1965,6 +1973,12 @@ typedef struct {
     X(void, normalise_backward,                                                                   \
       (float *dx, float *dgain, const float *dy, const float *x, const float *stat,               \
        const float *gain, int add, size_t n))                                                     \
+    /* y = x·r·gain with r = 1/√(Σ x²/n + eps), which *root receives. y may be x. */        \
+    X(void, rms_normalise,                                                                        \
+      (float *y, float *root, const float *x, const float *gain, float eps, size_t n))            \
+    X(void, rms_normalise_backward,                                                               \
+      (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,   \
+       int add, size_t n))                                                                        \
     X(void, dropout,                                                                              \
       (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,        \
        size_t n))                                                                                 \
@@ -4467,6 +4481,42 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
                       &p->net->threads);
 }
 
+/* ---- RMS normalisation: y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The
+   auxiliary buffer holds r of each row, then dgain of each task's rows: dgain = Σ dy·h. With
+   g = dy·gain, dx = r·(g - h·mean(g·h)). ---- */
+static size_t lgelu__rms_norm_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__pieces(p), p->channels)),
+                        sizeof(float));
+}
+
+static void lgelu__rms_norm_piece(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels;
+    float *dgain = p->aux + p->rows + row / p->piece * c;
+    size_t i;
+    if (p->dy)
+        memset(dgain, 0, c * sizeof *dgain);
+    for (i = row; i < row + rows; i++) {
+        if (!p->dy) {
+            lgelu__k()->rms_normalise(p->y + i * c, p->aux + i, p->x + i * c, p->bias, p->node->eps,
+                                      c);
+        } else {
+            lgelu__k()->rms_normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, dgain,
+                                               p->dy + i * c, p->x + i * c, p->aux[i], p->bias,
+                                               p->add, c);
+        }
+    }
+}
+
+static void lgelu__rms_norm_backward(lgelu__job *p)
+{
+    const size_t n = p->channels;
+    lgelu__each(p, lgelu__rms_norm_piece);
+    lgelu_column_sums(p->dbias, p->aux + p->rows, n, lgelu__pieces(p), n, p->add_dbias,
+                      &p->net->threads);
+}
+
 /* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for
    64 queries at a time, so memory grows with the context, not with its square. The forward leaves
    each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks,
@@ -5254,6 +5304,15 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
     node.eps = 1e-5f;
     /* gains, then shifts: neither decays */
     node.bias_count = 2 * node.shape[2];
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
+    node.eps = 1e-5f;
+    /* gains, which don't decay */
+    node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
 
@@ -6907,8 +6966,10 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
         t.n = (size_t)node->lambda_count;
         first = (size_t)node->first_lambda;
     } else if (normalises) {
-        t.n = node->bias_count / 2;
-        first = node->bias_at + (role == LGELU__MATRIX ? 0 : t.n);
+        /* Gains are stored as NAME.weight, shifts as NAME.bias; an RMS norm has no shifts. */
+        const size_t gains = node->shape[2];
+        t.n = role == LGELU__MATRIX ? gains : node->bias_count - gains;
+        first = node->bias_at + (role == LGELU__MATRIX ? 0 : gains);
     } else if (role == LGELU__MATRIX) {
         t.n = node->weight_count;
         first = node->weight_at;
@@ -11206,6 +11267,56 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i,
                   v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)),
                   n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(rms_normalise)(float *y, float *root, const float *x,
+                                                   const float *gain, float eps, size_t n)
+{
+    v_t a[16 / v_lanes], r;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t u = v_load_n(x + i, n - i);
+        LGELU__AHEAD(x, i);
+        a[v_part(i)] = v_fma(u, u, a[v_part(i)]);
+    }
+    *root = 1 / sqrtf(LGELU__FN(fold)(a) / (float)n + eps);
+    r = v_set(*root);
+    for (i = 0; i < n; i += v_lanes) {
+        v_store_n(y + i, v_mul(v_mul(v_load_n(x + i, n - i), r), v_load_n(gain + i, n - i)), n - i);
+    }
+}
+
+/* The backward of rms_normalise. With h = x·r and g = dy·gain:
+     dgain += dy·h,  dx = r·(g - h·mean(g·h)),
+   and dx is added to its previous value if add is 1. */
+static LGELU__TARGET void LGELU__FN(rms_normalise_backward)(float *dx, float *dgain,
+                                                            const float *dy, const float *x,
+                                                            float root, const float *gain, int add,
+                                                            size_t n)
+{
+    v_t a[16 / v_lanes], r = v_set(root), mean;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(d, v_load_n(gain + i, n - i));
+        LGELU__AHEAD(dy, i);
+        LGELU__AHEAD(x, i);
+        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
+        a[v_part(i)] = v_fma(g, h, a[v_part(i)]);
+    }
+    if (!dx)
+        return;
+    mean = v_set(LGELU__FN(fold)(a) / (float)n);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        v_t before = add ? v_load_n(dx + i, n - i) : v_set(0);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, mean, g), before), n - i);
     }
 }
 

@@ -327,7 +327,8 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     if (which == VALUE) {
         *from = l;
         *to = last;
-        return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !left(node);
+        return !lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE)
+               && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS) && !left(node);
     }
     if (which == GRADIENT) {
         *from = first;
@@ -500,9 +501,8 @@ static void kept_values(void)
           "keeping a value once the network is made is refused", "%s", g.net.message);
     end(&g);
     check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "outer loss")
-              && !strcmp(lgelu_op_name(-1), "?")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS + 1), "?"),
+              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "custom loss")
+              && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_COUNT), "?"),
           "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 

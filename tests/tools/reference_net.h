@@ -164,6 +164,17 @@ static double reference_forward(reference_net *r)
                 }
             }
             break;
+        case LGELU_OP_RMS_NORM:
+            for (size_t i = 0; i < n; i += c) {
+                double square = 0;
+                for (size_t k = 0; k < c; k++)
+                    square += a[i + k] * a[i + k] / (double)c;
+                for (size_t k = 0; k < c; k++) {
+                    y[i + k] =
+                        a[i + k] / sqrt(square + (double)node->eps) * r->w[node->bias_at + k];
+                }
+            }
+            break;
         case LGELU_OP_ATTENTION: { /* token i of head h: every key one after the other, in three
                                       passes */
             const size_t tokens = node->shape[1], heads = node->option[0], width = c / heads;
