@@ -1755,6 +1755,14 @@ static int constant_less(onnx_model *m, const node *n, const value *x, const pai
     return 1;
 }
 
+/* Before input 0 is squared: the square may begin an RMS normalisation, whose input, if it is a
+   flattened picture, must have its values as channels from here on. */
+static int squares_channels(onnx_model *m, const node *n)
+{
+    value *x = m->value + n->in[0];
+    return !is_plain(x) || x->v.rank != 2 || as_channels(m, n, x);
+}
+
 /* x², x³ of a polynomial; the square and the root inside a norm */
 static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
 {
@@ -1763,6 +1771,8 @@ static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
     value *y;
     if (!p->one || !(two || three || root || inverse))
         return refuse(m, n, "a power other than 2, 3 or 0.5");
+    if (two && !squares_channels(m, n))
+        return 0;
     if (!(y = pass_on(m, n, p)))
         return 0;
     if (x->kind == CENTRED && two) {
@@ -1976,8 +1986,6 @@ static int two_polynomials(onnx_model *m, const node *n, int op, const value *a,
     return finish_gate(m, n, y);
 }
 
-static int as_channels(onnx_model *m, const node *n, value *x);
-
 static int two_layers(onnx_model *m, const node *n) /* the sum of a residual connection */
 {
     value a, b;
@@ -2155,8 +2163,12 @@ static int arithmetic(onnx_model *m, const node *n)
         if (op == MULTIPLY && a->kind == INVERSE_ROOT && is_plain(b))
             return rms_normalised(m, n, 0);
         if (a->kind == DATA && b->kind == DATA && op < DIVIDE
-            && (op != ADD || !is_plain(a) || !is_plain(b)))
+            && (op != ADD || !is_plain(a) || !is_plain(b))) {
+            const int same = n->in[0] == n->in[1];
+            if (op == MULTIPLY && same && !squares_channels(m, n))
+                return 0;
             return two_polynomials(m, n, op, a, b);
+        }
     }
     if (op == ADD)
         return two_layers(m, n);
@@ -4307,6 +4319,10 @@ static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const c
             again |= !strcmp(net->nodes[k].name, name);
     } while (again);
 }
+
+/* If a kind of layer is new, this line does not compile: name and build the kind in build_layer and
+   fill its parameters in fill, if files have it, then count it. */
+typedef char onnx_in_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
 {

@@ -285,7 +285,7 @@ static void behind_a_flatten(void)
          "ReduceMean Sqrt");
     start(6, 5, 3);
     a = smooth(lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0));
-    keep("pixels_rms_norm", lgelu_add(&net, "s", lgelu_rms_norm(&net, "l", a), a), 0, 1, 1, 0,
+    keep("pixels_rms_norm", lgelu_add(&net, "s", a, lgelu_rms_norm(&net, "l", a)), 0, 1, 1, 0,
          "Conv ReduceMean Sqrt");
     a = flat_of_conv();
     a = lgelu_conv(&net, "d",
