@@ -340,8 +340,8 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
 
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    return net->nodes[which == VALUE      ? net->nodes[l].internal.host
-                      : which == GRADIENT ? net->nodes[l].internal.lent
+    return net->nodes[which == VALUE      ? net->nodes[l].internal.value_node
+                      : which == GRADIENT ? net->nodes[l].internal.gradient_node
                                           : l]
                .internal.buffer
            + which;
@@ -359,8 +359,9 @@ static int in_place(const lgelu_net *net, int mode, int x, int y)
 /* a sum's gradient may serve its inputs as it is */
 static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
-    return p == GRADIENT && q == p && net->nodes[x].internal.lent == net->nodes[y].internal.lent
-           && net->nodes[net->nodes[x].internal.lent].op == LGELU_OP_ADD;
+    return p == GRADIENT && q == p
+           && net->nodes[x].internal.gradient_node == net->nodes[y].internal.gradient_node
+           && net->nodes[net->nodes[x].internal.gradient_node].op == LGELU_OP_ADD;
 }
 
 static int plan_overlaps(const lgelu_net *net, int mode)
