@@ -678,6 +678,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
    1e-5 unless you change the node's. */
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
 
+/* Adds RMS normalisation over the channels, x/√(mean of x² + eps)·gain (Zhang and Sennrich, arXiv
+   1910.07467): no mean is subtracted and no shift added. eps is 1e-5 unless you change the node's.
+ */
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x);
+
 /* Adds max pooling; the kernel is at most 15, the padding at most half of it. */
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding);
@@ -981,6 +986,10 @@ typedef enum {
                                             | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)                \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
+                                            | LGELU__BY_64_ROWS                                    \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(RMS_NORM,       "RMS norm",           0, rms_norm_backward, rms_norm_range, rms_norm_aux, 0, \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
                                             | LGELU__BY_64_ROWS                                    \
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
@@ -2134,6 +2143,12 @@ typedef struct {
     X(void, normalise_backward,                                                                  \
       (float *dx, float *dgain, const float *dy, const float *x, const float *stat,              \
        const float *gain, int add, size_t n))                                                    \
+    /* y = x·r·gain with r = 1/√(Σ x²/n + eps), which *root receives. y may be x. */       \
+    X(void, rms_normalise,                                                                       \
+      (float *y, float *root, const float *x, const float *gain, float eps, size_t n))           \
+    X(void, rms_normalise_backward,                                                              \
+      (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
+       int add, size_t n))                                                                       \
     X(void, dropout,                                                                             \
       (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
        size_t n))                                                                                \
@@ -4658,9 +4673,10 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first,
     }
 }
 
-/* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward
-   reads that copy ---- */
-/* lgelu__check_forward has looked at them */
+/* ---- [8h] tokens and labels ---- */
+
+/* Copies the bound integers into the node's value, which the backward reads as well. Their range
+   has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
 static lgelu_status lgelu__integers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
@@ -4671,8 +4687,9 @@ static lgelu_status lgelu__integers_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* ---- tokens: a table's rows, plus a learned vector for each place. Its gradient: summed row by
-   row, 64 channels a piece ---- */
+/* ---- embedding and position ---- */
+
+/* y[i] = row token[i] of the matrix (vocabulary, channels). */
 static lgelu_status lgelu__embedding_forward(lgelu__job *p)
 {
     const int32_t *token = (const int32_t *)(const void *)p->x;
@@ -4682,6 +4699,8 @@ static lgelu_status lgelu__embedding_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
+/* Adds each row of dy to the matrix row of its token. A task has 64 channels and takes the rows in
+   order, so that each sum has one order on any number of threads. */
 static void lgelu__embedding_range(size_t task, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
@@ -4700,6 +4719,7 @@ static void lgelu__embedding_backward(lgelu__job *p)
     lgelu__parallel(&p->net->threads, lgelu__embedding_range, p, (p->channels + 63) / 64);
 }
 
+/* y = x + P for whole samples. While tokens are generated, `from` is the position of the first. */
 static void lgelu__position_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
@@ -4714,9 +4734,10 @@ static void lgelu__position_backward(lgelu__job *p)
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean
-   and 1/deviation of each row, then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d =
-   dy·gain, dx = (d - mean(d) - x̂·mean(d·x̂))/deviation ---- */
+/* ---- layer normalisation: y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of
+   each row. The auxiliary buffer holds mean and r of each row, then for each task the sums over its
+   rows dgain = Σ dy·h and dshift = Σ dy, which the backward adds up in order. With g = dy·gain,
+   dx = r·(g - mean(g) - h·mean(g·h)). ---- */
 static size_t lgelu__layer_norm_aux(const lgelu__job *p)
 {
     return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
@@ -4749,25 +4770,75 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
                       &p->net->threads);
 }
 
-/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for
-   64 queries at a time, so memory grows with the context, not with its square. The forward leaves
-   each row's largest score and Σ exp, the backward makes the scores again. A few workers of tasks,
-   each with its own place in net->pack: scores, their gradients, products. ---- */
-enum { LGELU__QUERIES = 64 };
+/* ---- RMS normalisation: y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The
+   auxiliary buffer holds r of each row, then for each task the sums over its rows dgain = Σ dy·h.
+   With g = dy·gain, dx = r·(g - h·mean(g·h)). ---- */
+static size_t lgelu__rms_norm_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
+                        sizeof(float));
+}
+
+static void lgelu__rms_norm_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels;
+    float *dgain = p->aux + p->rows + row / p->rows_per_task * c;
+    size_t i;
+    if (p->dy)
+        memset(dgain, 0, c * sizeof *dgain);
+    for (i = row; i < row + rows; i++) {
+        if (!p->dy) {
+            lgelu__k()->rms_normalise(p->y + i * c, p->aux + i, p->x + i * c, p->bias, p->node->eps,
+                                      c);
+        } else {
+            lgelu__k()->rms_normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, dgain,
+                                               p->dy + i * c, p->x + i * c, p->aux[i], p->bias,
+                                               p->add, c);
+        }
+    }
+}
+
+static void lgelu__rms_norm_backward(lgelu__job *p)
+{
+    const size_t n = p->channels;
+    lgelu__for_rows(p, lgelu__rms_norm_range);
+    lgelu_column_sums(p->dbias, p->aux + p->rows, n, lgelu__task_count(p), n, p->add_dbias,
+                      &p->net->threads);
+}
+
+/* ---- attention: for each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries
+   with all their keys are computed at a time, so that memory grows with the context and not with
+   its square. The forward keeps the largest score and Σ exp of each row, from which the backward
+   computes the scores again. A few workers take the tasks in turn; each has its own part of
+   net.internal.scratch, for scores, their gradients and the workspace of products. ---- */
+enum { LGELU__QUERIES = 64 }; /* queries in a block */
+
 typedef struct {
-    const float *x, *dy;
-    float *y, *dx, *stat, scale;
-    unsigned char *work;
-    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, worker;
+    const float *x, *dy;  /* (samples, tokens, 3·channels): queries, keys, values; dy of y */
+    float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
+    float scale;          /* 1/√width */
+    unsigned char *work;  /* `worker` bytes for each worker */
+    size_t tokens, channels, heads, width;
+    size_t row;                 /* floats from one row of scores to the next */
+    size_t tasks, blocks;       /* heads of all samples; blocks of queries of each */
+    size_t from, count, worker; /* the first query and how many there are */
     int causal, *broken;
 } lgelu__attention_job;
+
+/* One block of queries of one head. Positions are in elements of x, y and stat. */
+typedef struct {
+    size_t first;         /* the first query, as a position in the sequence */
+    size_t queries, keys; /* how many queries, and how many keys the last of them sees */
+    size_t q_at, k_at, v_at, y_at, stat_at;
+} lgelu__attention_block;
 
 static size_t lgelu__attention_row(const lgelu_node *node)
 {
     return (node->shape[1] + 15) & ~(size_t)15;
-} /* of the scores */
+}
 
-/* Two blocks of scores and the workspace of a product on one thread. For at most 64 queries, w
+/* Returns the bytes of one worker: two blocks of scores, and the workspace of a product on one
+   thread. For at most 64 queries, w
    channels of a head and t tokens, the products are (64, t, w), (64, w, t) and (t, w, 64). A causal
    attention multiplies by any number of tokens up to the context; since the workspace of a product
    suffices for every smaller one, that of the whole context suffices for them all. */
@@ -4819,97 +4890,132 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     return p;
 }
 
+static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_job *p, size_t head,
+                                                        size_t block)
+{
+    const size_t sample = head / p->heads, channel = head % p->heads * p->width;
+    const size_t x_row = 3 * p->channels, first_token = sample * p->tokens;
+    lgelu__attention_block b;
+    b.first = p->from + block * LGELU__QUERIES;
+    b.queries = lgelu__min(p->from + p->count - b.first, LGELU__QUERIES);
+    b.keys = p->causal ? b.first + b.queries : p->tokens;
+    b.q_at = (first_token + b.first) * x_row + channel;
+    b.k_at = first_token * x_row + p->channels + channel;
+    b.v_at = b.k_at + p->channels;
+    b.y_at = (first_token + b.first) * p->channels + channel;
+    b.stat_at = 2 * (head * p->tokens + b.first);
+    return b;
+}
+
+/* Returns how many keys query number i of a block sees. */
+static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__attention_block *b,
+                                    size_t i)
+{
+    return p->causal ? b->first + i + 1 : b->keys;
+}
+
+static void lgelu__attention_forward_block(const lgelu__attention_job *p,
+                                           const lgelu__attention_block *b, float *s, void *work)
+{
+    const lgelu__kernels *isa = lgelu__k();
+    const size_t row = p->row, x_row = 3 * p->channels, c = p->channels;
+    float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ */
+    job = lgelu__product_make(b->queries, b->keys, p->width, s, row,
+                              lgelu__matrix(p->x + b->q_at, x_row),
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* Each row of S becomes exp(scale·(S - its largest)); stat receives that and the sum. */
+    for (i = 0; i < b->queries; i++) {
+        isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
+                     lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* O = P V, divided by the sums at the end */
+    job = lgelu__product_make(b->queries, p->width, b->keys, y, c, lgelu__matrix(s, row),
+                              lgelu__matrix(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    for (i = 0; i < b->queries; i++)
+        isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
+}
+
 static void lgelu__attention_forward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
     float *s = (float *)(void *)(p->work + worker * p->worker);
-    void *pack = s + 2 * LGELU__QUERIES * row;
-    size_t task, i;
+    void *work = s + 2 * LGELU__QUERIES * p->row;
+    size_t task;
     for (task = worker; task < p->tasks * p->blocks; task += LGELU__WORKERS) {
-        const size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * w;
-        const size_t first = p->from + task % p->blocks * LGELU__QUERIES;
-        const size_t m = lgelu__min(p->from + p->count - first, LGELU__QUERIES),
-                     n = p->causal ? first + m : p->tokens;
-        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c,
-                    *v = k + c;
-        float *y = p->y + (sample * p->tokens + first) * c + at,
-              *stat = p->stat + 2 * (head * p->tokens + first);
-        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                lgelu__transpose(k, x_row));
-        /* S = Q Kᵀ */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++) {
-            isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
-                         p->causal ? first + i + 1 : n, n);
-        }
-        job = lgelu__product_make(m, w, n, y, c, lgelu__matrix(s, row), lgelu__matrix(v, x_row));
-        /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++)
-            isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
+        const lgelu__attention_block b =
+            lgelu__attention_block_of(p, task / p->blocks, task % p->blocks);
+        lgelu__attention_forward_block(p, &b, s, work);
     }
 }
 
+/* Computes dQ of a block, and dK and dV of the keys that it sees: they are written if `first` is 1,
+   else added to. s and ds have one block of scores each. */
+static void lgelu__attention_backward_block(const lgelu__attention_job *p,
+                                            const lgelu__attention_block *b, int first, float *s,
+                                            float *ds, void *work)
+{
+    const size_t row = p->row, x_row = 3 * p->channels, w = p->width;
+    const lgelu_matrix q = lgelu__matrix(p->x + b->q_at, x_row);
+    const lgelu_matrix dy = lgelu__matrix(p->dy + b->y_at, p->channels);
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ, as in the forward */
+    job = lgelu__product_make(b->queries, b->keys, w, s, row, q,
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dP = dO Vᵀ */
+    job = lgelu__product_make(b->queries, b->keys, w, ds, row, dy,
+                              lgelu__transpose(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* P = softmax(S·scale) replaces S, and dS = P·(dP - Σ P·dP)·scale replaces dP. */
+    for (i = 0; i < b->queries; i++) {
+        lgelu__k()->softmax_backward(s + i * row, ds + i * row, p->stat + b->stat_at + 2 * i,
+                                     p->scale, lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* dV = Pᵀ dO */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->v_at, x_row,
+                              lgelu__transpose(s, row), dy);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dK = dSᵀ Q */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->k_at, x_row,
+                              lgelu__transpose(ds, row), q);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dQ = dS K */
+    job = lgelu__product_make(b->queries, w, b->keys, p->dx + b->q_at, x_row,
+                              lgelu__matrix(ds, row), lgelu__matrix(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+}
+
+/* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
+   writes every row of dK and dV, and the others add to them. */
 static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
-    float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * row;
-    void *pack = ds + LGELU__QUERIES * row;
-    size_t head, block, i;
-    /* the last sees all keys */
+    float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
+    void *work = ds + LGELU__QUERIES * p->row;
+    size_t head, k;
     for (head = worker; head < p->tasks; head += LGELU__WORKERS) {
-        for (block = p->blocks; block--;) {
-            const size_t sample = head / p->heads, at = head % p->heads * w,
-                         first = block * LGELU__QUERIES;
-            const size_t m = lgelu__min(p->tokens - first, LGELU__QUERIES),
-                         n = p->causal ? first + m : p->tokens;
-            const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row,
-                        *k = x + c, *v = k + c;
-            const float *dy = p->dy + (sample * p->tokens + first) * c + at;
-            float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row,
-                  *dk = dx + c, *dv = dk + c;
-            lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                    lgelu__transpose(k, x_row));
-            /* S = Q Kᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = ds;
-            job.a = lgelu__matrix(dy, c);
-            job.b.x = v;
-            /* O = P V: dP = dO Vᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
-            for (i = 0; i < m; i++) {
-                isa->softmax_backward(s + i * row, ds + i * row,
-                                      p->stat + 2 * (head * p->tokens + first + i), p->scale,
-                                      p->causal ? first + i + 1 : n, n);
-            }
-            job = lgelu__product_make(n, w, m, dv, x_row, lgelu__transpose(s, row),
-                                      lgelu__matrix(dy, c));
-            job.accumulate = block + 1 < p->blocks;
-            /* dV = Pᵀ dO */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = dk;
-            job.a.x = ds;
-            job.b = lgelu__matrix(q, x_row);
-            /* dK = dSᵀ Q */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row),
-                                      lgelu__matrix(k, x_row));
-            /* dQ = dS K */
-            lgelu__multiply(&job, pack, NULL, p->broken);
+        for (k = 0; k < p->blocks; k++) {
+            const lgelu__attention_block b = lgelu__attention_block_of(p, head, p->blocks - 1 - k);
+            lgelu__attention_backward_block(p, &b, k == 0, s, ds, work);
         }
     }
 }
 
+/* Below 2^16 products of values, as in generating a token, other threads would cost more than they
+   compute. */
 static lgelu_status lgelu__attention_forward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
-    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &job->net->threads,
-                    lgelu__attention_forward_worker, &p,
+    const int alone = p.count * p.tokens * p.channels < 65536;
+    lgelu__parallel(alone ? NULL : &job->net->threads, lgelu__attention_forward_worker, &p,
                     lgelu__min(LGELU__WORKERS, p.tasks * p.blocks));
     return LGELU_OK;
 }
@@ -4923,8 +5029,8 @@ static void lgelu__attention_backward(lgelu__job *job)
     }
 }
 
-/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept
-   for the backward ---- */
+/* ---- dropout: which values are dropped depends on seed, step, pass, layer and index only, so that
+   the backward draws them again and nothing is stored ---- */
 static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const lgelu_net *net = p->net;
@@ -4939,14 +5045,16 @@ static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
         memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a
-   sample at a time ---- */
+/* ---- images as tokens: patches, the class token, the mean of tokens; a task has one sample ----
+ */
+
+/* Copies row i of the image, which has one line of each of the `across` patches beside each other,
+   to these patches; in the backward the other way. */
 static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2],
                  across = x[1] / side, sample = row / rows;
     size_t i, k;
-    /* a line of patch k in row i of the picture */
     for (i = 0; i < x[0]; i++) {
         for (k = 0; k < across; k++) {
             const size_t at = ((sample * x[0] + i) * across + k) * line,
@@ -4959,6 +5067,7 @@ static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
+/* The learned token, then the sample's tokens. */
 static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c,
@@ -4979,7 +5088,8 @@ static void lgelu__class_token_backward(lgelu__job *p)
         lgelu__for_rows(p, lgelu__class_token_range);
 }
 
-static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows) /* rows: 1 */
+/* The value has one row for each sample, so that `rows` is 1 here. */
+static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__elements(p->from);
     const size_t at = row * n, first = at + p->node->option[0] * c;
@@ -4997,23 +5107,25 @@ static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows) /* r
     }
 }
 
-/* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient
-   may lie where they lie: row by row it is made from them. ---- */
-/* -log softmax at the label; dx: (softmax - 1[label])·share/rows, may be x */
+/* ---- [8i] losses: the mean over samples and tokens ---- */
+
+/* Computes the loss of each row into p->sum, -log softmax(x)[label], and its gradient
+   (softmax(x) - 1[label])·loss_scale/rows, if dx is wanted. dx may be stored where the logits x
+   are: each row is read before it is written. Without labels the gradient is 0. */
 static void lgelu__cross_entropy_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
     size_t i;
     for (i = row; i < row + rows; i++) {
         const float *x = p->x + i * c;
-        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], of_label;
+        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], label_logit;
         if (!p->label) {
             memset(d, 0, c * sizeof *d);
             continue;
         }
-        of_label = x[(size_t)p->label[i]];
+        label_logit = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
-        p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        p->sum[i] = ((double)stat[0] - (double)label_logit) + lgelu__log((double)stat[1]);
         if (!d)
             continue;
         lgelu__k()->scale(d, d, p->per_row / stat[1], c);
@@ -5021,6 +5133,7 @@ static void lgelu__cross_entropy_range(const lgelu__job *p, size_t row, size_t r
     }
 }
 
+/* Adds the mean of the rows' losses, summed in order, to net.loss. */
 static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
 {
     double sum = 0;
@@ -5045,35 +5158,43 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
         lgelu__for_rows(p, lgelu__cross_entropy_range);
 }
 
-/* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one
-   place: their loss, its gradient where they stand, and what follows from that, straight into
-   net->g; only the gradient of the linear layer's input waits in its aux. So the forward does half
-   of the backward, unless g holds something or nothing is learned: then the backward makes them
-   again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 }; /* bytes of all; rows at a time */
+/* ---- a linear layer and its cross-entropy, fused: logits of more than LGELU__LARGE bytes that
+   only a loss reads are computed LGELU__LOGITS_ROWS rows at a time, in one place. The loss of these
+   rows follows, its gradient in the same place, and from it the gradients of the linear layer:
+   those of its parameters go to net.g, that of its input waits in its auxiliary buffer. So the
+   forward does half of the backward. Where net.g holds gradients already, or nothing is learned,
+   the backward computes the logits again instead. ---- */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
 
-static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
+/* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
+static void lgelu__logits_by_rows(const lgelu__job *p, int gradients)
 {
     lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
-    size_t left;
+    const size_t in = linear.from->shape[2];
+    size_t left = p->rows;
     linear.y = lgelu__buffer_at(p->net, p->node, LGELU__SCRATCH);
     linear.dx[0] = linear.aux;
     linear.dy = loss.x = linear.y;
     linear.add_dw = p->add_dw;
     linear.add_dbias = p->add_dbias;
     loss.dx[0] = gradients ? linear.y : NULL;
-    for (left = p->rows; left; left -= loss.rows) {
-        loss.rows = linear.rows = lgelu__min(left, LGELU__LOGITS_ROWS);
+    while (left > 0) {
+        const size_t rows = lgelu__min(left, LGELU__LOGITS_ROWS);
+        loss.rows = rows;
+        linear.rows = rows;
         lgelu__linear_forward(&linear);
         lgelu__for_rows(&loss, lgelu__cross_entropy_range);
         if (gradients)
             lgelu__linear_backward(&linear);
-        linear.x += linear.rows * linear.from->shape[2];
-        linear.dx[0] += linear.rows * linear.from->shape[2];
-        linear.add_dw = linear.add_dbias = 1;
+        /* the next rows; their gradients of parameters are added */
+        linear.x += rows * in;
+        linear.dx[0] += rows * in;
+        linear.add_dw = 1;
+        linear.add_dbias = 1;
         if (loss.label)
-            loss.label += loss.rows;
-        loss.sum += loss.rows;
+            loss.label += rows;
+        loss.sum += rows;
+        left -= rows;
     }
 }
 
@@ -5082,27 +5203,29 @@ static lgelu_status lgelu__linear_loss_forward(lgelu__job *p)
     p->node->internal.ahead = p->label && p->net->internal.learning && p->net->internal.fresh;
     if (!p->label)
         return LGELU_OK;
-    lgelu__logits_in_turn(p, p->node->internal.ahead);
+    lgelu__logits_by_rows(p, p->node->internal.ahead);
     return lgelu__cross_entropy_end(p);
 }
 
+/* The forward has computed the gradients for a loss scale of 1. */
 static void lgelu__linear_loss_backward(lgelu__job *p)
 {
     const lgelu__job linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
     const size_t in = linear.from->shape[2];
-    const float share = p->net->internal.loss_scale;
+    const float scale = p->net->internal.loss_scale;
     if (!p->dx[0])
         return;
     if (!p->node->internal.ahead) {
-        lgelu__logits_in_turn(p, 1);
-    } else if (share < 1 || share > 1) {
-        lgelu__k()->scale(linear.dw, linear.dw, share, p->channels * in);
-        lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->bias_count);
-        lgelu__k()->scale(linear.aux, linear.aux, share, p->rows * in);
+        lgelu__logits_by_rows(p, 1);
+    } else if (scale < 1 || scale > 1) {
+        lgelu__k()->scale(linear.dw, linear.dw, scale, p->channels * in);
+        lgelu__k()->scale(linear.dbias, linear.dbias, scale, linear.node->bias_count);
+        lgelu__k()->scale(linear.aux, linear.aux, scale, p->rows * in);
     }
 }
 
-static void lgelu__linear_fused_backward(lgelu__job *p) /* its gradient is there already */
+/* The loss, which ran before, has left the gradient in the auxiliary buffer. */
+static void lgelu__linear_fused_backward(lgelu__job *p)
 {
     if (p->dx[0])
         memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
@@ -5118,47 +5241,83 @@ static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
     return lgelu__times(p->rows, sizeof(double));
 }
 
+/* An unbound target leaves the loss out. */
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
-    const float *t = lgelu__input_value(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     double sum = 0;
-    for (i = 0; t && i < n; i++) {
-        double d = (double)p->x[i] - (double)t[i];
+    size_t i;
+    if (!target)
+        return LGELU_OK;
+    for (i = 0; i < n; i++) {
+        const double d = (double)p->x[i] - (double)target[i];
         sum = fma(d, d, sum);
     }
     p->net->loss += sum / (double)n;
     return LGELU_OK;
 }
 
+/* dx = (a - b)·factor */
+static void lgelu__scaled_difference(float *dx, const float *a, const float *b, float factor,
+                                     size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        dx[i] = (a[i] - b[i]) * factor;
+}
+
 static void lgelu__squared_error_backward(lgelu__job *p)
 {
-    const float *x = p->x, *t = lgelu__input_value(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     const float factor = (float)(2 / (double)n) * p->net->internal.loss_scale;
     int k;
     for (k = 0; k < 2; k++) {
-        for (i = 0; p->dx[k] && i < n; i++)
-            p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * factor : 0;
+        if (!p->dx[k])
+            continue;
+        if (!target)
+            memset(p->dx[k], 0, n * sizeof(float));
+        else if (k == 0)
+            lgelu__scaled_difference(p->dx[k], p->x, target, factor, n);
+        else
+            lgelu__scaled_difference(p->dx[k], target, p->x, factor, n);
     }
 }
 
+/* Without the caller's gradient the loss is left out. */
 static void lgelu__custom_loss_backward(lgelu__job *p)
 {
-    const float *given = lgelu__input_value(p->net, p->node, 1);
-    size_t i;
-    for (i = 0; p->dx[0] && i < p->rows * p->channels; i++)
-        p->dx[0][i] = given ? given[i] * p->net->internal.loss_scale : 0;
+    const float *gradient = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
+    if (!p->dx[0])
+        return;
+    if (gradient)
+        lgelu__k()->scale(p->dx[0], gradient, p->net->internal.loss_scale, n);
+    else
+        memset(p->dx[0], 0, n * sizeof(float));
 }
 
 /* ---- [8j] the table of layers ---- */
-/* To add a kind of layer:
-     1. LGELU_LAYERS in [1]: a row. The compiler then asks for the functions that the row names.
-     2. [1] and [8k]: the builder's declaration and its code, which sets shape and counts.
-     3. [8d] to [8i]: the functions.
-   And outside of this file, where the compiler or a test names each place that is missing:
-     4. examples/deploy/onnx_out.c, onnx_in.c, torch_file.c: a row of each format's table.
-     5. tests/tools/reference_net.h: the layer in double; tests/test_same_bits.c: a hash. */
+
+/* To add a kind of layer (RMS_NORM is a small example to follow):
+
+   In this file
+     1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
+        it, and the compiler asks for the functions that it names.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
+   its body in [K]; the compiler asks for either where the other is.
+     3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
+     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_biases), or if
+   it has other tensors than a matrix and biases (lgelu__tensor_of). Outside of this file. These
+   places count the kinds and do not compile before each knows the new one:
+     5. tests/tools/reference_net.h: the layer in double.
+     6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
+     7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse a new kind by
+   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
+   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
+   (make record). */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
     {                                                                                            \
@@ -5172,6 +5331,9 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
     },
 static const lgelu__layer lgelu__layers[] = { LGELU_LAYERS(LGELU__KIND)
                                                   LGELU__VARIANTS(LGELU__VARIANT) };
+typedef char
+    lgelu__layers_have_every_row[sizeof lgelu__layers / sizeof *lgelu__layers == LGELU__ROWS ? 1
+                                                                                             : -1];
 #undef lgelu__0
 #undef LGELU__KIND
 #undef LGELU__VARIANT
@@ -5536,6 +5698,15 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
     node.eps = 1e-5f;
     /* gains, then shifts: neither decays */
     node.bias_count = 2 * node.shape[2];
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
+    node.eps = 1e-5f;
+    /* gains, which don't decay */
+    node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
 
@@ -7194,8 +7365,10 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
         t.n = (size_t)node->lambda_count;
         first = (size_t)node->first_lambda;
     } else if (normalises) {
-        t.n = node->bias_count / 2;
-        first = node->bias_at + (role == LGELU__MATRIX ? 0 : t.n);
+        /* Gains are stored as NAME.weight, shifts as NAME.bias; an RMS norm has no shifts. */
+        const size_t gains = node->shape[2];
+        t.n = role == LGELU__MATRIX ? gains : node->bias_count - gains;
+        first = node->bias_at + (role == LGELU__MATRIX ? 0 : gains);
     } else if (role == LGELU__MATRIX) {
         t.n = node->weight_count;
         first = node->weight_at;
@@ -12000,6 +12173,56 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i,
                   v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)),
                   n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(rms_normalise)(float *y, float *root, const float *x,
+                                                   const float *gain, float eps, size_t n)
+{
+    v_t a[16 / v_lanes], r;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t u = v_load_n(x + i, n - i);
+        LGELU__AHEAD(x, i);
+        a[v_part(i)] = v_fma(u, u, a[v_part(i)]);
+    }
+    *root = 1 / sqrtf(LGELU__FN(fold)(a) / (float)n + eps);
+    r = v_set(*root);
+    for (i = 0; i < n; i += v_lanes) {
+        v_store_n(y + i, v_mul(v_mul(v_load_n(x + i, n - i), r), v_load_n(gain + i, n - i)), n - i);
+    }
+}
+
+/* The backward of rms_normalise. With h = x·r and g = dy·gain:
+     dgain += dy·h,  dx = r·(g - h·mean(g·h)),
+   and dx is added to its previous value if add is 1. */
+static LGELU__TARGET void LGELU__FN(rms_normalise_backward)(float *dx, float *dgain,
+                                                            const float *dy, const float *x,
+                                                            float root, const float *gain, int add,
+                                                            size_t n)
+{
+    v_t a[16 / v_lanes], r = v_set(root), mean;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(d, v_load_n(gain + i, n - i));
+        LGELU__AHEAD(dy, i);
+        LGELU__AHEAD(x, i);
+        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
+        a[v_part(i)] = v_fma(g, h, a[v_part(i)]);
+    }
+    if (!dx)
+        return;
+    mean = v_set(LGELU__FN(fold)(a) / (float)n);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        v_t before = add ? v_load_n(dx + i, n - i) : v_set(0);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, mean, g), before), n - i);
     }
 }
 
