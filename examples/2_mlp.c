@@ -299,6 +299,8 @@ int main(int argc, char **argv)
     static data_set data;
     if (data_read(&data, where, argv[0]))
         return fail("--data", data.error);
+    if (data_reads(&data, path))
+        return fail(path, "it is read as data, and is not replaced");
     const size_t held_out_count = patience ? data.train / 10 : 0;
     if (data.classes < 2 || data.train - held_out_count < BATCH)
         return fail("--data", "classes are needed, and at least 128 samples");

@@ -36,7 +36,8 @@ typedef struct {
     size_t pairs;       /* and what two of them become */
     int32_t first[256]; /* and the number of a byte alone */
     int marked;
-    int32_t mark; /* set marked before text_byte_pairs: <|endoftext|> is that token */
+    int32_t mark;            /* set marked before text_byte_pairs: <|endoftext|> is that token */
+    struct part_list *files; /* those that text_read and text_byte_pairs have read: text_reads */
     char error[512];
 } text;
 
@@ -47,6 +48,8 @@ int text_load(text *t, const char *path,
 /* fill writes a new file, which then takes the place of path: of nothing, a file, or the file that
    a link leads to. Whatever goes wrong, and when, what was there is there, whole */
 int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user);
+/* 1: path leads, by whatever name or link, to a file that text_read or text_byte_pairs has read */
+int text_reads(const text *t, const char *path);
 int text_characters(text *t); /* the vocabulary: the characters of t->bytes. Encodes them */
 int text_vocabulary_list(const text *t,
                          text_bytes *out); /* appends the characters' code points, "a 20 21", and a

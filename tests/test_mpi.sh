@@ -62,6 +62,18 @@ run 4 more4 --shards 16 --epochs 4
 verdict $(equal shards more4 && [ "$(weights shards)" != "$(weights mlp)" ]; echo $?) \
     "5_mpi: 16 shards have bits of their own, the same on 2 and 4 ranks" "$(cat $out/shards $out/more4 $out/more4.err)"
 
+# ---- random networks, on shards smaller than the batch they are made for, on other ranks and other instruction sets ----
+mpicc -std=c99 -O2 -I.. $(declared tools/mpi_random.c) $IMPLEMENTATION -o $out/mpi_random -lm || exit 1
+networks=${NETWORKS:-300}
+$mpirun -np 1 $out/mpi_random 1 $networks > $out/random 2> $out/random.err
+verdict $([ $? = 0 ] && [ "$(wc -l < $out/random)" = $networks ] && [ "$(grep -c none $out/random)" -lt $((networks / 4)) ]; echo $?) \
+    "5_mpi: $networks random networks on one rank" "$(grep -m1 . $out/random.err)"
+for how in 'avx2 2' 'scalar 4' 'avx512 8'; do
+    LGELU_ISA=${how% *} $mpirun -np ${how#* } $out/mpi_random 1 $networks > $out/more 2> $out/more.err
+    cmp $out/random $out/more > $out/cmp 2>&1
+    verdict $? "5_mpi: $networks random networks on ${how#* } ranks, ${how% *}: the same bits" "$(cat $out/cmp; grep -m1 . $out/more.err)"
+done
+
 # ---- 2n numbers out of a rank and into it, less the share that stays: as Open MPI counts what it sends ----
 if ompi_info 2> /dev/null | grep -q 'MCA pml: monitoring'; then
     mpicc -std=c99 -O2 ../bench/mpi.c $sources -o $out/counted -lm || exit 1

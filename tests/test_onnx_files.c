@@ -266,6 +266,38 @@ static void what_comes_back(void)
     free(file.data);
 }
 
+/* how the result lies in the file: a convolution's channels first, a linear layer's over pixels
+   last, both in four dimensions */
+static void how_results_lie(void)
+{
+    static const struct {
+        const char *name;
+        onnx_form form;
+    } row[] = { { "a convolution", ONNX_CHANNELS_FIRST },
+                { "a linear layer over pixels", ONNX_CHANNELS_LAST },
+                { "a flattened picture", ONNX_FLAT } };
+    for (int k = 0; k < 3; k++) {
+        memory_file file = { NULL, 0, 0 };
+        onnx_model *m;
+        void *memory, *space;
+        char name[80];
+        int in_, out, a;
+        lgelu_net_begin(net, nodes[0], NODES);
+        a = lgelu_conv(net, "c", lgelu_input(net, "x", 4, 3, 2), 5, 3, 1, 1, 1, 1);
+        if (k == 1)
+            a = lgelu_linear(net, "l", a, 6);
+        if (k == 2)
+            a = lgelu_flatten(net, "f", a);
+        memory = make_net(0);
+        space = back(&file, &m, 0, &in_, &out);
+        snprintf(name, sizeof name, "%s as the result, its order is known", row[k].name);
+        check(out >= 0 && onnx_result(m) == row[k].form, name, "form %d", (int)onnx_result(m));
+        free(space);
+        free(memory);
+        free(file.data);
+    }
+}
+
 /* whole numbers: what can't be written, and that a disk that is full is told at each byte */
 static void whole_numbers(void)
 {
@@ -325,5 +357,6 @@ int main(void)
     a_gate_of_ones_own();
     whole_numbers();
     what_comes_back();
+    how_results_lie();
     return check_end();
 }

@@ -124,6 +124,7 @@ struct onnx_model {
     int opset, own, failed; /* own: lgelu.h wrote it, so values are called as layers */
     int values, tensors, layers, most_values, most_tensors, most_layers, chains, result, input,
         channels_last, flat;
+    onnx_form form; /* how the result lies in the file */
     value *value;
     tensor *tensor;
     layer *layer;
@@ -1215,6 +1216,35 @@ static view first_view(const onnx_model *m, const layer *l)
     return v;
 }
 
+/* A flattened picture, (N, values) or (N, values, 1, 1) in the order of its layer: a layer that
+   flattens takes its place in x, so that its values are channels, as a convolution, a pooling or a
+   normalisation behind lgelu_flatten takes them. */
+static int as_channels(onnx_model *m, const node *n, value *x)
+{
+    const layer *from = m->layer + x->layer;
+    view v = nothing(0);
+    layer *l;
+    int d;
+    if (from->shape[0] * from->shape[1] == 1 || from->op == LGELU_OP_TOKENS || x->v.rank < 2)
+        return 1;
+    new_dim(&v);
+    push(&v, batch_of(m));
+    new_dim(&v);
+    push(&v, step((size_t)whole(from), 1));
+    for (d = 2; d < x->v.rank; d++)
+        new_dim(&v);
+    if (!same_view(&v, &x->v))
+        return 1;
+    if (!(l = new_layer(m, n, LGELU_OP_VIEW, x->layer, -1)))
+        return 0;
+    /* the node's name is its own layer's */
+    memset(&l->name, 0, sizeof l->name);
+    l->shape[2] = (size_t)whole(l);
+    l->shape[0] = l->shape[1] = 1;
+    x->layer = number_of(m, l);
+    return 1;
+}
+
 /* input 0 as a picture; a vector that is the graph's input and read for the first time may be one
    after all */
 static int picture(onnx_model *m, const node *n, value *x)
@@ -1222,6 +1252,8 @@ static int picture(onnx_model *m, const node *n, value *x)
     layer *l;
     view v;
     if (!plain(m, n, 0, x))
+        return 0;
+    if (x->v.rank == 4 && !as_channels(m, n, x))
         return 0;
     l = m->layer + x->layer;
     if (x->v.rank != 4)
@@ -1909,11 +1941,18 @@ static int two_polynomials(onnx_model *m, const node *n, int op, const value *a,
     return finish_gate(m, n, y);
 }
 
+static int as_channels(onnx_model *m, const node *n, value *x);
+
 static int two_layers(onnx_model *m, const node *n) /* the sum of a residual connection */
 {
     value a, b;
     layer *l;
     if (!plain(m, n, 0, &a) || !plain(m, n, 1, &b))
+        return 0;
+    /* one flattened for a normalisation, the other as it was before */
+    if (same_view(&a.v, &b.v)
+        && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
+        && (!as_channels(m, n, &a) || !as_channels(m, n, &b)))
         return 0;
     if (!same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
@@ -2145,7 +2184,7 @@ static int batch_norm(onnx_model *m, const node *n)
     value x;
     layer *l;
     int k;
-    if (!plain(m, n, 0, &x))
+    if (!plain(m, n, 0, &x) || !as_channels(m, n, &x))
         return 0;
     l = m->layer + x.layer;
     if (x.v.rank < 2 || !covers(&x.v, 1, 2, 1, channels(l)) || has_batch(&x.v, 1, 2))
@@ -2178,6 +2217,8 @@ static int layer_norm(onnx_model *m, const node *n)
     layer *l;
     int k;
     if (!plain(m, n, 0, &x))
+        return 0;
+    if (x.v.rank == 2 && !as_channels(m, n, &x))
         return 0;
     l = m->layer + x.layer;
     if (axis_of(attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
@@ -3996,7 +4037,9 @@ static int read_result(onnx_model *m, slice s)
     all[0] = size_of(batch_of(m));
     all[1] = just(whole(l));
     v = first_view(m, l);
+    m->form = ONNX_CHANNELS_FIRST;
     if (!same_view(&v, &x.v)) {
+        m->form = x.v.rank == 2 ? ONNX_FLAT : ONNX_CHANNELS_LAST;
         if (!reshape(&x.v, all, 2, &v))
             return refuse(m, &n, "the batch must be its first dimension");
         flat = nothing(0);
@@ -4119,6 +4162,8 @@ onnx_form onnx_input(const onnx_model *m)
     return m->channels_last ? ONNX_CHANNELS_LAST : m->flat ? ONNX_FLAT : ONNX_CHANNELS_FIRST;
 }
 
+onnx_form onnx_result(const onnx_model *m) { return m->form; }
+
 /* A name of at most 31 bytes that no node has: that of its parameters, or its own, or its kind and
    a number; cut in front, at a dot if there is one */
 static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const char *kind,
@@ -4239,6 +4284,7 @@ static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
     case LGELU_OP_ATTENTION: return lgelu_attention(net, name, x, l->option[0], (int)l->option[1]);
     case LGELU_OP_PATCHES: return lgelu_patches(net, name, x, l->option[0]);
     case LGELU_OP_CLASS_TOKEN: return lgelu_class_token(net, name, x);
+    case LGELU_OP_VIEW: return lgelu_flatten(net, name, x);
     case LGELU_OP_MEAN_TOKENS: return lgelu_mean_tokens(net, name, x, l->option[0], l->option[1]);
     default: return -1;
     }

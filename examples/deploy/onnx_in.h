@@ -41,6 +41,11 @@ int onnx_build(onnx_model *m, lgelu_net *net, int learn, int *input);
 lgelu_status onnx_fill(const onnx_model *m, lgelu_net *net); /* the weights, after lgelu_net_make */
 const char *onnx_output(const onnx_model *m);                /* the name of the result */
 onnx_form onnx_input(const onnx_model *m); /* how a picture comes in, as onnx_save is to be told */
+/* How the file has the result's values, which onnx_build's node has as (rows, columns, channels):
+   channels first, (N, channels, rows, columns) and its like; channels last, (N, rows, columns,
+   channels) or tokens (N, tokens, channels); flat, (N, values) in the node's order. Where the node
+   has one pixel, or the picture one channel in one row, all of them are the same. */
+onnx_form onnx_result(const onnx_model *m);
 #ifdef __cplusplus
 }
 #endif

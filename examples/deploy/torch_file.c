@@ -168,7 +168,7 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
     int i, part;
     if (net->status)
         return net->status;
-    if (!net->w) {
+    if (!net->memory) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "torch: a network must be made before it is saved or loaded");
     }

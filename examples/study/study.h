@@ -36,6 +36,7 @@
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../data.h"
+#include "../deploy/deploy.h" /* deploy_read: numbers with a decimal point in every locale */
 #include "gates_other.h"
 #include "interval.h"
 #include "output.h"
@@ -127,6 +128,8 @@ struct task {
 
 int task_load(task *t, const config *c, char *error, size_t room);
 void task_free(task *t);
+int task_reads(const void *t,
+               const char *path); /* 1: path leads to a file that the samples came from */
 /* n samples of a part from `first` on */
 void task_samples(const task *t, part which, size_t first, size_t n, void *x, int32_t *y);
 /* the training batch of a step (0, 1, ...); order, order_pass: scratch of the caller,

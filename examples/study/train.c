@@ -802,7 +802,7 @@ static int keep(seat *w)
     if (!bad && ends_as_relu(a))
         lgelu_net_relu(&net);
     if (!bad && (output_try(&o, path) || output_begin(&o)))
-        bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+        bad = study_fail(s, "--keep: %s: %s", path, output_error());
     if (!bad) {
         errno = 0;
         if (lgelu_net_save(&net, (const char *const(*)[2])metadata, channel[0][0] ? 9 : 7, put,
@@ -812,7 +812,7 @@ static int keep(seat *w)
             bad = study_fail(s, "--keep: %s: %s", path,
                              net.status == LGELU_E_FILE ? strerror(why) : net.message);
         } else if (output_end(&o)) {
-            bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+            bad = study_fail(s, "--keep: %s: %s", path, output_error());
         }
     }
     free(nodes);

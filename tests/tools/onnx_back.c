@@ -126,7 +126,7 @@ int main(int argc, char **argv)
             continue;
         }
         memcpy(ours, lgelu_net_value(&net, out), out_bytes);
-        if (dims(result) == 4)
+        if (onnx_result(m) == ONNX_CHANNELS_FIRST)
             turn(ours, lgelu_net_value(&net, out), nodes[out].shape, batch, 1);
         for (i = 0; i < out_bytes / 4; i++) {
             const double theirs = (double)((float *)(void *)y)[i],

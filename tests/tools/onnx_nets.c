@@ -244,6 +244,58 @@ static void pictures(void)
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
 }
 
+/* behind a flatten: its values are the channels of one pixel */
+static int flat_of_conv(void)
+{
+    start(6, 5, 3);
+    return lgelu_flatten(&net, "f", smooth(lgelu_conv(&net, "c", in, 4, 3, 1, 1, 1, 1)));
+}
+
+static void behind_a_flatten(void)
+{
+    int a = flat_of_conv();
+    keep("flat_conv",
+         lgelu_linear(&net, "fc", smooth(lgelu_conv(&net, "d", a, 8, 1, 1, 0, 4, 1)), 5), 0, 1, 0,
+         0, "Conv Gemm");
+    a = flat_of_conv();
+    keep("flat_conv_last", lgelu_conv(&net, "d", a, 8, 1, 1, 0, 1, 1), 0, 1, 0, 0, "Conv");
+    a = flat_of_conv();
+    keep("flat_pool", lgelu_linear(&net, "fc", lgelu_max_pool(&net, "p", a, 1, 1, 0), 5), 0, 1, 0,
+         0, "MaxPool");
+    a = flat_of_conv();
+    keep("flat_average", lgelu_linear(&net, "fc", lgelu_average_pool(&net, "p", a, 1, 1, 0), 5), 0,
+         1, 0, 0, "AveragePool");
+    a = flat_of_conv();
+    keep("flat_global", lgelu_linear(&net, "fc", lgelu_global_pool(&net, "p", a), 5), 0, 1, 0, 0,
+         "Gemm");
+    a = flat_of_conv();
+    keep("flat_norm",
+         lgelu_linear(&net, "fc", smooth(lgelu_batch_norm(&net, "n", a, 0.1f, 1e-3f)), 5), 0, 1, 0,
+         0, "BatchNormalization");
+    a = flat_of_conv();
+    keep("flat_layer_norm", lgelu_linear(&net, "fc", lgelu_layer_norm(&net, "l", a), 5), 0, 1, 0, 0,
+         "LayerNormalization");
+    a = flat_of_conv();
+    a = lgelu_conv(&net, "d",
+                   lgelu_batch_norm(&net, "n", lgelu_layer_norm(&net, "l", a), 0.1f, 1e-3f), 120, 1,
+                   1, 0, 1, 0);
+    keep("flat_all", lgelu_linear(&net, "fc", lgelu_max_pool(&net, "p", smooth(a), 1, 1, 0), 5), 0,
+         1, 0, 0, "LayerNormalization BatchNormalization Conv MaxPool");
+    a = flat_of_conv();
+    keep("flat_sum",
+         lgelu_linear(&net, "fc",
+                      lgelu_add(&net, "s", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-3f), a), 5),
+         0, 1, 0, 0, "BatchNormalization Add");
+    /* tokens flattened, and no flatten of a vector */
+    start(1, 5, 6);
+    a = lgelu_flatten(&net, "f", lgelu_layer_norm(&net, "l", in));
+    keep("flat_tokens", lgelu_linear(&net, "fc", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-3f), 5), 0,
+         0, 0, 0, "BatchNormalization");
+    a = flat_of_conv();
+    keep("flat_position", lgelu_linear(&net, "fc", lgelu_position(&net, "p", a), 5), 0, 1, 0, 0,
+         "Add");
+}
+
 static void transformers(void)
 {
     lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0, 0 };
@@ -298,6 +350,7 @@ int main(int argc, char **argv)
     }
     vectors();
     pictures();
+    behind_a_flatten();
     transformers();
     data_free(&data);
     return 0;
