@@ -672,7 +672,7 @@ static int cifar_read(data_set *d, const char *folder, const listing *l)
 
 /* ---- a folder per class ---- */
 /* rows x columns of one or three bytes to the planes of the set's pictures: each byte the mean over
-   its share of the picture, in whole numbers */
+   its fraction of the image, in integers */
 static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
                    const data_set *d)
 {
