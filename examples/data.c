@@ -34,7 +34,7 @@ enum {
 
 enum { MAX_CLASSES = 256, MAX_COLUMNS = 4096 };
 
-/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as
+/* stb_image lets a PNG unpack to any size; a sheet that requires more than MAX_SHEET ends as
    "outofmem", a photograph beyond MAX_PICTURE. Every byte starts as zero: what a broken file leaves
    unwritten is black, and the same each time. */
 static size_t most_alloc = MAX_SHEET;

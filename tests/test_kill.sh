@@ -172,7 +172,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8m tmpfs $out/disk 2> /dev/null;
         for how in full read-only; do
             rm -rf $out/disk/*
             cp -r $out/good/$program/. $out/disk 2> $out/err
-            why=$(whole $program $out/disk ended) || { echo "FAIL $program: its files have no room on a small disk"; continue; }
+            why=$(whole $program $out/disk ended) || { echo "FAIL $program: its files do not fit on a small disk"; continue; }
             if [ $how = full ]; then cat /dev/zero > $out/disk/fill 2> /dev/null; else mount -o remount,ro $out/disk; fi
             # the checkpoint is at its end: from the start, over what is there
             (run_$program $out/disk) > $out/out 2> $out/err
