@@ -182,6 +182,49 @@ LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n);
 /* Computes dx = dy times the derivative of the tanh approximation at x. dx may be dy. */
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
+/* ---- x·σ(βx): SiLU and QuickGELU ---- */
+
+/* Computes y = x·σ(βx) for n floats, σ(z) = 1/(1 + e^-z). y may be x. β = 1 is SiLU, also called
+   Swish (arXiv 1702.03118, 1710.05941), β = 1.702 is QuickGELU, β = 0 is x/2 and β = INFINITY is
+   ReLU. A NaN or negative β gives NaN. */
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n);
+
+/* Computes dx = dy·f'(x) for n floats and returns dL/dβ = Σ dy·x²σ(βx)(1 - σ(βx)). dx is
+   overwritten; it may be dy, or NULL if only dL/dβ is wanted. */
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n);
+
+/* Compute the same in double, one value at a time, with errors of a few units in the last place. */
+LGELU_DEF double lgelu_exact_silu(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta);
+
+/* Returns the largest distance of x·σ(βx) from ReLU, 0.2784645/β, which occurs at |βx| = 1.2784645.
+ */
+LGELU_DEF float lgelu_silu_gap(float beta);
+
+/* ---- gated units, y = f(a)·b (arXiv 2002.05202) ---- */
+
+/* Compute y = f(a)·b for n floats; f(a) is rounded to float, then the product. y may be a or b. The
+   gate f(a; λ) gives GEGLU for λ = 1 and ReGLU for λ = INFINITY; SiLU gives SwiGLU for β = 1; the
+   tanh approximation gives the GEGLU of Gemma. */
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda,
+                                   size_t n);
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n);
+
+/* Compute da = dy·b·f'(a) and db = dy·f(a) for n floats. The first two return dL/dλ or dL/dβ, with
+   dy·b in the place of dy. da and db are overwritten; each may be NULL, or one of the inputs. */
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n);
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n);
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n);
+
+/* ---- 16-bit floats ---- */
+
 /* Converts n 16-bit floats, each in a uint16_t, to f32, exactly. bf16 has 8 exponent and 7 fraction
    bits; IEEE f16 has 5 and 10. A NaN keeps its sign and leading bits and becomes quiet. */
 LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
@@ -201,6 +244,19 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
                                      float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
+/* The same for the tanh approximation and for SiLU. */
+LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                       size_t n);
+LGELU_DEF void lgelu_silu_forward_bf16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF void lgelu_silu_forward_f16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                          float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                         float beta, size_t n);
 
 /* How a gradient passes the stochastic gate: through the open gates only (straight-through), or by
    the derivative of the gate's mean, which is f. */
@@ -376,6 +432,12 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
     X(forward,      2.25, 1.0)  \
     X(dx,           2.5,  1.6)  \
     X(dlambda,      3.0,  1.2)
+/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is relative
+   also at its root. */
+#define LGELU_SILU_CLAIMS(X)    \
+    X(silu_forward, 2.5, 1.0)   \
+    X(silu_dx,      4.0, 2.0)   \
+    X(silu_dbeta,   4.5, 2.0)
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
@@ -1694,6 +1756,85 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
+/* SiLU. With a = abs(βx) and e = exp(-a),
+     σ(a)·σ(-a) = g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a).
+   The factor 1 + e - a has its root at a = 1.2784645. */
+typedef struct {
+    double a, e, g, root;
+} lgelu__silu_terms;
+
+/* Returns the terms for abs(βx) < 800. Near the root, root = 1 + e - a is computed from its Taylor
+   series in the distance d from the root a0 = 1 + e0, which is the sum of two doubles:
+     root = d·(e0·d·(1/2 - d/6 + d²/24 - ...) - a0). */
+static lgelu__silu_terms lgelu__silu(double x, double beta)
+{
+    const lgelu__exact_product z = lgelu__z(x, beta);
+    const double low = z.h < 0 ? -z.l : z.l;
+    lgelu__silu_terms t;
+    double d, p = 1;
+    int i;
+    t.a = fabs(z.h);
+    t.e = lgelu__exp_sum(-t.a, -low);
+    t.g = t.e / fma(t.e, t.e + 2, 1.0);
+    t.root = ((1 - t.a) + t.e) - low;
+    d = (t.a - 1.2784645427610737) + (low - 1.0946994183093437e-16);
+    if (fabs(d) < 0.25) {
+        for (i = 14; i > 2; i--)
+            p = fma(p * d, -1.0 / i, 1.0);
+        t.root = d * fma(0.5 * 0.27846454276107380 * d, p, -1.2784645427610737);
+    }
+    return t;
+}
+
+LGELU_DEF double lgelu_exact_silu(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5 * x;
+    /* Here f is ReLU, with -0 for a negative x. */
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? x : copysign(0.0, x);
+    t = lgelu__silu(x, beta);
+    return x < 0 ? x * (t.e / (1 + t.e)) : x / (1 + t.e);
+}
+
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5;
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? 1 : 0;
+    t = lgelu__silu(x, beta);
+    return x < 0 ? t.g * t.root : fma(-t.g, t.root, 1.0);
+}
+
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta)
+{
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (fabs(x) > DBL_MAX || (beta > 0 && !(fabs(beta * x) < 800)))
+        return 0;
+    return x * (x * lgelu__silu(x, beta).g);
+}
+
+/* Returns the tanh approximation of GELU, x/(1 + e^-v). It has no parameter; the second argument
+   gives it the type of the other exact functions. */
+static double lgelu__exact_tanh(double x, double unused)
+{
+    const double v = x * fma(0.071354816272600248776, x * x, 1.5957691216057307118);
+    double e;
+    (void)unused;
+    if (!(fabs(v) < 800))
+        return x > 0 || x != x ? x : copysign(0.0, x);
+    e = lgelu__exp(-fabs(v));
+    return x < 0 ? x * (e / (1 + e)) : x / (1 + e);
+}
+
 /* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
@@ -1920,8 +2061,10 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
-/* The list of kernels, as X(result, name, arguments). It generates the type of the table of kernels
-   as well as the table of each instruction set. */
+/* The list of the public kernels, as X(result, name, arguments). Each has a table of its own,
+   indexed by instruction set, so that a linker that removes unused sections keeps the kernels that
+   a program calls. With LGELU_TRAINER this list and the next also generate one table of kernels for
+   each instruction set. */
 #define LGELU__KERNELS(X)                                                                         \
     X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
     X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
@@ -1933,26 +2076,43 @@ typedef struct {
        size_t outer, size_t channels, size_t inner))                                              \
     X(void, tanh_forward, (float *y, const float *x, size_t n))                                   \
     X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
+    X(void, silu_forward, (float *y, const float *x, float beta, size_t n))                       \
+    X(double, silu_backward, (float *dx, const float *dy, const float *x, float beta, size_t n))  \
+    X(void, gated_forward, (float *y, const float *a, const float *b, float lambda, size_t n))    \
+    X(double, gated_backward,                                                                     \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
+       size_t n))                                                                                 \
+    X(void, silu_gated_forward, (float *y, const float *a, const float *b, float beta, size_t n)) \
+    X(double, silu_gated_backward,                                                                \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float beta,         \
+       size_t n))                                                                                 \
+    X(void, tanh_gated_forward, (float *y, const float *a, const float *b, size_t n))             \
+    X(void, tanh_gated_backward,                                                                  \
+      (float *da, float *db, const float *dy, const float *a, const float *b, size_t n))          \
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
-    X(double, square_sum, (const float *x, size_t n))                                             \
-    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
-    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
     X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                          \
     X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                           \
     X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
     X(double, backward16,                                                                         \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(void, tanh_forward16, (uint16_t * y, const uint16_t *x, int format, size_t n))              \
+    X(void, tanh_backward16,                                                                      \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, int format, size_t n))               \
+    X(void, silu_forward16, (uint16_t * y, const uint16_t *x, float beta, int format, size_t n))  \
+    X(double, silu_backward16,                                                                    \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float beta, int format, size_t n))   \
     /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
     X(void, stochastic,                                                                           \
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
        uint64_t stream, uint64_t first))
-#ifndef LGELU_TRAINER
-#define LGELU__TRAINER_KERNELS(X)
-#else
+#ifdef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)                                                                 \
+    X(double, square_sum, (const float *x, size_t n))                                             \
+    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
+    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
     /* p = exp(scale·(x - max x)), followed by zeros from n to room. stat receives max x         \
        and Σ p. p may be x, or NULL. */                                                          \
     X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
@@ -1998,7 +2158,6 @@ typedef struct {
     X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))        \
     /* Computes columns j to end of C, at least 16 of them; m <= 8. */                            \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
-#endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
@@ -2006,6 +2165,7 @@ typedef struct lgelu__kernels {
     LGELU__TRAINER_KERNELS(LGELU__FIELD)
     size_t rows, cols; /* of a tile of the matrix product */
 } lgelu__kernels;
+#endif
 
 /* The 16-bit formats. */
 enum { LGELU__F16, LGELU__BF16 };
@@ -2145,7 +2305,26 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
     return -1;
 }
 
-/* The tables of kernels, indexed by lgelu_isa_id. */
+/* Of each public kernel a table of its functions, indexed by lgelu_isa_id. */
+#if LGELU__ARM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
+#elif LGELU__WASM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_simd128
+#elif LGELU__X86
+#define LGELU__FUNCTIONS(name) \
+    lgelu__##name##_scalar, NULL, lgelu__##name##_avx2, lgelu__##name##_avx512
+#else
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar
+#endif
+#define LGELU__TABLE(result, name, arguments)                 \
+    static result(*const lgelu__##name##_of[LGELU_ISA_COUNT]) \
+        arguments = { LGELU__FUNCTIONS(name) };
+LGELU__KERNELS(LGELU__TABLE)
+/* The function of a public kernel that is in force. */
+#define LGELU__CALL(name) lgelu__##name##_of[lgelu_isa()]
+
+#ifdef LGELU_TRAINER
+/* The tables of all kernels, indexed by lgelu_isa_id. */
 static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
 #if LGELU__ARM
                                                                           &lgelu__kernels_neon,
@@ -2162,18 +2341,19 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu
 
 /* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
+#endif
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->forward(y, x, lambda, n));
+    LGELU__TO_NEAREST(LGELU__CALL(forward)(y, x, lambda, n));
 }
 
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     double sum;
     LGELU__GIVEN(n, dy && x);
-    LGELU__TO_NEAREST(sum = lgelu__k()->backward(dx, dy, x, lambda, n));
+    LGELU__TO_NEAREST(sum = LGELU__CALL(backward)(dx, dy, x, lambda, n));
     return sum;
 }
 
@@ -2181,7 +2361,7 @@ LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lam
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
-    LGELU__TO_NEAREST(lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner));
+    LGELU__TO_NEAREST(LGELU__CALL(forward_channels)(y, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
@@ -2190,44 +2370,127 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
     LGELU__TO_NEAREST(
-        lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner));
+        LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_forward(y, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_forward)(y, x, n));
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
     LGELU__GIVEN(n, dx && dy && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_backward(dx, dy, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_backward)(dx, dy, x, n));
 }
 
-#define LGELU__HALVES(name, format)                                                             \
-    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->from16(y, x, format, n));                                 \
-    }                                                                                           \
-    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->to16(y, x, format, n));                                   \
-    }                                                                                           \
-    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->forward16(y, x, lambda, format, n));                      \
-    }                                                                                           \
-    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
-                                           float lambda, size_t n)                              \
-    {                                                                                           \
-        double sum;                                                                             \
-        LGELU__GIVEN(n, dy &&x);                                                                \
-        LGELU__TO_NEAREST(sum = lgelu__k()->backward16(dx, dy, x, lambda, format, n));          \
-        return sum;                                                                             \
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(gated_forward)(y, a, b, lambda, n));
+}
+
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(gated_backward)(da, db, dy, a, b, lambda, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_gated_forward)(y, a, b, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_gated_backward)(da, db, dy, a, b, beta, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_forward)(y, a, b, n));
+}
+
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n)
+{
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_backward)(da, db, dy, a, b, n));
+}
+
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n)
+{
+    LGELU__GIVEN(n, y && x);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_forward)(y, x, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && x);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward)(dx, dy, x, beta, n));
+    return sum;
+}
+
+#define LGELU__HALVES(name, format)                                                                \
+    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                        \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(from16)(y, x, format, n));                                   \
+    }                                                                                              \
+    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                          \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(to16)(y, x, format, n));                                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n)    \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(forward16)(y, x, lambda, format, n));                        \
+    }                                                                                              \
+    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x,    \
+                                           float lambda, size_t n)                                 \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(backward16)(dx, dy, x, lambda, format, n));            \
+        return sum;                                                                                \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_forward_##name(uint16_t *y, const uint16_t *x, size_t n)             \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_forward16)(y, x, format, n));                           \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
+                                              size_t n)                                            \
+    {                                                                                              \
+        LGELU__GIVEN(n, dx &&dy &&x);                                                              \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_backward16)(dx, dy, x, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_silu_forward_##name(uint16_t *y, const uint16_t *x, float beta, size_t n) \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(silu_forward16)(y, x, beta, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF double lgelu_silu_backward_##name(uint16_t *dx, const uint16_t *dy,                  \
+                                                const uint16_t *x, float beta, size_t n)           \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward16)(dx, dy, x, beta, format, n));         \
+        return sum;                                                                                \
     }
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
@@ -2236,7 +2499,7 @@ LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, 
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first));
+    LGELU__TO_NEAREST(LGELU__CALL(stochastic)(y, x, x, lambda, n, seed, stream, first));
 }
 
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
@@ -2246,9 +2509,9 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
     double sum;
     LGELU__GIVEN(n, dy && x);
     LGELU__TO_NEAREST(
-        sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
+        sum = LGELU__CALL(backward)(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
     if (dx && how != LGELU_ESTIMATE_MEAN)
-        LGELU__TO_NEAREST(lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first));
+        LGELU__TO_NEAREST(LGELU__CALL(stochastic)(dx, dy, x, lambda, n, seed, stream, first));
     return sum;
 }
 
@@ -2340,6 +2603,8 @@ LGELU_DEF float lgelu_gate_error(float lambda)
 {
     return (float)(0.79788456080286536 / (double)lambda);
 }
+
+LGELU_DEF float lgelu_silu_gap(float beta) { return (float)(0.27846454276107380 / (double)beta); }
 
 /* A gap or gate error of the form constant/λ is its own inverse. */
 LGELU_DEF float lgelu_lambda_for_gap(float gap) { return lgelu_gap(gap); }
@@ -2437,7 +2702,7 @@ static void lgelu__nearest_adamw_step(float *w, float *m, float *v, const float 
     LGELU__GIVEN(n, w && m && v && g);
     /* Steps are counted from 1: at 0 the bias corrections would divide by 0. */
     LGELU_ASSERT(step > 0);
-    lgelu__k()->adamw(w, m, v, g, &r, n);
+    LGELU__CALL(adamw)(w, m, v, g, &r, n);
 }
 
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
@@ -2451,7 +2716,7 @@ static void lgelu__nearest_sgd_step(float *w, float *m, const float *g, float lr
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
     LGELU__GIVEN(n, w && m && g);
-    lgelu__k()->sgd(w, m, NULL, g, &r, n);
+    LGELU__CALL(sgd)(w, m, NULL, g, &r, n);
 }
 
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
@@ -8180,6 +8445,10 @@ static const float lgelu__tanh_slope[9][8] = {
     { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f,
       0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
+/* e0·(e^-d - 1 + d)/d² in powers of d, where 1 + e0 is the root of 1 + e^-a - a. */
+static const float lgelu__silu_root[5] = {
+    0.139232278f, -0.046410691f, 0.0116022779f, -0.00232483121f, 0.000392375223f
+};
 /* clang-format on */
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
@@ -8300,6 +8569,35 @@ LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
         lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
 
+/* The constants of SiLU for one β. */
+typedef struct {
+    float beta;
+    float h, l;     /* h + l = -β·log2(e) */
+    float edge;     /* the forward divides up to here; above f is x, below -edge it may be tiny */
+    float left;     /* where f(-left) is -0 */
+    float last;     /* the backward's fast path ends here, with e^-a about 2^-46 */
+    float far_last; /* from here on dy·f'(-x) is 0 for every dy */
+} lgelu__silu_constants;
+
+/* The distances of the edges follow from the largest exponent n of E = e^-z. The result x/(1 + E)
+   is at least 2^-126 while n <= 126, where E is also finite, and n <= 130 - log2(β), where abs(x)
+   is at least 2^5/β. It is -0 for n >= 160 - log2(β), as abs(x) is then at most 2^7.1/β. */
+LGELU__INLINE lgelu__silu_constants lgelu__prepare_silu(float beta)
+{
+    const double k = 1.4426950408889634074 * (double)beta;
+    const int exponent = (int)(lgelu__bits(beta) >> 23) - 127;
+    const int most = exponent < 4 ? 125 : 129 - exponent;
+    lgelu__silu_constants s;
+    s.beta = beta;
+    s.h = lgelu__rounded(-k);
+    s.l = (float)(-k - (double)s.h);
+    s.edge = (float)((double)most / k);
+    s.left = (float)((double)(160 - exponent) / k);
+    s.last = (float)(46 / k);
+    s.far_last = (float)(320 / k);
+    return s;
+}
+
 /* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
    processor mode that flushes subnormal numbers has an influence. */
 static float lgelu__narrow(double x)
@@ -8349,6 +8647,19 @@ static uint16_t lgelu__to_f16(float x)
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 
+/* Adds the 16 virtual lanes of a sum in their one order; the result is total[0]. */
+static void lgelu__fold16(double *total)
+{
+    int i;
+    LGELU__UNROLLED
+    for (i = 0; i < 8; i++)
+        total[i] += total[i + 8];
+    LGELU__UNROLLED
+    for (i = 0; i < 4; i++)
+        total[i] += total[i + 4];
+    total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+}
+
 /* The state of a backward pass. */
 typedef struct {
     size_t i;     /* the current element */
@@ -8357,11 +8668,18 @@ typedef struct {
     float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
+/* A gate f(x; λ), SiLU or the tanh approximation as an exact function and as kernels. The tanh
+   approximation ignores λ. */
+typedef double lgelu__exact_function(double x, double lambda);
+typedef void lgelu__forward_function(float *y, const float *x, float lambda, size_t n);
+typedef double lgelu__backward_function(float *dx, const float *dy, const float *x, float lambda,
+                                        size_t n);
+
 /* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
    x/2, which is below f(x). */
-static uint32_t lgelu__above(double t, double x, double lambda)
+static uint32_t lgelu__above(double t, double x, double lambda, lgelu__exact_function *exact)
 {
-    return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
+    return fabs(lambda * x) < 1e-8 || exact(x, lambda) >= t;
 }
 
 /* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
@@ -9973,19 +10291,24 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
-/* The gate of at most `stretch` elements; gate is NULL for λ = inf, where a negative x gives -0 and
-   NaN remains as it is. */
+/* The limit λ = inf: ReLU, where a negative x gives -0 and NaN remains as it is. */
+static LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i);
+        const m_t below =
+            m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
+        v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+    }
+}
+
+/* The gate of at most `stretch` elements; gate is NULL for λ = inf. */
 static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
                                                   size_t n)
 {
-    size_t i;
     if (!gate) {
-        for (i = 0; i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i);
-            const m_t below =
-                m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
-            v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
-        }
+        LGELU__FN(relu)(y, x, n);
     } else if (n > 4 * v_lanes) {
         LGELU__FN(forward_block)(y, x, gate, n);
     } else {
@@ -10397,24 +10720,32 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
     return i;
 }
 
+/* The backward of the limit λ = inf. */
+static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, const float *x,
+                                                   size_t n)
+{
+    const v_t zero = v_set(0);
+    size_t i;
+    for (i = 0; dx && i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
+        const m_t above =
+            m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
+        /* Adding 0 turns a -0 of v_max into 0. */
+        const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
+    }
+}
+
 /* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
  */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
 {
-    const v_t zero = v_set(0);
     double sum = 0;
     size_t i;
     if (lambda > FLT_MAX) {
-        for (i = 0; dx && i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
-            const m_t above =
-                m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-            /* Adding 0 turns a -0 of v_max into 0. */
-            const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
-            v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
-        }
+        LGELU__FN(relu_backward)(dx, dy, x, n);
     } else {
         for (i = 0; i < n; i++) {
             double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
@@ -10443,13 +10774,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             LGELU__FN(backward_block)
             (dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
         }
-        LGELU__UNROLL
-        for (i = 0; i < 8; i++)
-            total[i] += total[i + 8];
-        LGELU__UNROLL
-        for (i = 0; i < 4; i++)
-            total[i] += total[i + 4];
-        total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+        lgelu__fold16(total);
     }
     if (!(total[0] != total[0]))
         return total[0];
@@ -10647,6 +10972,27 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
     }
 }
 
+/* dx = dy·s·2^n, assembled in integers; NaN where x is NaN. A dy in the lanes `thin` is below 2^-27
+   and so small that dy·s might be below 2^-126. */
+LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *x, const v_t *s,
+                                             n_t *n, const m_t *thin)
+{
+    v_t d[2], p[2];
+    v_each(d[u] = dy[u]);
+    if (m_some(thin[0], thin[1])) {
+        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
+    }
+    v_each(p[u] = v_mul(d[u], s[u]));
+    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
+    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
+    LGELU__FN(assemble)(d, n, 2);
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
+                            p[u]));
+    v_each(dx[u] = LGELU__FN(one_nan)(
+               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+}
+
 /* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
    not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
@@ -10654,7 +11000,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
     /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28), none = n_set(0);
-    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
     v_each(b[u] = v_bits(v_abs(x[u])));
@@ -10683,20 +11029,8 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
-    v_each(d[u] = dy[u]);
     v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
-    if (m_some(thin[0], thin[1])) {
-        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
-    }
-    v_each(p[u] = v_mul(d[u], s[u]));
-    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u])));
-    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
-    LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
-                            p[u]));
-    v_each(dx[u] = LGELU__FN(one_nan)(
-               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
 }
 
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
@@ -10732,6 +11066,291 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
             v_each(d[u] = v_mul(b[u], q[u]));
         LGELU__FN(store2)(dx + i, d, n - i);
     }
+}
+
+/* ---- SiLU ---- */
+/* METHOD. f = xσ(z) = x/(1 + E) with z = βx and E = e^-z = 2^(x·(h + l)), where h + l = -β·log2(e)
+   is the sum of two floats, so that z is never rounded. There is no cancellation for either sign.
+   This path is for 2^-63 <= abs(x) <= edge. For other x, f is x/2, x or -0, or for x < -edge a
+   result that may be below 2^-126.
+
+   The backward uses a = abs(z) and e = e^-a <= 1:
+     g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a),  dβ = Σ dy·x²g.
+   1 + e - a is computed from a as the sum of two floats, and within 1/4 of its root at 1.2784645
+   from a Taylor series in the distance from the root, so that f' is relatively accurate there. */
+
+/* E = 2^(x·(h + l)) = (1 + f·p)·2^n, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *f, v_t *t, const v_t *x,
+                                                const lgelu__silu_constants *s)
+{
+    const v_t magic = v_set(LGELU__ROUND), h = v_set(s->h), l = v_set(s->l);
+    v_each(t[u] = v_fma(x[u], h, magic));
+    v_each(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
+    v_each(f[u] = v_fma(x[u], l, f[u]));
+    LGELU__FN(exp2m1)(p, f, 2);
+    v_each(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
+}
+
+/* Corrects y in the lanes `out`, in which abs(x) is below 2^-63 or above edge, or x is NaN. For
+   x < -edge it is x·2^-n·(1 + p), since 1 + E is E there. */
+LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
+                                      const lgelu__silu_constants *s)
+{
+    const v_t edge = v_set(s->edge), left = v_set(s->left);
+    v_t c[2], t[2], e[2], f[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x[u]))));
+    if (m_some(tiny[0], tiny[1]))
+        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
+    v_each(deep[u] = m_and(v_lt(x[u], v_sub(v_set(0), edge)), v_lt(v_sub(v_set(0), left), x[u])));
+    if (!m_some(deep[0], deep[1]))
+        return;
+    v_each(c[u] = v_select(deep[u], v_abs(x[u]), edge));
+    LGELU__FN(sigmoid_exponential)(e, f, t, c, s);
+    v_each(e[u] = v_fma(f[u], e[u], v_set(0)));
+    v_each(c[u] = v_times2(c[u], n_up(n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS - 100)), 23)));
+    v_each(t[u] = v_set(0));
+    LGELU__FN(lowered)(r, c, e, t, 2);
+    v_each(y[u] = v_select(deep[u], r[u], y[u]));
+}
+
+/* The forward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET void LGELU__FN(silu_forward_extreme)(float *y, const float *x,
+                                                                float beta, size_t n)
+{
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu)(y, x, n);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if ((lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128))
+            y[i] = lgelu__float(lgelu__bits(x[i]));
+        else
+            y[i] = lgelu__narrow(lgelu_exact_silu(lgelu__wide(x[i]), lgelu__wide(beta)));
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, float beta, size_t n)
+{
+    const v_t one = v_set(1);
+    const n_t least = n_set(LGELU__TWO(-63) + INT32_MIN);
+    lgelu__silu_constants s;
+    n_t most;
+    size_t i;
+    if (!lgelu__ordinary(beta)) {
+        LGELU__FN(silu_forward_extreme)(y, x, beta, n);
+        return;
+    }
+    s = lgelu__prepare_silu(beta);
+    most = n_set((int32_t)(lgelu__bits(s.edge) - LGELU__TWO(-63)) + INT32_MIN);
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        int any;
+        v_each(LGELU__AHEAD(x, i + u * v_lanes));
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        any = m_some(out[0], out[1]);
+        v_each(c[u] = a[u]);
+        if (any)
+            v_each(c[u] = v_select(out[u], v_set(s.last), a[u]));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_fma(f[u], e[u], one));
+        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(c[u], v_add(one, e[u])));
+        if (any)
+            LGELU__FN(silu_rest)(c, a, out, &s);
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+/* f' and g at w = abs(x), limited to 2^-63 and last. */
+LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
+                                       const lgelu__silu_constants *s)
+{
+    const v_t one = v_set(1), beta = v_set(s->beta), root = v_set(1.27846456f);
+    const n_t least = n_set(LGELU__TWO(-63)), last = n_set((int32_t)lgelu__bits(s->last));
+    v_t e[2], f[2], t[2], m[2], d[2], q[2];
+    int k;
+    v_each(w[u] = v_float(n_min(last, n_max(least, v_bits(v_abs(x[u]))))));
+    LGELU__FN(sigmoid_exponential)(e, f, t, w, s);
+    v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+    v_each(g[u] = v_div(e[u], v_fma(e[u], v_add(e[u], v_set(2)), one)));
+    /* m = 1 + e - a, where a = q + t. */
+    v_each(q[u] = v_mul(w[u], beta));
+    v_each(t[u] = v_fms(w[u], beta, q[u]));
+    v_each(m[u] = v_sub(v_add(v_sub(one, q[u]), e[u]), t[u]));
+    /* d is the distance from the root. */
+    v_each(d[u] = v_sub(v_fms(w[u], beta, root), v_set(-1.29792825e-08f)));
+    v_each(q[u] = v_set(lgelu__silu_root[4]));
+    LGELU__UNROLL
+    for (k = 3; k >= 0; k--)
+        v_each(q[u] = v_fma(d[u], q[u], v_set(lgelu__silu_root[k])));
+    v_each(q[u] = v_mul(d[u], v_fms(d[u], q[u], root)));
+    v_each(m[u] = v_select(v_lt(v_abs(d[u]), v_set(0.25f)), q[u], m[u]));
+    v_each(q[u] = v_mul(g[u], m[u]));
+    v_each(slope[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u])));
+}
+
+/* The backward of two vectors in which an abs(x) is far (above last) or tiny (below 2^-45), an
+   abs(dy) is thin (below 2^-63), or something is NaN. Corrects dx and the terms t of the sum: those
+   of such lanes are 0 in t, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is
+   assembled in integers. e^-a = p·2^n. */
+LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const v_t *dy,
+                                            const v_t *x, v_t *slope, const v_t *g,
+                                            const lgelu__silu_constants *s)
+{
+    const v_t zero = v_set(0), one = v_set(1), beta = v_set(s->beta);
+    const n_t none = n_set(0), bias = n_set(INT32_MAX), last = n_set((int32_t)lgelu__bits(s->last)),
+              end = n_set((int32_t)lgelu__bits(s->far_last));
+    v_t w[2], p[2], a[2], m[2], h[2];
+    n_t b[2], n[2], k[2];
+    m_t far[2], left[2], tiny[2], thin[2], odd[2], ends[2];
+    v_each(b[u] = v_bits(v_abs(x[u])));
+    v_each(left[u] = n_gt(none, v_bits(x[u])));
+    v_each(far[u] = n_gt(b[u], last));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b[u], bias)));
+    v_each(thin[u] =
+               n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(v_bits(v_abs(dy[u])), bias)));
+    v_each(odd[u] = m_or(m_or(far[u], tiny[u]), thin[u]));
+    /* Where x is so far that f' is 0 or 1, and dy is an ordinary number, nothing else is needed. */
+    v_each(ends[u] = m_less(far[u], m_or(n_gt(end, b[u]), n_gt(b[u], n_set(LGELU__TWO(128))))));
+    v_each(ends[u] = m_less(ends[u], n_gt(v_bits(v_abs(dy[u])), n_set(LGELU__TWO(128) - 1))));
+    v_each(ends[u] = m_less(ends[u], thin[u]));
+    if (!m_some(m_less(odd[0], ends[0]), m_less(odd[1], ends[1]))) {
+        v_each(m[u] = v_select(left[u], v_set(-0.0f), one));
+        v_each(dx[u] = v_mul(dy[u], v_select(ends[u], m[u], slope[u])));
+        v_each(t[u] = v_select(odd[u], zero, t[u]));
+        return;
+    }
+    v_each(w[u] = v_float(n_max(last, n_min(end, b[u]))));
+    LGELU__FN(sigmoid_exponential)(p, h, a, w, s);
+    v_each(p[u] = v_fma(h[u], p[u], one));
+    v_each(n[u] = n_sub(v_bits(a[u]), n_set(LGELU__ROUND_BITS)));
+    /* m = 1 - a, since 1 + e - a is that beyond last. 2^10 is moved from the slope to n, since
+       dy·slope must not overflow. */
+    v_each(a[u] = v_mul(w[u], beta));
+    v_each(m[u] = v_sub(v_sub(one, a[u]), v_fms(w[u], beta, a[u])));
+    v_each(m[u] = v_times2(v_mul(p[u], m[u]), n_set(LGELU__EXPONENT(-10))));
+    v_each(slope[u] = v_select(far[u], v_select(left[u], m[u], one), slope[u]));
+    /* The terms dy·g·x², with g = e^-a for a far x. */
+    v_each(k[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100))));
+    v_each(p[u] = v_times2(p[u], n_up(n_max(k[u], n_set(-63)), 23)));
+    v_each(p[u] = v_select(n_gt(n_set(-63), k[u]), zero, p[u]));
+    v_each(p[u] = v_select(far[u], p[u], g[u]));
+    v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+    v_each(p[u] = v_mul(h[u], p[u]));
+    v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
+                        v_float(n_set(LGELU__TWO(-50)))));
+    v_each(a[u] = v_select(v_lt(a[u], v_float(n_set(LGELU__TWO(-63)))), zero, a[u]));
+    v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
+    v_each(w[u] = v_select(tiny[u], v_select(thin[u], zero, a[u]), w[u]));
+    v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
+    v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
+    v_each(p[u] = v_select(odd[u], p[u], zero));
+    v_each(p[u] = v_select(v_lt(v_abs(p[u]), v_float(n_set(LGELU__TWO(-100)))), zero, p[u]));
+    v_each(float *to = small + u * v_lanes % 16; v_store(to, v_add(v_load(to), p[u])));
+    v_each(t[u] = v_select(odd[u], zero, t[u]));
+    /* dx */
+    v_each(n[u] = n_select(n_gt(end, b[u]), n_add(n[u], n_set(10)), n_set(-300)));
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
+    LGELU__FN(assemble_product)(dx, dy, x, slope, n, thin);
+}
+
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total. A term of the
+   sum below 2^-100 counts as 0, so that no sum is subnormal. */
+static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *total, const float *dy,
+                                                         const float *x,
+                                                         const lgelu__silu_constants *s, size_t n)
+{
+    enum { share = 16 / v_lanes };
+    const n_t least = n_set(LGELU__TWO(-45) + INT32_MIN),
+              most = n_set((int32_t)lgelu__bits(s->last) - LGELU__TWO(-45) + INT32_MIN);
+    const v_t zero = v_set(0), thin = v_float(n_set(LGELU__TWO(-63))),
+              faint = v_float(n_set(LGELU__TWO(-100)));
+    float part[16] = { 0 }, small[16] = { 0 };
+    v_t sum[share + 1];
+    size_t i, j, q;
+    int rare = 0;
+    for (j = 0; j < share; j++)
+        sum[j] = zero;
+    for (j = 0; j * 2 * v_lanes < n; j++) {
+        v_t a[2], b[2], d[2], t[2], w[2], g[2], slope[2];
+        m_t out[2];
+        i = j * 2 * v_lanes;
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
+        LGELU__FN(silu_slope)(slope, g, w, a, s);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        v_each(out[u] = m_or(out[u], v_lt(v_abs(b[u]), thin)));
+        v_each(d[u] = v_mul(b[u], slope[u]));
+        v_each(t[u] = v_mul(v_mul(b[u], g[u]), v_mul(w[u], w[u])));
+        if (m_some(out[0], out[1])) {
+            LGELU__FN(silu_slope_rest)(d, t, small + (i & 15), b, a, slope, g, s);
+            rare = 1;
+        }
+        v_each(t[u] = v_select(v_lt(v_abs(t[u]), faint), zero, t[u]));
+        v_each(sum[(2 * j + u) % share] = v_add(sum[(2 * j + u) % share], t[u]));
+        if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
+            for (q = 0; q < share; q++) {
+                v_store(part + q * v_lanes, sum[q]);
+                sum[q] = zero;
+            }
+            LGELU__FN(flush)(total, part, 1);
+        }
+        if (dx)
+            LGELU__FN(store2)(dx + i, d, n - i);
+    }
+    if (rare)
+        LGELU__FN(flush)(total, small, 7.88860905221011805e-31);
+}
+
+/* The backward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET double LGELU__FN(silu_backward_extreme)(float *dx, const float *dy,
+                                                                   const float *x, float beta,
+                                                                   size_t n)
+{
+    double sum = 0;
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu_backward)(dx, dy, x, n);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        const double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), b = lgelu__wide(beta);
+        sum = fma(d, lgelu_exact_silu_dbeta(a, b), sum);
+        if (dx)
+            dx[i] = lgelu__narrow(d * lgelu_exact_silu_dx(a, b));
+    }
+    return sum;
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy, const float *x,
+                                                     float beta, size_t n)
+{
+    double total[16] = { 0 };
+    size_t i;
+    if (!lgelu__ordinary_backward(beta)) {
+        total[0] = LGELU__FN(silu_backward_extreme)(dx, dy, x, beta, n);
+    } else {
+        const lgelu__silu_constants s = lgelu__prepare_silu(beta);
+        for (i = 0; i < n; i += 2048) {
+            LGELU__FN(silu_backward_block)
+            (dx ? dx + i : dx, total, dy + i, x + i, &s, n - i < 2048 ? n - i : 2048);
+        }
+        lgelu__fold16(total);
+    }
+    if (!(total[0] != total[0]))
+        return total[0];
+    for (i = 0; dx && i < n; i += v_lanes)
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
+    return (double)LGELU__NAN;
 }
 
 #undef v_gate
@@ -10786,7 +11405,7 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
    subnormal bf16. Such a t is moved by one unit towards the exact f(x), which is never a midpoint.
    Midpoints below the normal numbers of f16 need no correction. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
-                                            size_t n)
+                                            size_t n, lgelu__exact_function *exact)
 {
     const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF),
               half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
@@ -10801,32 +11420,37 @@ static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float l
                 != (format == LGELU__F16 ? 0x1000u : 0x8000u))
                 continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda))
-                                        != b >> 31
-                                    ? b + 1
-                                    : b - 1);
+            b = lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda), exact)
+                        != b >> 31
+                    ? b + 1
+                    : b - 1;
+            t[j] = lgelu__float(b);
         }
     }
 }
 
-static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
-                                               int format, size_t n)
+/* A forward on 16-bit values, block by block. */
+static LGELU__TARGET void LGELU__FN(half_forward)(uint16_t *y, const uint16_t *x, float lambda,
+                                                  int format, size_t n,
+                                                  lgelu__forward_function *forward,
+                                                  lgelu__exact_function *exact)
 {
     float t[1024];
     size_t i, m;
     for (i = 0; i < n; i += m) {
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
-        LGELU__FN(forward)(t, t, lambda, m);
+        forward(t, t, lambda, m);
         if (lgelu__wide(lambda) > 0)
-            LGELU__FN(settle)(t, x + i, lambda, format, m);
+            LGELU__FN(settle)(t, x + i, lambda, format, m, exact);
         LGELU__FN(to16)(y + i, t, format, m);
     }
 }
 
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
-                                                  const uint16_t *x, float lambda, int format,
-                                                  size_t n)
+/* A backward on 16-bit values, block by block. */
+static LGELU__TARGET double LGELU__FN(half_backward)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, float lambda, int format,
+                                                     size_t n, lgelu__backward_function *backward)
 {
     float t[1024], d[1024];
     double sum = 0;
@@ -10838,12 +11462,160 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
         LGELU__FN(from16)(d, dy + i, format, m);
-        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        part = backward(dx ? d : NULL, d, t, lambda, m);
         if (dx)
             LGELU__FN(to16)(dx + i, d, format, m);
         sum += part;
     }
     return sum;
+}
+
+/* The tanh approximation with the type of the others. */
+static LGELU__TARGET void LGELU__FN(tanh_forward_of)(float *y, const float *x, float unused,
+                                                     size_t n)
+{
+    (void)unused;
+    LGELU__FN(tanh_forward)(y, x, n);
+}
+
+static LGELU__TARGET double LGELU__FN(tanh_backward_of)(float *dx, const float *dy, const float *x,
+                                                        float unused, size_t n)
+{
+    (void)unused;
+    if (dx)
+        LGELU__FN(tanh_backward)(dx, dy, x, n);
+    return 0;
+}
+
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
+                                               int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(forward), lgelu_exact);
+}
+
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
+                                                  const uint16_t *x, float lambda, int format,
+                                                  size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n, LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_forward16)(uint16_t *y, const uint16_t *x, int format,
+                                                    size_t n)
+{
+    LGELU__FN(half_forward)(y, x, 1, format, n, LGELU__FN(tanh_forward_of), lgelu__exact_tanh);
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, int format, size_t n)
+{
+    LGELU__FN(half_backward)(dx, dy, x, 1, format, n, LGELU__FN(tanh_backward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward16)(uint16_t *y, const uint16_t *x, float beta,
+                                                    int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, beta, format, n, LGELU__FN(silu_forward), lgelu_exact_silu);
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                       const uint16_t *x, float beta, int format,
+                                                       size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, beta, format, n, LGELU__FN(silu_backward));
+}
+
+/* ---- gated units ---- */
+/* y = f(a)·b, block by block. */
+static LGELU__TARGET void LGELU__FN(gated)(float *y, const float *a, const float *b, float lambda,
+                                           size_t n, lgelu__forward_function *forward)
+{
+    float t[1024];
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        forward(t, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t p = v_mul(v_load_n(t + j, m - j), v_load_n(b + i + j, m - j));
+            v_store_n(y + i + j, LGELU__FN(one_nan)(p), m - j);
+        }
+    }
+}
+
+/* da = (dy·b)·f'(a) and db = dy·f(a), block by block. Each block is computed before it is written,
+   since da and db may be the inputs. Returns the gradient of λ for dy·b. */
+static LGELU__TARGET double LGELU__FN(gated_slope)(float *const *out, const float *dy,
+                                                   const float *a, const float *b, float lambda,
+                                                   size_t n, lgelu__forward_function *forward,
+                                                   lgelu__backward_function *backward)
+{
+    float f[1024], d[1024];
+    double sum = 0;
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        /* As in half_backward. */
+        volatile double part;
+        m = n - i < 1024 ? n - i : 1024;
+        if (out[1])
+            forward(f, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t g = v_load_n(dy + i + j, m - j);
+            v_store_n(d + j, v_mul(g, v_load_n(b + i + j, m - j)), m - j);
+            if (out[1])
+                v_store_n(f + j, LGELU__FN(one_nan)(v_mul(g, v_load_n(f + j, m - j))), m - j);
+        }
+        part = backward(out[0] ? d : NULL, d, a + i, lambda, m);
+        if (out[0])
+            memcpy(out[0] + i, d, m * sizeof *d);
+        if (out[1])
+            memcpy(out[1] + i, f, m * sizeof *f);
+        sum += part;
+    }
+    return sum;
+}
+
+static LGELU__TARGET void LGELU__FN(gated_forward)(float *y, const float *a, const float *b,
+                                                   float lambda, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(forward));
+}
+
+static LGELU__TARGET double LGELU__FN(gated_backward)(float *da, float *db, const float *dy,
+                                                      const float *a, const float *b, float lambda,
+                                                      size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(forward),
+                                  LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_gated_forward)(float *y, const float *a, const float *b,
+                                                        float beta, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, beta, n, LGELU__FN(silu_forward));
+}
+
+static LGELU__TARGET double LGELU__FN(silu_gated_backward)(float *da, float *db, const float *dy,
+                                                           const float *a, const float *b,
+                                                           float beta, size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, beta, n, LGELU__FN(silu_forward),
+                                  LGELU__FN(silu_backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_forward)(float *y, const float *a, const float *b,
+                                                        size_t n)
+{
+    LGELU__FN(gated)(y, a, b, 1, n, LGELU__FN(tanh_forward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_backward)(float *da, float *db, const float *dy,
+                                                         const float *a, const float *b, size_t n)
+{
+    float *const out[2] = { da, db };
+    LGELU__FN(gated_slope)
+    (out, dy, a, b, 1, n, LGELU__FN(tanh_forward_of), LGELU__FN(tanh_backward_of));
 }
 
 /* ---- [Ke] the stochastic gate ---- */
@@ -10979,6 +11751,7 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
     }
 }
 
+#ifdef LGELU_TRAINER
 /* Returns Σ x². The products are exact in double, so that contraction cannot change a bit. The
    compiler vectorises the loops over the 16 lanes. */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
@@ -11019,7 +11792,6 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
 }
 
-#ifdef LGELU_TRAINER
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
    nothing. */
 
@@ -12193,9 +12965,11 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
 }
 #endif
 
+#ifdef LGELU_TRAINER
 static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
                                                        LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
                                                    2 * v_lanes };
+#endif
 
 /* The names of the vocabulary are removed, so that the next instruction set can define them. */
 #undef v_t

@@ -243,6 +243,13 @@ tables.append("/* minus the centre; the tanh approximation's f'(-w) in powers of
               "static const float lgelu__tanh_slope[9][8] = {\n"
               + ',\n'.join(row('{ ', [c[j] for c in columns], ' }', ',') for j in range(9)) + '\n};')
 
+# SiLU's slope: 1 + e^-a - a is d(d·e0(e^-d - 1 + d)/d² - a0) at the distance d from its root a0 = 1 + e0.
+root = findroot(lambda a: 1 + exp(-a) - a, mpf('1.2784645'))
+f = lambda d: (root - 1) * (exp(-d) - 1 + d) / d ** 2
+c = fit(f, mpf(-1) / 4, mpf(1) / 4, range(5), f)
+errors.append(('silu root', worst(f, c, mpf(-1) / 4, mpf(1) / 4, lambda d: mpf(1), 301)))
+vector('silu_root', 'e0·(e^-d - 1 + d)/d² in powers of d', c)
+
 # The yardstick, in double: (z + 5/4)·Q(z)/φ(z) for z in [0, 40] is one polynomial in t = (z - 11/2)/(z + 11/2), nearly flat at both ends.
 mills = lambda t: (lambda z: (z + mpf(5) / 4) * tail(z) / density(z))(mpf(11) / 2 * (1 + t) / (1 - t))
 c = fit(mills, mpf(-1), mpf(69) / 91, range(24), mills, lawson=4, points=60, to=float)
