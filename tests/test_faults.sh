@@ -62,7 +62,7 @@ faults()
         survived $status || { echo "FAIL faults: $name: call $n fails: $why"; return; }
         if [ $n -ge 150 ] && [ "$FAULTS" != all ]; then n=$((n + 1 + n / 16)); else n=$((n + 1)); fi
     done
-    verdict $([ -s $out/missed ] && [ $told -ge 5 ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were told in a line, $harmless without harm" "it never ended"
+    verdict $([ -s $out/missed ] && [ $told -ge 5 ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were reported in a line, $harmless without harm" "it never ended"
     told=0
     harmless=0
     most=$(find $out/good -type f -exec wc -c {} + | awk '$2 != "total" && $1 > m { m = $1 } END { print m + 0 }')
@@ -75,7 +75,7 @@ faults()
         survived $(cat $out/status) || { echo "FAIL faults: $name: files end at byte $bytes: $why"; return; }
         bytes=$((bytes + 1 + bytes / 3))
     done
-    verdict $([ $told -gt 3 ]; echo $?) "faults: $name: $told files that could not grow were told in a line" "$told"
+    verdict $([ $told -gt 3 ]; echo $?) "faults: $name: $told files that could not grow were reported in a line" "$told"
 }
 
 small="--data ../tiny --hidden 8 --seeds 1 --epochs 2 --batch 90 --arms gelu,hardened,switched --threads 1"
