@@ -58,8 +58,8 @@ static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t
     t->count = a * b * c * d;
 }
 
-/* If a kind of layer is new, this line does not compile: say in torch_part which tensors the kind has,
-   and in torch_flattened whether it works value by value, then count it. */
+/* If a kind of layer is new, this line does not compile: say in torch_part which tensors the kind
+   has, and in torch_flattened whether it works value by value, then count it. */
 typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 /* part k of node i; 0: there is none */
