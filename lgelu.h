@@ -817,8 +817,19 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps);
    steps and driven to 159.577 over the last one. */
 LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps);
 
+/* Returns our plan to ReLU for a network that is already trained: λ is driven from the first step
+   on, up to three quarters of the steps, without the quarter in which lgelu_training_to_relu learns
+   it; the rate rises over a tenth of the steps, since the moments are new. A rate of a tenth of the
+   first training's is a good start. (If nothing may be trained, refit: examples/deploy/refit.h.) */
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps);
+
 /* Returns the learning rate of a step; steps count from 1. */
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
+
+/* Returns 1 if every driven λ is at its target after `step` steps, or if the plan drives none; else
+   0. Early stopping must wait for it: a network that is stopped earlier is still smooth, and its
+   swap to ReLU costs score. A plan with a function `drive` has settled at its last step. */
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
    clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no limit.
@@ -6945,6 +6956,14 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
     return plan;
 }
 
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps)
+{
+    lgelu_training plan = lgelu_training_to_relu(lr, steps);
+    plan.hardening.begin = 0;
+    plan.warmup = steps / 10;
+    return plan;
+}
+
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 {
     const long flat = plan->hold > plan->warmup ? plan->hold : plan->warmup;
@@ -6988,6 +7007,17 @@ static long lgelu__due(const lgelu_training *plan, long step)
     if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
         return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
+}
+
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step)
+{
+    /* lgelu_net_step has set λ for the next step already. */
+    const long next = step < LONG_MAX ? step + 1 : step;
+    if (plan->drive)
+        return step >= plan->steps;
+    if (!(plan->hardening.target > 0))
+        return 1;
+    return next > plan->hardening.begin && lgelu__due(plan, next) >= plan->hardening.end;
 }
 
 /* λ of this step as the plan drives it; 0: it is learned */
