@@ -327,7 +327,8 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     if (which == VALUE) {
         *from = l;
         *to = last;
-        return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !left(node);
+        return !lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE)
+               && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS) && !left(node);
     }
     if (which == GRADIENT) {
         *from = first;
@@ -339,8 +340,8 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
 
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    return net->nodes[which == VALUE      ? net->nodes[l].internal.host
-                      : which == GRADIENT ? net->nodes[l].internal.lent
+    return net->nodes[which == VALUE      ? net->nodes[l].internal.value_node
+                      : which == GRADIENT ? net->nodes[l].internal.gradient_node
                                           : l]
                .internal.buffer
            + which;
@@ -358,8 +359,9 @@ static int in_place(const lgelu_net *net, int mode, int x, int y)
 /* a sum's gradient may serve its inputs as it is */
 static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
-    return p == GRADIENT && q == p && net->nodes[x].internal.lent == net->nodes[y].internal.lent
-           && net->nodes[net->nodes[x].internal.lent].op == LGELU_OP_ADD;
+    return p == GRADIENT && q == p
+           && net->nodes[x].internal.gradient_node == net->nodes[y].internal.gradient_node
+           && net->nodes[net->nodes[x].internal.gradient_node].op == LGELU_OP_ADD;
 }
 
 static int plan_overlaps(const lgelu_net *net, int mode)
@@ -500,9 +502,8 @@ static void kept_values(void)
           "keeping a value once the network is made is refused", "%s", g.net.message);
     end(&g);
     check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "outer loss")
-              && !strcmp(lgelu_op_name(-1), "?")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS + 1), "?"),
+              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "custom loss")
+              && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_COUNT), "?"),
           "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 
