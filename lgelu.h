@@ -182,6 +182,49 @@ LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n);
 /* Computes dx = dy times the derivative of the tanh approximation at x. dx may be dy. */
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
+/* ---- x·σ(βx): SiLU and QuickGELU ---- */
+
+/* Computes y = x·σ(βx) for n floats, σ(z) = 1/(1 + e^-z). y may be x. β = 1 is SiLU, also called
+   Swish (arXiv 1702.03118, 1710.05941), β = 1.702 is QuickGELU, β = 0 is x/2 and β = INFINITY is
+   ReLU. A NaN or negative β gives NaN. */
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n);
+
+/* Computes dx = dy·f'(x) for n floats and returns dL/dβ = Σ dy·x²σ(βx)(1 - σ(βx)). dx is
+   overwritten; it may be dy, or NULL if only dL/dβ is wanted. */
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n);
+
+/* Compute the same in double, one value at a time, with errors of a few units in the last place. */
+LGELU_DEF double lgelu_exact_silu(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta);
+
+/* Returns the largest distance of x·σ(βx) from ReLU, 0.2784645/β, which occurs at |βx| = 1.2784645.
+ */
+LGELU_DEF float lgelu_silu_gap(float beta);
+
+/* ---- gated units, y = f(a)·b (arXiv 2002.05202) ---- */
+
+/* Compute y = f(a)·b for n floats; f(a) is rounded to float, then the product. y may be a or b. The
+   gate f(a; λ) gives GEGLU for λ = 1 and ReGLU for λ = INFINITY; SiLU gives SwiGLU for β = 1; the
+   tanh approximation gives the GEGLU of Gemma. */
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda,
+                                   size_t n);
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n);
+
+/* Compute da = dy·b·f'(a) and db = dy·f(a) for n floats. The first two return dL/dλ or dL/dβ, with
+   dy·b in the place of dy. da and db are overwritten; each may be NULL, or one of the inputs. */
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n);
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n);
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n);
+
+/* ---- 16-bit floats ---- */
+
 /* Converts n 16-bit floats, each in a uint16_t, to f32, exactly. bf16 has 8 exponent and 7 fraction
    bits; IEEE f16 has 5 and 10. A NaN keeps its sign and leading bits and becomes quiet. */
 LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
@@ -201,6 +244,19 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
                                      float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
+/* The same for the tanh approximation and for SiLU. */
+LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                       size_t n);
+LGELU_DEF void lgelu_silu_forward_bf16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF void lgelu_silu_forward_f16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                          float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                         float beta, size_t n);
 
 /* How a gradient passes the stochastic gate: through the open gates only (straight-through), or by
    the derivative of the gate's mean, which is f. */
@@ -376,6 +432,12 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
     X(forward,      2.25, 1.0)  \
     X(dx,           2.5,  1.6)  \
     X(dlambda,      3.0,  1.2)
+/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is relative
+   also at its root. */
+#define LGELU_SILU_CLAIMS(X)    \
+    X(silu_forward, 2.5, 1.0)   \
+    X(silu_dx,      4.0, 2.0)   \
+    X(silu_dbeta,   4.5, 2.0)
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
@@ -615,6 +677,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 /* Adds layer normalisation over the channels, (x - mean)/√(variance + eps)·gain + shift. eps is
    1e-5 unless you change the node's. */
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
+
+/* Adds RMS normalisation over the channels, x/√(mean of x² + eps)·gain (Zhang and Sennrich, arXiv
+   1910.07467): no mean is subtracted and no shift added. eps is 1e-5 unless you change the node's.
+ */
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x);
 
 /* Adds max pooling; the kernel is at most 15, the padding at most half of it. */
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
@@ -919,6 +986,10 @@ typedef enum {
                                             | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)                \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
+                                            | LGELU__BY_64_ROWS                                    \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(RMS_NORM,       "RMS norm",           0, rms_norm_backward, rms_norm_range, rms_norm_aux, 0, \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
                                             | LGELU__BY_64_ROWS                                    \
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
@@ -1702,6 +1773,85 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
+/* SiLU. With a = abs(βx) and e = exp(-a),
+     σ(a)·σ(-a) = g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a).
+   The factor 1 + e - a has its root at a = 1.2784645. */
+typedef struct {
+    double a, e, g, root;
+} lgelu__silu_terms;
+
+/* Returns the terms for abs(βx) < 800. Near the root, root = 1 + e - a is computed from its Taylor
+   series in the distance d from the root a0 = 1 + e0, which is the sum of two doubles:
+     root = d·(e0·d·(1/2 - d/6 + d²/24 - ...) - a0). */
+static lgelu__silu_terms lgelu__silu(double x, double beta)
+{
+    const lgelu__exact_product z = lgelu__z(x, beta);
+    const double low = z.h < 0 ? -z.l : z.l;
+    lgelu__silu_terms t;
+    double d, p = 1;
+    int i;
+    t.a = fabs(z.h);
+    t.e = lgelu__exp_sum(-t.a, -low);
+    t.g = t.e / fma(t.e, t.e + 2, 1.0);
+    t.root = ((1 - t.a) + t.e) - low;
+    d = (t.a - 1.2784645427610737) + (low - 1.0946994183093437e-16);
+    if (fabs(d) < 0.25) {
+        for (i = 14; i > 2; i--)
+            p = fma(p * d, -1.0 / i, 1.0);
+        t.root = d * fma(0.5 * 0.27846454276107380 * d, p, -1.2784645427610737);
+    }
+    return t;
+}
+
+LGELU_DEF double lgelu_exact_silu(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5 * x;
+    /* Here f is ReLU, with -0 for a negative x. */
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? x : copysign(0.0, x);
+    t = lgelu__silu(x, beta);
+    return x < 0 ? x * (t.e / (1 + t.e)) : x / (1 + t.e);
+}
+
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5;
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? 1 : 0;
+    t = lgelu__silu(x, beta);
+    return x < 0 ? t.g * t.root : fma(-t.g, t.root, 1.0);
+}
+
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta)
+{
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (fabs(x) > DBL_MAX || (beta > 0 && !(fabs(beta * x) < 800)))
+        return 0;
+    return x * (x * lgelu__silu(x, beta).g);
+}
+
+/* Returns the tanh approximation of GELU, x/(1 + e^-v). It has no parameter; the second argument
+   gives it the type of the other exact functions. */
+static double lgelu__exact_tanh(double x, double unused)
+{
+    const double v = x * fma(0.071354816272600248776, x * x, 1.5957691216057307118);
+    double e;
+    (void)unused;
+    if (!(fabs(v) < 800))
+        return x > 0 || x != x ? x : copysign(0.0, x);
+    e = lgelu__exp(-fabs(v));
+    return x < 0 ? x * (e / (1 + e)) : x / (1 + e);
+}
+
 /* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
@@ -1928,8 +2078,10 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
-/* The list of kernels, as X(result, name, arguments). It generates the type of the table of kernels
-   as well as the table of each instruction set. */
+/* The list of the public kernels, as X(result, name, arguments). Each has a table of its own,
+   indexed by instruction set, so that a linker that removes unused sections keeps the kernels that
+   a program calls. With LGELU_TRAINER this list and the next also generate one table of kernels for
+   each instruction set. */
 #define LGELU__KERNELS(X)                                                                         \
     X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
     X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
@@ -1941,26 +2093,43 @@ typedef struct {
        size_t outer, size_t channels, size_t inner))                                              \
     X(void, tanh_forward, (float *y, const float *x, size_t n))                                   \
     X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
+    X(void, silu_forward, (float *y, const float *x, float beta, size_t n))                       \
+    X(double, silu_backward, (float *dx, const float *dy, const float *x, float beta, size_t n))  \
+    X(void, gated_forward, (float *y, const float *a, const float *b, float lambda, size_t n))    \
+    X(double, gated_backward,                                                                     \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
+       size_t n))                                                                                 \
+    X(void, silu_gated_forward, (float *y, const float *a, const float *b, float beta, size_t n)) \
+    X(double, silu_gated_backward,                                                                \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float beta,         \
+       size_t n))                                                                                 \
+    X(void, tanh_gated_forward, (float *y, const float *a, const float *b, size_t n))             \
+    X(void, tanh_gated_backward,                                                                  \
+      (float *da, float *db, const float *dy, const float *a, const float *b, size_t n))          \
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
-    X(double, square_sum, (const float *x, size_t n))                                             \
-    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
-    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
     X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                          \
     X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                           \
     X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
     X(double, backward16,                                                                         \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(void, tanh_forward16, (uint16_t * y, const uint16_t *x, int format, size_t n))              \
+    X(void, tanh_backward16,                                                                      \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, int format, size_t n))               \
+    X(void, silu_forward16, (uint16_t * y, const uint16_t *x, float beta, int format, size_t n))  \
+    X(double, silu_backward16,                                                                    \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float beta, int format, size_t n))   \
     /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
     X(void, stochastic,                                                                           \
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
        uint64_t stream, uint64_t first))
-#ifndef LGELU_TRAINER
-#define LGELU__TRAINER_KERNELS(X)
-#else
+#ifdef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)                                                                \
+    X(double, square_sum, (const float *x, size_t n))                                            \
+    X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
+    X(void, scale, (float *y, const float *x, float scale, size_t n))                            \
     /* p = exp(scale·(x - max x)), followed by zeros from n to padded. stat receives max x      \
        and Σ p. p may be x, or NULL. */                                                         \
     X(void, exp_row,                                                                             \
@@ -1974,6 +2143,12 @@ typedef struct {
     X(void, normalise_backward,                                                                  \
       (float *dx, float *dgain, const float *dy, const float *x, const float *stat,              \
        const float *gain, int add, size_t n))                                                    \
+    /* y = x·r·gain with r = 1/√(Σ x²/n + eps), which *root receives. y may be x. */       \
+    X(void, rms_normalise,                                                                       \
+      (float *y, float *root, const float *x, const float *gain, float eps, size_t n))           \
+    X(void, rms_normalise_backward,                                                              \
+      (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
+       int add, size_t n))                                                                       \
     X(void, dropout,                                                                             \
       (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
        size_t n))                                                                                \
@@ -2007,7 +2182,6 @@ typedef struct {
     X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))       \
     /* Computes columns j to end of C, at least 16 of them; m <= 8. */                           \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
-#endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
@@ -2015,6 +2189,7 @@ typedef struct lgelu__kernels {
     LGELU__TRAINER_KERNELS(LGELU__FIELD)
     size_t rows, cols; /* of a tile of the matrix product */
 } lgelu__kernels;
+#endif
 
 /* The 16-bit formats. */
 enum { LGELU__F16, LGELU__BF16 };
@@ -2154,7 +2329,26 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
     return -1;
 }
 
-/* The tables of kernels, indexed by lgelu_isa_id. */
+/* Of each public kernel a table of its functions, indexed by lgelu_isa_id. */
+#if LGELU__ARM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
+#elif LGELU__WASM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_simd128
+#elif LGELU__X86
+#define LGELU__FUNCTIONS(name) \
+    lgelu__##name##_scalar, NULL, lgelu__##name##_avx2, lgelu__##name##_avx512
+#else
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar
+#endif
+#define LGELU__TABLE(result, name, arguments)                 \
+    static result(*const lgelu__##name##_of[LGELU_ISA_COUNT]) \
+        arguments = { LGELU__FUNCTIONS(name) };
+LGELU__KERNELS(LGELU__TABLE)
+/* The function of a public kernel that is in force. */
+#define LGELU__CALL(name) lgelu__##name##_of[lgelu_isa()]
+
+#ifdef LGELU_TRAINER
+/* The tables of all kernels, indexed by lgelu_isa_id. */
 static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
 #if LGELU__ARM
                                                                           &lgelu__kernels_neon,
@@ -2171,18 +2365,19 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu
 
 /* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
+#endif
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->forward(y, x, lambda, n));
+    LGELU__TO_NEAREST(LGELU__CALL(forward)(y, x, lambda, n));
 }
 
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     double sum;
     LGELU__GIVEN(n, dy && x);
-    LGELU__TO_NEAREST(sum = lgelu__k()->backward(dx, dy, x, lambda, n));
+    LGELU__TO_NEAREST(sum = LGELU__CALL(backward)(dx, dy, x, lambda, n));
     return sum;
 }
 
@@ -2190,7 +2385,7 @@ LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lam
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
-    LGELU__TO_NEAREST(lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner));
+    LGELU__TO_NEAREST(LGELU__CALL(forward_channels)(y, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
@@ -2199,44 +2394,127 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
     LGELU__TO_NEAREST(
-        lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner));
+        LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_forward(y, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_forward)(y, x, n));
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
     LGELU__GIVEN(n, dx && dy && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_backward(dx, dy, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_backward)(dx, dy, x, n));
 }
 
-#define LGELU__HALVES(name, format)                                                             \
-    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->from16(y, x, format, n));                                 \
-    }                                                                                           \
-    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->to16(y, x, format, n));                                   \
-    }                                                                                           \
-    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->forward16(y, x, lambda, format, n));                      \
-    }                                                                                           \
-    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
-                                           float lambda, size_t n)                              \
-    {                                                                                           \
-        double sum;                                                                             \
-        LGELU__GIVEN(n, dy &&x);                                                                \
-        LGELU__TO_NEAREST(sum = lgelu__k()->backward16(dx, dy, x, lambda, format, n));          \
-        return sum;                                                                             \
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(gated_forward)(y, a, b, lambda, n));
+}
+
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(gated_backward)(da, db, dy, a, b, lambda, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_gated_forward)(y, a, b, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_gated_backward)(da, db, dy, a, b, beta, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_forward)(y, a, b, n));
+}
+
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n)
+{
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_backward)(da, db, dy, a, b, n));
+}
+
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n)
+{
+    LGELU__GIVEN(n, y && x);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_forward)(y, x, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && x);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward)(dx, dy, x, beta, n));
+    return sum;
+}
+
+#define LGELU__HALVES(name, format)                                                                \
+    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                        \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(from16)(y, x, format, n));                                   \
+    }                                                                                              \
+    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                          \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(to16)(y, x, format, n));                                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n)    \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(forward16)(y, x, lambda, format, n));                        \
+    }                                                                                              \
+    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x,    \
+                                           float lambda, size_t n)                                 \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(backward16)(dx, dy, x, lambda, format, n));            \
+        return sum;                                                                                \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_forward_##name(uint16_t *y, const uint16_t *x, size_t n)             \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_forward16)(y, x, format, n));                           \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
+                                              size_t n)                                            \
+    {                                                                                              \
+        LGELU__GIVEN(n, dx &&dy &&x);                                                              \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_backward16)(dx, dy, x, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_silu_forward_##name(uint16_t *y, const uint16_t *x, float beta, size_t n) \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(silu_forward16)(y, x, beta, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF double lgelu_silu_backward_##name(uint16_t *dx, const uint16_t *dy,                  \
+                                                const uint16_t *x, float beta, size_t n)           \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward16)(dx, dy, x, beta, format, n));         \
+        return sum;                                                                                \
     }
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
@@ -2245,7 +2523,7 @@ LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, 
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first));
+    LGELU__TO_NEAREST(LGELU__CALL(stochastic)(y, x, x, lambda, n, seed, stream, first));
 }
 
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
@@ -2255,9 +2533,9 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
     double sum;
     LGELU__GIVEN(n, dy && x);
     LGELU__TO_NEAREST(
-        sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
+        sum = LGELU__CALL(backward)(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
     if (dx && how != LGELU_ESTIMATE_MEAN)
-        LGELU__TO_NEAREST(lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first));
+        LGELU__TO_NEAREST(LGELU__CALL(stochastic)(dx, dy, x, lambda, n, seed, stream, first));
     return sum;
 }
 
@@ -2349,6 +2627,8 @@ LGELU_DEF float lgelu_gate_error(float lambda)
 {
     return (float)(0.79788456080286536 / (double)lambda);
 }
+
+LGELU_DEF float lgelu_silu_gap(float beta) { return (float)(0.27846454276107380 / (double)beta); }
 
 /* A gap or gate error of the form constant/λ is its own inverse. */
 LGELU_DEF float lgelu_lambda_for_gap(float gap) { return lgelu_gap(gap); }
@@ -2446,7 +2726,7 @@ static void lgelu__nearest_adamw_step(float *w, float *m, float *v, const float 
     LGELU__GIVEN(n, w && m && v && g);
     /* Steps are counted from 1: at 0 the bias corrections would divide by 0. */
     LGELU_ASSERT(step > 0);
-    lgelu__k()->adamw(w, m, v, g, &r, n);
+    LGELU__CALL(adamw)(w, m, v, g, &r, n);
 }
 
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
@@ -2460,7 +2740,7 @@ static void lgelu__nearest_sgd_step(float *w, float *m, const float *g, float lr
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
     LGELU__GIVEN(n, w && m && g);
-    lgelu__k()->sgd(w, m, NULL, g, &r, n);
+    LGELU__CALL(sgd)(w, m, NULL, g, &r, n);
 }
 
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
@@ -4848,9 +5128,10 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
     }
 }
 
-/* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward
-   reads that copy ---- */
-/* lgelu__check_forward has looked at them */
+/* ---- [8h] tokens and labels ---- */
+
+/* Copies the bound integers into the node's value, which the backward reads as well. Their range
+   has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
 static lgelu_status lgelu__integers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
@@ -4861,8 +5142,9 @@ static lgelu_status lgelu__integers_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* ---- tokens: a table's rows, plus a learned vector for each place. Its gradient: summed row by
-   row, 64 channels a piece ---- */
+/* ---- embedding and position ---- */
+
+/* y[i] = row token[i] of the matrix (vocabulary, channels). */
 static lgelu_status lgelu__embedding_forward(lgelu__job *p)
 {
     const int32_t *token = (const int32_t *)(const void *)p->x;
@@ -4872,6 +5154,8 @@ static lgelu_status lgelu__embedding_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
+/* Adds each row of dy to the matrix row of its token. A task has 64 channels and takes the rows in
+   order, so that each sum has one order on any number of threads. */
 static void lgelu__embedding_range(size_t task, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
@@ -4890,6 +5174,7 @@ static void lgelu__embedding_backward(lgelu__job *p)
     lgelu__parallel(&p->net->threads, lgelu__embedding_range, p, (p->channels + 63) / 64);
 }
 
+/* y = x + P for whole samples. While tokens are generated, `from` is the position of the first. */
 static void lgelu__position_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
@@ -4904,9 +5189,10 @@ static void lgelu__position_backward(lgelu__job *p)
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean
-   and 1/deviation of each row, then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d =
-   dy·gain, dx = (d - mean(d) - x̂·mean(d·x̂))/deviation ---- */
+/* ---- layer normalisation: y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of
+   each row. The auxiliary buffer holds mean and r of each row, then for each task the sums over its
+   rows dgain = Σ dy·h and dshift = Σ dy, which the backward adds up in order. With g = dy·gain,
+   dx = r·(g - mean(g) - h·mean(g·h)). ---- */
 static size_t lgelu__layer_norm_aux(const lgelu__job *p)
 {
     return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
@@ -4939,25 +5225,75 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
                       &p->net->threads);
 }
 
-/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for
-   64 queries at a time, so memory grows with the context, not with its square. The forward leaves
-   each row's largest score and Σ exp, the backward makes the scores again. A few workers of tasks,
-   each with its own place in net->pack: scores, their gradients, products. ---- */
-enum { LGELU__QUERIES = 64 };
+/* ---- RMS normalisation: y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The
+   auxiliary buffer holds r of each row, then for each task the sums over its rows dgain = Σ dy·h.
+   With g = dy·gain, dx = r·(g - h·mean(g·h)). ---- */
+static size_t lgelu__rms_norm_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
+                        sizeof(float));
+}
+
+static void lgelu__rms_norm_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels;
+    float *dgain = p->aux + p->rows + row / p->rows_per_task * c;
+    size_t i;
+    if (p->dy)
+        memset(dgain, 0, c * sizeof *dgain);
+    for (i = row; i < row + rows; i++) {
+        if (!p->dy) {
+            lgelu__k()->rms_normalise(p->y + i * c, p->aux + i, p->x + i * c, p->bias, p->node->eps,
+                                      c);
+        } else {
+            lgelu__k()->rms_normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, dgain,
+                                               p->dy + i * c, p->x + i * c, p->aux[i], p->bias,
+                                               p->add, c);
+        }
+    }
+}
+
+static void lgelu__rms_norm_backward(lgelu__job *p)
+{
+    const size_t n = p->channels;
+    lgelu__for_rows(p, lgelu__rms_norm_range);
+    lgelu_column_sums(p->dbias, p->aux + p->rows, n, lgelu__task_count(p), n, p->add_dbias,
+                      &p->net->threads);
+}
+
+/* ---- attention: for each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries
+   with all their keys are computed at a time, so that memory grows with the context and not with
+   its square. The forward keeps the largest score and Σ exp of each row, from which the backward
+   computes the scores again. A few workers take the tasks in turn; each has its own part of
+   net.internal.scratch, for scores, their gradients and the workspace of products. ---- */
+enum { LGELU__QUERIES = 64 }; /* queries in a block */
+
 typedef struct {
-    const float *x, *dy;
-    float *y, *dx, *stat, scale;
-    unsigned char *work;
-    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, worker;
+    const float *x, *dy;  /* (samples, tokens, 3·channels): queries, keys, values; dy of y */
+    float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
+    float scale;          /* 1/√width */
+    unsigned char *work;  /* `worker` bytes for each worker */
+    size_t tokens, channels, heads, width;
+    size_t row;                 /* floats from one row of scores to the next */
+    size_t tasks, blocks;       /* heads of all samples; blocks of queries of each */
+    size_t from, count, worker; /* the first query and how many there are */
     int causal, *broken;
 } lgelu__attention_job;
+
+/* One block of queries of one head. Positions are in elements of x, y and stat. */
+typedef struct {
+    size_t first;         /* the first query, as a position in the sequence */
+    size_t queries, keys; /* how many queries, and how many keys the last of them sees */
+    size_t q_at, k_at, v_at, y_at, stat_at;
+} lgelu__attention_block;
 
 static size_t lgelu__attention_row(const lgelu_node *node)
 {
     return (node->shape[1] + 15) & ~(size_t)15;
-} /* of the scores */
+}
 
-/* Two blocks of scores and the workspace of a product on one thread. For at most 64 queries, w
+/* Returns the bytes of one worker: two blocks of scores, and the workspace of a product on one
+   thread. For at most 64 queries, w
    channels of a head and t tokens, the products are (64, t, w), (64, w, t) and (t, w, 64). A causal
    attention multiplies by any number of tokens up to the context; since the workspace of a product
    suffices for every smaller one, that of the whole context suffices for them all. */
@@ -5009,97 +5345,132 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     return p;
 }
 
+static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_job *p, size_t head,
+                                                        size_t block)
+{
+    const size_t sample = head / p->heads, channel = head % p->heads * p->width;
+    const size_t x_row = 3 * p->channels, first_token = sample * p->tokens;
+    lgelu__attention_block b;
+    b.first = p->from + block * LGELU__QUERIES;
+    b.queries = lgelu__min(p->from + p->count - b.first, LGELU__QUERIES);
+    b.keys = p->causal ? b.first + b.queries : p->tokens;
+    b.q_at = (first_token + b.first) * x_row + channel;
+    b.k_at = first_token * x_row + p->channels + channel;
+    b.v_at = b.k_at + p->channels;
+    b.y_at = (first_token + b.first) * p->channels + channel;
+    b.stat_at = 2 * (head * p->tokens + b.first);
+    return b;
+}
+
+/* Returns how many keys query number i of a block sees. */
+static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__attention_block *b,
+                                    size_t i)
+{
+    return p->causal ? b->first + i + 1 : b->keys;
+}
+
+static void lgelu__attention_forward_block(const lgelu__attention_job *p,
+                                           const lgelu__attention_block *b, float *s, void *work)
+{
+    const lgelu__kernels *isa = lgelu__k();
+    const size_t row = p->row, x_row = 3 * p->channels, c = p->channels;
+    float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ */
+    job = lgelu__product_make(b->queries, b->keys, p->width, s, row,
+                              lgelu__matrix(p->x + b->q_at, x_row),
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* Each row of S becomes exp(scale·(S - its largest)); stat receives that and the sum. */
+    for (i = 0; i < b->queries; i++) {
+        isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
+                     lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* O = P V, divided by the sums at the end */
+    job = lgelu__product_make(b->queries, p->width, b->keys, y, c, lgelu__matrix(s, row),
+                              lgelu__matrix(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    for (i = 0; i < b->queries; i++)
+        isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
+}
+
 static void lgelu__attention_forward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
     float *s = (float *)(void *)(p->work + worker * p->worker);
-    void *pack = s + 2 * LGELU__QUERIES * row;
-    size_t task, i;
+    void *work = s + 2 * LGELU__QUERIES * p->row;
+    size_t task;
     for (task = worker; task < p->tasks * p->blocks; task += LGELU__WORKERS) {
-        const size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * w;
-        const size_t first = p->from + task % p->blocks * LGELU__QUERIES;
-        const size_t m = lgelu__min(p->from + p->count - first, LGELU__QUERIES),
-                     n = p->causal ? first + m : p->tokens;
-        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c,
-                    *v = k + c;
-        float *y = p->y + (sample * p->tokens + first) * c + at,
-              *stat = p->stat + 2 * (head * p->tokens + first);
-        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                lgelu__transpose(k, x_row));
-        /* S = Q Kᵀ */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++) {
-            isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
-                         p->causal ? first + i + 1 : n, n);
-        }
-        job = lgelu__product_make(m, w, n, y, c, lgelu__matrix(s, row), lgelu__matrix(v, x_row));
-        /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++)
-            isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
+        const lgelu__attention_block b =
+            lgelu__attention_block_of(p, task / p->blocks, task % p->blocks);
+        lgelu__attention_forward_block(p, &b, s, work);
     }
 }
 
+/* Computes dQ of a block, and dK and dV of the keys that it sees: they are written if `first` is 1,
+   else added to. s and ds have one block of scores each. */
+static void lgelu__attention_backward_block(const lgelu__attention_job *p,
+                                            const lgelu__attention_block *b, int first, float *s,
+                                            float *ds, void *work)
+{
+    const size_t row = p->row, x_row = 3 * p->channels, w = p->width;
+    const lgelu_matrix q = lgelu__matrix(p->x + b->q_at, x_row);
+    const lgelu_matrix dy = lgelu__matrix(p->dy + b->y_at, p->channels);
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ, as in the forward */
+    job = lgelu__product_make(b->queries, b->keys, w, s, row, q,
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dP = dO Vᵀ */
+    job = lgelu__product_make(b->queries, b->keys, w, ds, row, dy,
+                              lgelu__transpose(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* P = softmax(S·scale) replaces S, and dS = P·(dP - Σ P·dP)·scale replaces dP. */
+    for (i = 0; i < b->queries; i++) {
+        lgelu__k()->softmax_backward(s + i * row, ds + i * row, p->stat + b->stat_at + 2 * i,
+                                     p->scale, lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* dV = Pᵀ dO */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->v_at, x_row,
+                              lgelu__transpose(s, row), dy);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dK = dSᵀ Q */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->k_at, x_row,
+                              lgelu__transpose(ds, row), q);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dQ = dS K */
+    job = lgelu__product_make(b->queries, w, b->keys, p->dx + b->q_at, x_row,
+                              lgelu__matrix(ds, row), lgelu__matrix(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+}
+
+/* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
+   writes every row of dK and dV, and the others add to them. */
 static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
-    float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * row;
-    void *pack = ds + LGELU__QUERIES * row;
-    size_t head, block, i;
-    /* the last sees all keys */
+    float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
+    void *work = ds + LGELU__QUERIES * p->row;
+    size_t head, k;
     for (head = worker; head < p->tasks; head += LGELU__WORKERS) {
-        for (block = p->blocks; block--;) {
-            const size_t sample = head / p->heads, at = head % p->heads * w,
-                         first = block * LGELU__QUERIES;
-            const size_t m = lgelu__min(p->tokens - first, LGELU__QUERIES),
-                         n = p->causal ? first + m : p->tokens;
-            const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row,
-                        *k = x + c, *v = k + c;
-            const float *dy = p->dy + (sample * p->tokens + first) * c + at;
-            float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row,
-                  *dk = dx + c, *dv = dk + c;
-            lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                    lgelu__transpose(k, x_row));
-            /* S = Q Kᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = ds;
-            job.a = lgelu__matrix(dy, c);
-            job.b.x = v;
-            /* O = P V: dP = dO Vᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
-            for (i = 0; i < m; i++) {
-                isa->softmax_backward(s + i * row, ds + i * row,
-                                      p->stat + 2 * (head * p->tokens + first + i), p->scale,
-                                      p->causal ? first + i + 1 : n, n);
-            }
-            job = lgelu__product_make(n, w, m, dv, x_row, lgelu__transpose(s, row),
-                                      lgelu__matrix(dy, c));
-            job.accumulate = block + 1 < p->blocks;
-            /* dV = Pᵀ dO */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = dk;
-            job.a.x = ds;
-            job.b = lgelu__matrix(q, x_row);
-            /* dK = dSᵀ Q */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row),
-                                      lgelu__matrix(k, x_row));
-            /* dQ = dS K */
-            lgelu__multiply(&job, pack, NULL, p->broken);
+        for (k = 0; k < p->blocks; k++) {
+            const lgelu__attention_block b = lgelu__attention_block_of(p, head, p->blocks - 1 - k);
+            lgelu__attention_backward_block(p, &b, k == 0, s, ds, work);
         }
     }
 }
 
+/* Below 2^16 products of values, as in generating a token, other threads would cost more than they
+   compute. */
 static lgelu_status lgelu__attention_forward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
-    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &job->net->threads,
-                    lgelu__attention_forward_worker, &p,
+    const int alone = p.count * p.tokens * p.channels < 65536;
+    lgelu__parallel(alone ? NULL : &job->net->threads, lgelu__attention_forward_worker, &p,
                     lgelu__min(LGELU__WORKERS, p.tasks * p.blocks));
     return LGELU_OK;
 }
@@ -5113,8 +5484,8 @@ static void lgelu__attention_backward(lgelu__job *job)
     }
 }
 
-/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept
-   for the backward ---- */
+/* ---- dropout: which values are dropped depends on seed, step, pass, layer and index only, so that
+   the backward draws them again and nothing is stored ---- */
 static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const lgelu_net *net = p->net;
@@ -5129,14 +5500,16 @@ static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
         memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a
-   sample at a time ---- */
+/* ---- images as tokens: patches, the class token, the mean of tokens; a task has one sample ----
+ */
+
+/* Copies row i of the image, which has one line of each of the `across` patches beside each other,
+   to these patches; in the backward the other way. */
 static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2],
                  across = x[1] / side, sample = row / rows;
     size_t i, k;
-    /* a line of patch k in row i of the picture */
     for (i = 0; i < x[0]; i++) {
         for (k = 0; k < across; k++) {
             const size_t at = ((sample * x[0] + i) * across + k) * line,
@@ -5149,6 +5522,7 @@ static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
+/* The learned token, then the sample's tokens. */
 static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c,
@@ -5169,7 +5543,8 @@ static void lgelu__class_token_backward(lgelu__job *p)
         lgelu__for_rows(p, lgelu__class_token_range);
 }
 
-static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows) /* rows: 1 */
+/* The value has one row for each sample, so that `rows` is 1 here. */
+static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__elements(p->from);
     const size_t at = row * n, first = at + p->node->option[0] * c;
@@ -5187,23 +5562,25 @@ static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows) /* r
     }
 }
 
-/* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient
-   may lie where they lie: row by row it is made from them. ---- */
-/* -log softmax at the label; dx: (softmax - 1[label])·share/rows, may be x */
+/* ---- [8i] losses: the mean over samples and tokens ---- */
+
+/* Computes the loss of each row into p->sum, -log softmax(x)[label], and its gradient
+   (softmax(x) - 1[label])·loss_scale/rows, if dx is wanted. dx may be stored where the logits x
+   are: each row is read before it is written. Without labels the gradient is 0. */
 static void lgelu__cross_entropy_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
     size_t i;
     for (i = row; i < row + rows; i++) {
         const float *x = p->x + i * c;
-        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], of_label;
+        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], label_logit;
         if (!p->label) {
             memset(d, 0, c * sizeof *d);
             continue;
         }
-        of_label = x[(size_t)p->label[i]];
+        label_logit = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
-        p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        p->sum[i] = ((double)stat[0] - (double)label_logit) + lgelu__log((double)stat[1]);
         if (!d)
             continue;
         lgelu__k()->scale(d, d, p->per_row / stat[1], c);
@@ -5211,6 +5588,7 @@ static void lgelu__cross_entropy_range(const lgelu__job *p, size_t row, size_t r
     }
 }
 
+/* Adds the mean of the rows' losses, summed in order, to net.loss. */
 static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
 {
     double sum = 0;
@@ -5235,35 +5613,43 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
         lgelu__for_rows(p, lgelu__cross_entropy_range);
 }
 
-/* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one
-   place: their loss, its gradient where they stand, and what follows from that, straight into
-   net->g; only the gradient of the linear layer's input waits in its aux. So the forward does half
-   of the backward, unless g holds something or nothing is learned: then the backward makes them
-   again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 }; /* bytes of all; rows at a time */
+/* ---- a linear layer and its cross-entropy, fused: logits of more than LGELU__LARGE bytes that
+   only a loss reads are computed LGELU__LOGITS_ROWS rows at a time, in one place. The loss of these
+   rows follows, its gradient in the same place, and from it the gradients of the linear layer:
+   those of its parameters go to net.g, that of its input waits in its auxiliary buffer. So the
+   forward does half of the backward. Where net.g holds gradients already, or nothing is learned,
+   the backward computes the logits again instead. ---- */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
 
-static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
+/* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
+static void lgelu__logits_by_rows(const lgelu__job *p, int gradients)
 {
     lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
-    size_t left;
+    const size_t in = linear.from->shape[2];
+    size_t left = p->rows;
     linear.y = lgelu__buffer_at(p->net, p->node, LGELU__SCRATCH);
     linear.dx[0] = linear.aux;
     linear.dy = loss.x = linear.y;
     linear.add_dw = p->add_dw;
     linear.add_dbias = p->add_dbias;
     loss.dx[0] = gradients ? linear.y : NULL;
-    for (left = p->rows; left; left -= loss.rows) {
-        loss.rows = linear.rows = lgelu__min(left, LGELU__LOGITS_ROWS);
+    while (left > 0) {
+        const size_t rows = lgelu__min(left, LGELU__LOGITS_ROWS);
+        loss.rows = rows;
+        linear.rows = rows;
         lgelu__linear_forward(&linear);
         lgelu__for_rows(&loss, lgelu__cross_entropy_range);
         if (gradients)
             lgelu__linear_backward(&linear);
-        linear.x += linear.rows * linear.from->shape[2];
-        linear.dx[0] += linear.rows * linear.from->shape[2];
-        linear.add_dw = linear.add_dbias = 1;
+        /* the next rows; their gradients of parameters are added */
+        linear.x += rows * in;
+        linear.dx[0] += rows * in;
+        linear.add_dw = 1;
+        linear.add_dbias = 1;
         if (loss.label)
-            loss.label += loss.rows;
-        loss.sum += loss.rows;
+            loss.label += rows;
+        loss.sum += rows;
+        left -= rows;
     }
 }
 
@@ -5272,27 +5658,29 @@ static lgelu_status lgelu__linear_loss_forward(lgelu__job *p)
     p->node->internal.ahead = p->label && p->net->internal.learning && p->net->internal.fresh;
     if (!p->label)
         return LGELU_OK;
-    lgelu__logits_in_turn(p, p->node->internal.ahead);
+    lgelu__logits_by_rows(p, p->node->internal.ahead);
     return lgelu__cross_entropy_end(p);
 }
 
+/* The forward has computed the gradients for a loss scale of 1. */
 static void lgelu__linear_loss_backward(lgelu__job *p)
 {
     const lgelu__job linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
     const size_t in = linear.from->shape[2];
-    const float share = p->net->internal.loss_scale;
+    const float scale = p->net->internal.loss_scale;
     if (!p->dx[0])
         return;
     if (!p->node->internal.ahead) {
-        lgelu__logits_in_turn(p, 1);
-    } else if (share < 1 || share > 1) {
-        lgelu__k()->scale(linear.dw, linear.dw, share, p->channels * in);
-        lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->bias_count);
-        lgelu__k()->scale(linear.aux, linear.aux, share, p->rows * in);
+        lgelu__logits_by_rows(p, 1);
+    } else if (scale < 1 || scale > 1) {
+        lgelu__k()->scale(linear.dw, linear.dw, scale, p->channels * in);
+        lgelu__k()->scale(linear.dbias, linear.dbias, scale, linear.node->bias_count);
+        lgelu__k()->scale(linear.aux, linear.aux, scale, p->rows * in);
     }
 }
 
-static void lgelu__linear_fused_backward(lgelu__job *p) /* its gradient is there already */
+/* The loss, which ran before, has left the gradient in the auxiliary buffer. */
+static void lgelu__linear_fused_backward(lgelu__job *p)
 {
     if (p->dx[0])
         memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
@@ -5308,47 +5696,83 @@ static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
     return lgelu__times(p->rows, sizeof(double));
 }
 
+/* An unbound target leaves the loss out. */
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
-    const float *t = lgelu__input_value(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     double sum = 0;
-    for (i = 0; t && i < n; i++) {
-        double d = (double)p->x[i] - (double)t[i];
+    size_t i;
+    if (!target)
+        return LGELU_OK;
+    for (i = 0; i < n; i++) {
+        const double d = (double)p->x[i] - (double)target[i];
         sum = fma(d, d, sum);
     }
     p->net->loss += sum / (double)n;
     return LGELU_OK;
 }
 
+/* dx = (a - b)·factor */
+static void lgelu__scaled_difference(float *dx, const float *a, const float *b, float factor,
+                                     size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        dx[i] = (a[i] - b[i]) * factor;
+}
+
 static void lgelu__squared_error_backward(lgelu__job *p)
 {
-    const float *x = p->x, *t = lgelu__input_value(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     const float factor = (float)(2 / (double)n) * p->net->internal.loss_scale;
     int k;
     for (k = 0; k < 2; k++) {
-        for (i = 0; p->dx[k] && i < n; i++)
-            p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * factor : 0;
+        if (!p->dx[k])
+            continue;
+        if (!target)
+            memset(p->dx[k], 0, n * sizeof(float));
+        else if (k == 0)
+            lgelu__scaled_difference(p->dx[k], p->x, target, factor, n);
+        else
+            lgelu__scaled_difference(p->dx[k], target, p->x, factor, n);
     }
 }
 
+/* Without the caller's gradient the loss is left out. */
 static void lgelu__custom_loss_backward(lgelu__job *p)
 {
-    const float *given = lgelu__input_value(p->net, p->node, 1);
-    size_t i;
-    for (i = 0; p->dx[0] && i < p->rows * p->channels; i++)
-        p->dx[0][i] = given ? given[i] * p->net->internal.loss_scale : 0;
+    const float *gradient = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
+    if (!p->dx[0])
+        return;
+    if (gradient)
+        lgelu__k()->scale(p->dx[0], gradient, p->net->internal.loss_scale, n);
+    else
+        memset(p->dx[0], 0, n * sizeof(float));
 }
 
 /* ---- [8j] the table of layers ---- */
-/* To add a kind of layer:
-     1. LGELU_LAYERS in [1]: a row. The compiler then asks for the functions that the row names.
-     2. [1] and [8k]: the builder's declaration and its code, which sets shape and counts.
-     3. [8d] to [8i]: the functions.
-   And outside of this file, where the compiler or a test names each place that is missing:
-     4. examples/deploy/onnx_out.c, onnx_in.c, torch_file.c: a row of each format's table.
-     5. tests/tools/reference_net.h: the layer in double; tests/test_same_bits.c: a hash. */
+
+/* To add a kind of layer (RMS_NORM is a small example to follow):
+
+   In this file
+     1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
+        it, and the compiler asks for the functions that it names.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
+   its body in [K]; the compiler asks for either where the other is.
+     3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
+     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_biases), or if
+   it has other tensors than a matrix and biases (lgelu__tensor_of). Outside of this file. These
+   places count the kinds and do not compile before each knows the new one:
+     5. tests/tools/reference_net.h: the layer in double.
+     6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
+     7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse a new kind by
+   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
+   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
+   (make record). */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
     {                                                                                            \
@@ -5362,6 +5786,9 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
     },
 static const lgelu__layer lgelu__layers[] = { LGELU_LAYERS(LGELU__KIND)
                                                   LGELU__VARIANTS(LGELU__VARIANT) };
+typedef char
+    lgelu__layers_have_every_row[sizeof lgelu__layers / sizeof *lgelu__layers == LGELU__ROWS ? 1
+                                                                                             : -1];
 #undef lgelu__0
 #undef LGELU__KIND
 #undef LGELU__VARIANT
@@ -5726,6 +6153,15 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
     node.eps = 1e-5f;
     /* gains, then shifts: neither decays */
     node.bias_count = 2 * node.shape[2];
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
+    node.eps = 1e-5f;
+    /* gains, which don't decay */
+    node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
 
@@ -7384,8 +7820,10 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
         t.n = (size_t)node->lambda_count;
         first = (size_t)node->first_lambda;
     } else if (normalises) {
-        t.n = node->bias_count / 2;
-        first = node->bias_at + (role == LGELU__MATRIX ? 0 : t.n);
+        /* Gains are stored as NAME.weight, shifts as NAME.bias; an RMS norm has no shifts. */
+        const size_t gains = node->shape[2];
+        t.n = role == LGELU__MATRIX ? gains : node->bias_count - gains;
+        first = node->bias_at + (role == LGELU__MATRIX ? 0 : gains);
     } else if (role == LGELU__MATRIX) {
         t.n = node->weight_count;
         first = node->weight_at;
@@ -8657,6 +9095,10 @@ static const float lgelu__tanh_slope[9][8] = {
     { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f,
       0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
+/* e0·(e^-d - 1 + d)/d² in powers of d, where 1 + e0 is the root of 1 + e^-a - a. */
+static const float lgelu__silu_root[5] = {
+    0.139232278f, -0.046410691f, 0.0116022779f, -0.00232483121f, 0.000392375223f
+};
 /* clang-format on */
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
@@ -8777,6 +9219,35 @@ LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
         lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
 
+/* The constants of SiLU for one β. */
+typedef struct {
+    float beta;
+    float h, l;     /* h + l = -β·log2(e) */
+    float edge;     /* the forward divides up to here; above f is x, below -edge it may be tiny */
+    float left;     /* where f(-left) is -0 */
+    float last;     /* the backward's fast path ends here, with e^-a about 2^-46 */
+    float far_last; /* from here on dy·f'(-x) is 0 for every dy */
+} lgelu__silu_constants;
+
+/* The distances of the edges follow from the largest exponent n of E = e^-z. The result x/(1 + E)
+   is at least 2^-126 while n <= 126, where E is also finite, and n <= 130 - log2(β), where abs(x)
+   is at least 2^5/β. It is -0 for n >= 160 - log2(β), as abs(x) is then at most 2^7.1/β. */
+LGELU__INLINE lgelu__silu_constants lgelu__prepare_silu(float beta)
+{
+    const double k = 1.4426950408889634074 * (double)beta;
+    const int exponent = (int)(lgelu__bits(beta) >> 23) - 127;
+    const int most = exponent < 4 ? 125 : 129 - exponent;
+    lgelu__silu_constants s;
+    s.beta = beta;
+    s.h = lgelu__rounded(-k);
+    s.l = (float)(-k - (double)s.h);
+    s.edge = (float)((double)most / k);
+    s.left = (float)((double)(160 - exponent) / k);
+    s.last = (float)(46 / k);
+    s.far_last = (float)(320 / k);
+    return s;
+}
+
 /* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
    processor mode that flushes subnormal numbers has an influence. */
 static float lgelu__narrow(double x)
@@ -8826,6 +9297,19 @@ static uint16_t lgelu__to_f16(float x)
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 
+/* Adds the 16 virtual lanes of a sum in their one order; the result is total[0]. */
+static void lgelu__fold16(double *total)
+{
+    int i;
+    LGELU__UNROLLED
+    for (i = 0; i < 8; i++)
+        total[i] += total[i + 8];
+    LGELU__UNROLLED
+    for (i = 0; i < 4; i++)
+        total[i] += total[i + 4];
+    total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+}
+
 /* The state of a backward pass. */
 typedef struct {
     size_t i;     /* the current element */
@@ -8834,11 +9318,18 @@ typedef struct {
     float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
+/* A gate f(x; λ), SiLU or the tanh approximation as an exact function and as kernels. The tanh
+   approximation ignores λ. */
+typedef double lgelu__exact_function(double x, double lambda);
+typedef void lgelu__forward_function(float *y, const float *x, float lambda, size_t n);
+typedef double lgelu__backward_function(float *dx, const float *dy, const float *x, float lambda,
+                                        size_t n);
+
 /* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
    x/2, which is below f(x). */
-static uint32_t lgelu__above(double t, double x, double lambda)
+static uint32_t lgelu__above(double t, double x, double lambda, lgelu__exact_function *exact)
 {
-    return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
+    return fabs(lambda * x) < 1e-8 || exact(x, lambda) >= t;
 }
 
 /* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
@@ -10450,19 +10941,24 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
-/* The gate of at most `stretch` elements; gate is NULL for λ = inf, where a negative x gives -0 and
-   NaN remains as it is. */
+/* The limit λ = inf: ReLU, where a negative x gives -0 and NaN remains as it is. */
+static LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i);
+        const m_t below =
+            m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
+        v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+    }
+}
+
+/* The gate of at most `stretch` elements; gate is NULL for λ = inf. */
 static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
                                                   size_t n)
 {
-    size_t i;
     if (!gate) {
-        for (i = 0; i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i);
-            const m_t below =
-                m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
-            v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
-        }
+        LGELU__FN(relu)(y, x, n);
     } else if (n > 4 * v_lanes) {
         LGELU__FN(forward_block)(y, x, gate, n);
     } else {
@@ -10874,24 +11370,32 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
     return i;
 }
 
+/* The backward of the limit λ = inf. */
+static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, const float *x,
+                                                   size_t n)
+{
+    const v_t zero = v_set(0);
+    size_t i;
+    for (i = 0; dx && i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
+        const m_t above =
+            m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
+        /* Adding 0 turns a -0 of v_max into 0. */
+        const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
+    }
+}
+
 /* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
  */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
 {
-    const v_t zero = v_set(0);
     double sum = 0;
     size_t i;
     if (lambda > FLT_MAX) {
-        for (i = 0; dx && i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
-            const m_t above =
-                m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-            /* Adding 0 turns a -0 of v_max into 0. */
-            const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
-            v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
-        }
+        LGELU__FN(relu_backward)(dx, dy, x, n);
     } else {
         for (i = 0; i < n; i++) {
             double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
@@ -10920,13 +11424,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             LGELU__FN(backward_block)
             (dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
         }
-        LGELU__UNROLL
-        for (i = 0; i < 8; i++)
-            total[i] += total[i + 8];
-        LGELU__UNROLL
-        for (i = 0; i < 4; i++)
-            total[i] += total[i + 4];
-        total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+        lgelu__fold16(total);
     }
     if (!(total[0] != total[0]))
         return total[0];
@@ -11124,6 +11622,27 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
     }
 }
 
+/* dx = dy·s·2^n, assembled in integers; NaN where x is NaN. A dy in the lanes `thin` is below 2^-27
+   and so small that dy·s might be below 2^-126. */
+LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *x, const v_t *s,
+                                             n_t *n, const m_t *thin)
+{
+    v_t d[2], p[2];
+    v_each(d[u] = dy[u]);
+    if (m_some(thin[0], thin[1])) {
+        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
+    }
+    v_each(p[u] = v_mul(d[u], s[u]));
+    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
+    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
+    LGELU__FN(assemble)(d, n, 2);
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
+                            p[u]));
+    v_each(dx[u] = LGELU__FN(one_nan)(
+               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+}
+
 /* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
    not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
@@ -11131,7 +11650,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
     /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28), none = n_set(0);
-    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
     v_each(b[u] = v_bits(v_abs(x[u])));
@@ -11160,20 +11679,8 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
-    v_each(d[u] = dy[u]);
     v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
-    if (m_some(thin[0], thin[1])) {
-        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
-    }
-    v_each(p[u] = v_mul(d[u], s[u]));
-    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u])));
-    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
-    LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
-                            p[u]));
-    v_each(dx[u] = LGELU__FN(one_nan)(
-               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
 }
 
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
@@ -11209,6 +11716,291 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
             v_each(d[u] = v_mul(b[u], q[u]));
         LGELU__FN(store2)(dx + i, d, n - i);
     }
+}
+
+/* ---- SiLU ---- */
+/* METHOD. f = xσ(z) = x/(1 + E) with z = βx and E = e^-z = 2^(x·(h + l)), where h + l = -β·log2(e)
+   is the sum of two floats, so that z is never rounded. There is no cancellation for either sign.
+   This path is for 2^-63 <= abs(x) <= edge. For other x, f is x/2, x or -0, or for x < -edge a
+   result that may be below 2^-126.
+
+   The backward uses a = abs(z) and e = e^-a <= 1:
+     g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a),  dβ = Σ dy·x²g.
+   1 + e - a is computed from a as the sum of two floats, and within 1/4 of its root at 1.2784645
+   from a Taylor series in the distance from the root, so that f' is relatively accurate there. */
+
+/* E = 2^(x·(h + l)) = (1 + f·p)·2^n, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *f, v_t *t, const v_t *x,
+                                                const lgelu__silu_constants *s)
+{
+    const v_t magic = v_set(LGELU__ROUND), h = v_set(s->h), l = v_set(s->l);
+    v_each(t[u] = v_fma(x[u], h, magic));
+    v_each(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
+    v_each(f[u] = v_fma(x[u], l, f[u]));
+    LGELU__FN(exp2m1)(p, f, 2);
+    v_each(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
+}
+
+/* Corrects y in the lanes `out`, in which abs(x) is below 2^-63 or above edge, or x is NaN. For
+   x < -edge it is x·2^-n·(1 + p), since 1 + E is E there. */
+LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
+                                      const lgelu__silu_constants *s)
+{
+    const v_t edge = v_set(s->edge), left = v_set(s->left);
+    v_t c[2], t[2], e[2], f[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x[u]))));
+    if (m_some(tiny[0], tiny[1]))
+        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
+    v_each(deep[u] = m_and(v_lt(x[u], v_sub(v_set(0), edge)), v_lt(v_sub(v_set(0), left), x[u])));
+    if (!m_some(deep[0], deep[1]))
+        return;
+    v_each(c[u] = v_select(deep[u], v_abs(x[u]), edge));
+    LGELU__FN(sigmoid_exponential)(e, f, t, c, s);
+    v_each(e[u] = v_fma(f[u], e[u], v_set(0)));
+    v_each(c[u] = v_times2(c[u], n_up(n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS - 100)), 23)));
+    v_each(t[u] = v_set(0));
+    LGELU__FN(lowered)(r, c, e, t, 2);
+    v_each(y[u] = v_select(deep[u], r[u], y[u]));
+}
+
+/* The forward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET void LGELU__FN(silu_forward_extreme)(float *y, const float *x,
+                                                                float beta, size_t n)
+{
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu)(y, x, n);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if ((lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128))
+            y[i] = lgelu__float(lgelu__bits(x[i]));
+        else
+            y[i] = lgelu__narrow(lgelu_exact_silu(lgelu__wide(x[i]), lgelu__wide(beta)));
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, float beta, size_t n)
+{
+    const v_t one = v_set(1);
+    const n_t least = n_set(LGELU__TWO(-63) + INT32_MIN);
+    lgelu__silu_constants s;
+    n_t most;
+    size_t i;
+    if (!lgelu__ordinary(beta)) {
+        LGELU__FN(silu_forward_extreme)(y, x, beta, n);
+        return;
+    }
+    s = lgelu__prepare_silu(beta);
+    most = n_set((int32_t)(lgelu__bits(s.edge) - LGELU__TWO(-63)) + INT32_MIN);
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        int any;
+        v_each(LGELU__AHEAD(x, i + u * v_lanes));
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        any = m_some(out[0], out[1]);
+        v_each(c[u] = a[u]);
+        if (any)
+            v_each(c[u] = v_select(out[u], v_set(s.last), a[u]));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_fma(f[u], e[u], one));
+        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(c[u], v_add(one, e[u])));
+        if (any)
+            LGELU__FN(silu_rest)(c, a, out, &s);
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+/* f' and g at w = abs(x), limited to 2^-63 and last. */
+LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
+                                       const lgelu__silu_constants *s)
+{
+    const v_t one = v_set(1), beta = v_set(s->beta), root = v_set(1.27846456f);
+    const n_t least = n_set(LGELU__TWO(-63)), last = n_set((int32_t)lgelu__bits(s->last));
+    v_t e[2], f[2], t[2], m[2], d[2], q[2];
+    int k;
+    v_each(w[u] = v_float(n_min(last, n_max(least, v_bits(v_abs(x[u]))))));
+    LGELU__FN(sigmoid_exponential)(e, f, t, w, s);
+    v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+    v_each(g[u] = v_div(e[u], v_fma(e[u], v_add(e[u], v_set(2)), one)));
+    /* m = 1 + e - a, where a = q + t. */
+    v_each(q[u] = v_mul(w[u], beta));
+    v_each(t[u] = v_fms(w[u], beta, q[u]));
+    v_each(m[u] = v_sub(v_add(v_sub(one, q[u]), e[u]), t[u]));
+    /* d is the distance from the root. */
+    v_each(d[u] = v_sub(v_fms(w[u], beta, root), v_set(-1.29792825e-08f)));
+    v_each(q[u] = v_set(lgelu__silu_root[4]));
+    LGELU__UNROLL
+    for (k = 3; k >= 0; k--)
+        v_each(q[u] = v_fma(d[u], q[u], v_set(lgelu__silu_root[k])));
+    v_each(q[u] = v_mul(d[u], v_fms(d[u], q[u], root)));
+    v_each(m[u] = v_select(v_lt(v_abs(d[u]), v_set(0.25f)), q[u], m[u]));
+    v_each(q[u] = v_mul(g[u], m[u]));
+    v_each(slope[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u])));
+}
+
+/* The backward of two vectors in which an abs(x) is far (above last) or tiny (below 2^-45), an
+   abs(dy) is thin (below 2^-63), or something is NaN. Corrects dx and the terms t of the sum: those
+   of such lanes are 0 in t, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is
+   assembled in integers. e^-a = p·2^n. */
+LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const v_t *dy,
+                                            const v_t *x, v_t *slope, const v_t *g,
+                                            const lgelu__silu_constants *s)
+{
+    const v_t zero = v_set(0), one = v_set(1), beta = v_set(s->beta);
+    const n_t none = n_set(0), bias = n_set(INT32_MAX), last = n_set((int32_t)lgelu__bits(s->last)),
+              end = n_set((int32_t)lgelu__bits(s->far_last));
+    v_t w[2], p[2], a[2], m[2], h[2];
+    n_t b[2], n[2], k[2];
+    m_t far[2], left[2], tiny[2], thin[2], odd[2], ends[2];
+    v_each(b[u] = v_bits(v_abs(x[u])));
+    v_each(left[u] = n_gt(none, v_bits(x[u])));
+    v_each(far[u] = n_gt(b[u], last));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b[u], bias)));
+    v_each(thin[u] =
+               n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(v_bits(v_abs(dy[u])), bias)));
+    v_each(odd[u] = m_or(m_or(far[u], tiny[u]), thin[u]));
+    /* Where x is so far that f' is 0 or 1, and dy is an ordinary number, nothing else is needed. */
+    v_each(ends[u] = m_less(far[u], m_or(n_gt(end, b[u]), n_gt(b[u], n_set(LGELU__TWO(128))))));
+    v_each(ends[u] = m_less(ends[u], n_gt(v_bits(v_abs(dy[u])), n_set(LGELU__TWO(128) - 1))));
+    v_each(ends[u] = m_less(ends[u], thin[u]));
+    if (!m_some(m_less(odd[0], ends[0]), m_less(odd[1], ends[1]))) {
+        v_each(m[u] = v_select(left[u], v_set(-0.0f), one));
+        v_each(dx[u] = v_mul(dy[u], v_select(ends[u], m[u], slope[u])));
+        v_each(t[u] = v_select(odd[u], zero, t[u]));
+        return;
+    }
+    v_each(w[u] = v_float(n_max(last, n_min(end, b[u]))));
+    LGELU__FN(sigmoid_exponential)(p, h, a, w, s);
+    v_each(p[u] = v_fma(h[u], p[u], one));
+    v_each(n[u] = n_sub(v_bits(a[u]), n_set(LGELU__ROUND_BITS)));
+    /* m = 1 - a, since 1 + e - a is that beyond last. 2^10 is moved from the slope to n, since
+       dy·slope must not overflow. */
+    v_each(a[u] = v_mul(w[u], beta));
+    v_each(m[u] = v_sub(v_sub(one, a[u]), v_fms(w[u], beta, a[u])));
+    v_each(m[u] = v_times2(v_mul(p[u], m[u]), n_set(LGELU__EXPONENT(-10))));
+    v_each(slope[u] = v_select(far[u], v_select(left[u], m[u], one), slope[u]));
+    /* The terms dy·g·x², with g = e^-a for a far x. */
+    v_each(k[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100))));
+    v_each(p[u] = v_times2(p[u], n_up(n_max(k[u], n_set(-63)), 23)));
+    v_each(p[u] = v_select(n_gt(n_set(-63), k[u]), zero, p[u]));
+    v_each(p[u] = v_select(far[u], p[u], g[u]));
+    v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+    v_each(p[u] = v_mul(h[u], p[u]));
+    v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
+                        v_float(n_set(LGELU__TWO(-50)))));
+    v_each(a[u] = v_select(v_lt(a[u], v_float(n_set(LGELU__TWO(-63)))), zero, a[u]));
+    v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
+    v_each(w[u] = v_select(tiny[u], v_select(thin[u], zero, a[u]), w[u]));
+    v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
+    v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
+    v_each(p[u] = v_select(odd[u], p[u], zero));
+    v_each(p[u] = v_select(v_lt(v_abs(p[u]), v_float(n_set(LGELU__TWO(-100)))), zero, p[u]));
+    v_each(float *to = small + u * v_lanes % 16; v_store(to, v_add(v_load(to), p[u])));
+    v_each(t[u] = v_select(odd[u], zero, t[u]));
+    /* dx */
+    v_each(n[u] = n_select(n_gt(end, b[u]), n_add(n[u], n_set(10)), n_set(-300)));
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
+    LGELU__FN(assemble_product)(dx, dy, x, slope, n, thin);
+}
+
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total. A term of the
+   sum below 2^-100 counts as 0, so that no sum is subnormal. */
+static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *total, const float *dy,
+                                                         const float *x,
+                                                         const lgelu__silu_constants *s, size_t n)
+{
+    enum { share = 16 / v_lanes };
+    const n_t least = n_set(LGELU__TWO(-45) + INT32_MIN),
+              most = n_set((int32_t)lgelu__bits(s->last) - LGELU__TWO(-45) + INT32_MIN);
+    const v_t zero = v_set(0), thin = v_float(n_set(LGELU__TWO(-63))),
+              faint = v_float(n_set(LGELU__TWO(-100)));
+    float part[16] = { 0 }, small[16] = { 0 };
+    v_t sum[share + 1];
+    size_t i, j, q;
+    int rare = 0;
+    for (j = 0; j < share; j++)
+        sum[j] = zero;
+    for (j = 0; j * 2 * v_lanes < n; j++) {
+        v_t a[2], b[2], d[2], t[2], w[2], g[2], slope[2];
+        m_t out[2];
+        i = j * 2 * v_lanes;
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
+        LGELU__FN(silu_slope)(slope, g, w, a, s);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        v_each(out[u] = m_or(out[u], v_lt(v_abs(b[u]), thin)));
+        v_each(d[u] = v_mul(b[u], slope[u]));
+        v_each(t[u] = v_mul(v_mul(b[u], g[u]), v_mul(w[u], w[u])));
+        if (m_some(out[0], out[1])) {
+            LGELU__FN(silu_slope_rest)(d, t, small + (i & 15), b, a, slope, g, s);
+            rare = 1;
+        }
+        v_each(t[u] = v_select(v_lt(v_abs(t[u]), faint), zero, t[u]));
+        v_each(sum[(2 * j + u) % share] = v_add(sum[(2 * j + u) % share], t[u]));
+        if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
+            for (q = 0; q < share; q++) {
+                v_store(part + q * v_lanes, sum[q]);
+                sum[q] = zero;
+            }
+            LGELU__FN(flush)(total, part, 1);
+        }
+        if (dx)
+            LGELU__FN(store2)(dx + i, d, n - i);
+    }
+    if (rare)
+        LGELU__FN(flush)(total, small, 7.88860905221011805e-31);
+}
+
+/* The backward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET double LGELU__FN(silu_backward_extreme)(float *dx, const float *dy,
+                                                                   const float *x, float beta,
+                                                                   size_t n)
+{
+    double sum = 0;
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu_backward)(dx, dy, x, n);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        const double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), b = lgelu__wide(beta);
+        sum = fma(d, lgelu_exact_silu_dbeta(a, b), sum);
+        if (dx)
+            dx[i] = lgelu__narrow(d * lgelu_exact_silu_dx(a, b));
+    }
+    return sum;
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy, const float *x,
+                                                     float beta, size_t n)
+{
+    double total[16] = { 0 };
+    size_t i;
+    if (!lgelu__ordinary_backward(beta)) {
+        total[0] = LGELU__FN(silu_backward_extreme)(dx, dy, x, beta, n);
+    } else {
+        const lgelu__silu_constants s = lgelu__prepare_silu(beta);
+        for (i = 0; i < n; i += 2048) {
+            LGELU__FN(silu_backward_block)
+            (dx ? dx + i : dx, total, dy + i, x + i, &s, n - i < 2048 ? n - i : 2048);
+        }
+        lgelu__fold16(total);
+    }
+    if (!(total[0] != total[0]))
+        return total[0];
+    for (i = 0; dx && i < n; i += v_lanes)
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
+    return (double)LGELU__NAN;
 }
 
 #undef v_gate
@@ -11263,7 +12055,7 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
    subnormal bf16. Such a t is moved by one unit towards the exact f(x), which is never a midpoint.
    Midpoints below the normal numbers of f16 need no correction. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
-                                            size_t n)
+                                            size_t n, lgelu__exact_function *exact)
 {
     const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF),
               half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
@@ -11278,32 +12070,37 @@ static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float l
                 != (format == LGELU__F16 ? 0x1000u : 0x8000u))
                 continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda))
-                                        != b >> 31
-                                    ? b + 1
-                                    : b - 1);
+            b = lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda), exact)
+                        != b >> 31
+                    ? b + 1
+                    : b - 1;
+            t[j] = lgelu__float(b);
         }
     }
 }
 
-static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
-                                               int format, size_t n)
+/* A forward on 16-bit values, block by block. */
+static LGELU__TARGET void LGELU__FN(half_forward)(uint16_t *y, const uint16_t *x, float lambda,
+                                                  int format, size_t n,
+                                                  lgelu__forward_function *forward,
+                                                  lgelu__exact_function *exact)
 {
     float t[1024];
     size_t i, m;
     for (i = 0; i < n; i += m) {
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
-        LGELU__FN(forward)(t, t, lambda, m);
+        forward(t, t, lambda, m);
         if (lgelu__wide(lambda) > 0)
-            LGELU__FN(settle)(t, x + i, lambda, format, m);
+            LGELU__FN(settle)(t, x + i, lambda, format, m, exact);
         LGELU__FN(to16)(y + i, t, format, m);
     }
 }
 
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
-                                                  const uint16_t *x, float lambda, int format,
-                                                  size_t n)
+/* A backward on 16-bit values, block by block. */
+static LGELU__TARGET double LGELU__FN(half_backward)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, float lambda, int format,
+                                                     size_t n, lgelu__backward_function *backward)
 {
     float t[1024], d[1024];
     double sum = 0;
@@ -11315,12 +12112,160 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
         LGELU__FN(from16)(d, dy + i, format, m);
-        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        part = backward(dx ? d : NULL, d, t, lambda, m);
         if (dx)
             LGELU__FN(to16)(dx + i, d, format, m);
         sum += part;
     }
     return sum;
+}
+
+/* The tanh approximation with the type of the others. */
+static LGELU__TARGET void LGELU__FN(tanh_forward_of)(float *y, const float *x, float unused,
+                                                     size_t n)
+{
+    (void)unused;
+    LGELU__FN(tanh_forward)(y, x, n);
+}
+
+static LGELU__TARGET double LGELU__FN(tanh_backward_of)(float *dx, const float *dy, const float *x,
+                                                        float unused, size_t n)
+{
+    (void)unused;
+    if (dx)
+        LGELU__FN(tanh_backward)(dx, dy, x, n);
+    return 0;
+}
+
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
+                                               int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(forward), lgelu_exact);
+}
+
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
+                                                  const uint16_t *x, float lambda, int format,
+                                                  size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n, LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_forward16)(uint16_t *y, const uint16_t *x, int format,
+                                                    size_t n)
+{
+    LGELU__FN(half_forward)(y, x, 1, format, n, LGELU__FN(tanh_forward_of), lgelu__exact_tanh);
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, int format, size_t n)
+{
+    LGELU__FN(half_backward)(dx, dy, x, 1, format, n, LGELU__FN(tanh_backward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward16)(uint16_t *y, const uint16_t *x, float beta,
+                                                    int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, beta, format, n, LGELU__FN(silu_forward), lgelu_exact_silu);
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                       const uint16_t *x, float beta, int format,
+                                                       size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, beta, format, n, LGELU__FN(silu_backward));
+}
+
+/* ---- gated units ---- */
+/* y = f(a)·b, block by block. */
+static LGELU__TARGET void LGELU__FN(gated)(float *y, const float *a, const float *b, float lambda,
+                                           size_t n, lgelu__forward_function *forward)
+{
+    float t[1024];
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        forward(t, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t p = v_mul(v_load_n(t + j, m - j), v_load_n(b + i + j, m - j));
+            v_store_n(y + i + j, LGELU__FN(one_nan)(p), m - j);
+        }
+    }
+}
+
+/* da = (dy·b)·f'(a) and db = dy·f(a), block by block. Each block is computed before it is written,
+   since da and db may be the inputs. Returns the gradient of λ for dy·b. */
+static LGELU__TARGET double LGELU__FN(gated_slope)(float *const *out, const float *dy,
+                                                   const float *a, const float *b, float lambda,
+                                                   size_t n, lgelu__forward_function *forward,
+                                                   lgelu__backward_function *backward)
+{
+    float f[1024], d[1024];
+    double sum = 0;
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        /* As in half_backward. */
+        volatile double part;
+        m = n - i < 1024 ? n - i : 1024;
+        if (out[1])
+            forward(f, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t g = v_load_n(dy + i + j, m - j);
+            v_store_n(d + j, v_mul(g, v_load_n(b + i + j, m - j)), m - j);
+            if (out[1])
+                v_store_n(f + j, LGELU__FN(one_nan)(v_mul(g, v_load_n(f + j, m - j))), m - j);
+        }
+        part = backward(out[0] ? d : NULL, d, a + i, lambda, m);
+        if (out[0])
+            memcpy(out[0] + i, d, m * sizeof *d);
+        if (out[1])
+            memcpy(out[1] + i, f, m * sizeof *f);
+        sum += part;
+    }
+    return sum;
+}
+
+static LGELU__TARGET void LGELU__FN(gated_forward)(float *y, const float *a, const float *b,
+                                                   float lambda, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(forward));
+}
+
+static LGELU__TARGET double LGELU__FN(gated_backward)(float *da, float *db, const float *dy,
+                                                      const float *a, const float *b, float lambda,
+                                                      size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(forward),
+                                  LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_gated_forward)(float *y, const float *a, const float *b,
+                                                        float beta, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, beta, n, LGELU__FN(silu_forward));
+}
+
+static LGELU__TARGET double LGELU__FN(silu_gated_backward)(float *da, float *db, const float *dy,
+                                                           const float *a, const float *b,
+                                                           float beta, size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, beta, n, LGELU__FN(silu_forward),
+                                  LGELU__FN(silu_backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_forward)(float *y, const float *a, const float *b,
+                                                        size_t n)
+{
+    LGELU__FN(gated)(y, a, b, 1, n, LGELU__FN(tanh_forward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_backward)(float *da, float *db, const float *dy,
+                                                         const float *a, const float *b, size_t n)
+{
+    float *const out[2] = { da, db };
+    LGELU__FN(gated_slope)
+    (out, dy, a, b, 1, n, LGELU__FN(tanh_forward_of), LGELU__FN(tanh_backward_of));
 }
 
 /* ---- [Ke] the stochastic gate ---- */
@@ -11456,6 +12401,7 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
     }
 }
 
+#ifdef LGELU_TRAINER
 /* Returns Σ x². The products are exact in double, so that contraction cannot change a bit. The
    compiler vectorises the loops over the 16 lanes. */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
@@ -11496,7 +12442,6 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
 }
 
-#ifdef LGELU_TRAINER
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
    nothing. */
 
@@ -11683,6 +12628,56 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i,
                   v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)),
                   n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(rms_normalise)(float *y, float *root, const float *x,
+                                                   const float *gain, float eps, size_t n)
+{
+    v_t a[16 / v_lanes], r;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t u = v_load_n(x + i, n - i);
+        LGELU__AHEAD(x, i);
+        a[v_part(i)] = v_fma(u, u, a[v_part(i)]);
+    }
+    *root = 1 / sqrtf(LGELU__FN(fold)(a) / (float)n + eps);
+    r = v_set(*root);
+    for (i = 0; i < n; i += v_lanes) {
+        v_store_n(y + i, v_mul(v_mul(v_load_n(x + i, n - i), r), v_load_n(gain + i, n - i)), n - i);
+    }
+}
+
+/* The backward of rms_normalise. With h = x·r and g = dy·gain:
+     dgain += dy·h,  dx = r·(g - h·mean(g·h)),
+   and dx is added to its previous value if add is 1. */
+static LGELU__TARGET void LGELU__FN(rms_normalise_backward)(float *dx, float *dgain,
+                                                            const float *dy, const float *x,
+                                                            float root, const float *gain, int add,
+                                                            size_t n)
+{
+    v_t a[16 / v_lanes], r = v_set(root), mean;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(d, v_load_n(gain + i, n - i));
+        LGELU__AHEAD(dy, i);
+        LGELU__AHEAD(x, i);
+        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
+        a[v_part(i)] = v_fma(g, h, a[v_part(i)]);
+    }
+    if (!dx)
+        return;
+    mean = v_set(LGELU__FN(fold)(a) / (float)n);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        v_t before = add ? v_load_n(dx + i, n - i) : v_set(0);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, mean, g), before), n - i);
     }
 }
 
@@ -12670,9 +13665,11 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
 }
 #endif
 
+#ifdef LGELU_TRAINER
 static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
                                                        LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
                                                    2 * v_lanes };
+#endif
 
 /* The names of the vocabulary are removed, so that the next instruction set can define them. */
 #undef v_t

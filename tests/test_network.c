@@ -327,7 +327,8 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     if (which == VALUE) {
         *from = l;
         *to = last;
-        return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !left(node);
+        return !lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE)
+               && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS) && !left(node);
     }
     if (which == GRADIENT) {
         *from = first;

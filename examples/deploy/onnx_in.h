@@ -11,7 +11,7 @@
    Read is what PyTorch's exporter writes for MLPs, convolutional and ViT-like networks and GPTs:
    Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas by Erf and Tanh,
    pooling, ReduceMean, Flatten, Reshape, Transpose, residual sums, LayerNormalization or its
-   formula, attention, embeddings, and the arithmetic of shapes around them. A factor or a bias, one
+   formula, the formula of RMSNorm, attention, embeddings, and the arithmetic of shapes around them. A factor or a bias, one
    number or one a channel (pixels made mean 0 and deviation 1, LayerScale), goes into the weights
    before it, or becomes a convolution of 1 x 1 that keeps its channels apart. Pictures are declared
    (N, channels, rows, columns), or (N, rows, columns, channels) where a Transpose turns them first;
