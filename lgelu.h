@@ -6358,218 +6358,314 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     return x;
 }
 
-/* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A
-   buffer lives from its first write to its last read; buffers whose lives do not meet share space:
-   the largest is placed first, each as low as it fits. ---- */
+/* ---- [8l] memory plan, prepacked panels ---- */
+/* The steps of a run are numbered: 0 … n - 1 are the forward of nodes 0 … n - 1, and n … 2n - 1 the
+   backward of nodes n - 1 … 0. A buffer is in use from the step of its first write to that of its
+   last read. Buffers that are not in use at the same time may overlap. The largest buffer is placed
+   first, each at the lowest offset where it fits. */
+
+/* An offset that is not known yet. */
+#define LGELU__UNPLACED ((size_t)-1)
+
 LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes;
     b->from = from;
     b->to = to;
-    b->at = (size_t)-1;
+    b->at = LGELU__UNPLACED;
 }
 
-/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the
-   last, and the last but one (-1: none); when it is read for the last time; whether a gradient has
-   to be added to another by way of scratch */
+/* Who reads a node's value. */
 typedef struct {
-    int inputs, layers, first, last, below, until, scratch;
+    int inputs;                   /* how many inputs of other nodes it is, */
+    int layers;                   /* and how many of those belong to layers that are not losses */
+    int first, last, second_last; /* readers; second_last is -1 if there are fewer than two */
+    int until;                    /* the step in which the value is read last */
+    int scratch; /* a reader cannot add to the gradient: it needs a second buffer */
 } lgelu__readers;
 
+/* Returns the step in which a node reads its inputs last. Attention keeps keys and values from one
+   call of lgelu_net_generate to the next. */
+static int lgelu__last_read(const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const lgelu_node *node = net->nodes + reader;
+    const int end = 2 * net->count;
+    if (mode == LGELU_MODE_GENERATE && node->op == LGELU_OP_ATTENTION)
+        return end;
+    if (mode == LGELU_MODE_TRAIN && lgelu__is_a(node, LGELU__KEEPS_INPUTS))
+        return end - 1 - reader;
+    return reader;
+}
+
+/* Adds the next reader. In the backward the last reader writes the gradient first, and each earlier
+   one adds to it. */
+static void lgelu__add_reader(lgelu__readers *r, const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const int until = lgelu__last_read(net, reader, mode);
+    if (until > r->until)
+        r->until = until;
+    if (!r->inputs) {
+        r->first = reader;
+    } else {
+        if (r->last == reader || !lgelu__is_a(net->nodes + r->last, LGELU__ADDS_TO_DX))
+            r->scratch = 1;
+        r->second_last = r->last;
+    }
+    r->last = reader;
+    r->inputs++;
+    r->layers += !lgelu__is_a(net->nodes + reader, LGELU_TRAIT_LOSS);
+}
+
+/* Returns the readers of node i. */
 LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
     lgelu__readers r;
     int j, k;
     memset(&r, 0, sizeof r);
     r.first = r.last = r.until = i;
-    r.below = -1;
+    r.second_last = -1;
     for (j = i + 1; j < net->count; j++) {
         for (k = 0; k < net->nodes[j].inputs; k++) {
-            if (net->nodes[j].input[k] == i) {
-                const lgelu_node *reader = net->nodes + j;
-                const int end = 2 * net->count, kept = mode == LGELU_MODE_TRAIN
-                                                       && lgelu__is_a(reader, LGELU__KEEPS_INPUTS);
-                const int use = mode == LGELU_MODE_GENERATE && reader->op == LGELU_OP_ATTENTION
-                                    ? end
-                                : kept ? end - 1 - j
-                                       : j;
-                if (use > r.until)
-                    r.until = use;
-                if (r.inputs) {
-                    r.below = r.last;
-                    r.scratch |=
-                        r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS_TO_DX);
-                } else {
-                    r.first = j;
-                }
-                r.last = j;
-                r.inputs++;
-                r.layers += !lgelu__is_a(reader, LGELU_TRAIT_LOSS);
-            }
+            if (net->nodes[j].input[k] == i)
+                lgelu__add_reader(&r, net, j, mode);
         }
     }
     return r;
 }
 
-static int lgelu__value_lasts(const lgelu_net *net, int i, int until) /* the value of node i */
+/* Returns whether the value of node i can still be read in step `until`. */
+static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
 {
     const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
-/* The row it runs by. What is never written, but made by the only reader: a normalisation by what
-   can; a sum by a gate, there and again in the backward, of values that stay for that in any case;
-   large logits by their loss, if whoever writes their matrix's gradient first is the last to share
-   it. */
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
     if (node->groups > 1 && node->groups == in && node->groups == out)
         return LGELU__DEPTHWISE;
-    if (net->no_winograd || node->window[0] != 3 || node->stride != 1 || node->groups != 1
-        || node->padding > 2)
+    if (net->no_winograd || node->window[0] != 3 || node->stride != 1)
         return LGELU_OP_CONV;
-    return in < 16 || out < 16 ? (int)LGELU_OP_CONV : (int)LGELU__WINOGRAD;
+    if (node->groups != 1 || node->padding > 2 || in < 16 || out < 16)
+        return LGELU_OP_CONV;
+    return LGELU__WINOGRAD;
 }
 
+/* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
+   forward and once more in the backward, from two values that are kept until then for other
+   reasons. */
+static int lgelu__fuses_add(const lgelu_net *net, const lgelu_node *node, int reader)
+{
+    const int back = 2 * net->count - 1 - reader;
+    return node->shape[2] <= LGELU__GATE_BUFFER && net->nodes[reader].op == LGELU_OP_GATE
+           && lgelu__value_lasts(net, node->input[0], back)
+           && lgelu__value_lasts(net, node->input[1], back);
+}
+
+/* Returns whether a linear layer can be fused with its only reader, a cross-entropy: if its logits
+   are large. The loss then computes the gradient of the matrix early in the backward, so that no
+   later node may share the matrix. */
+static int lgelu__fuses_linear(const lgelu_net *net, const lgelu_node *node, int reader,
+                               size_t bytes)
+{
+    const lgelu_node *other = node + 1, *end = net->nodes + net->count;
+    if (net->nodes[reader].op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE)
+        return 0;
+    for (; other < end; other++) {
+        if (node->tied && other->tied == node->tied)
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns the row of the table of layers by which a node runs: that of its kind or a variant.
+   `bytes` is the size of its value. */
 static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
                          size_t bytes, int train)
 {
-    const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
-    const int back = 2 * net->count - 1 - r->last, plain = (int)node->op,
-              fits = node->shape[2] <= LGELU__GATE_BUFFER;
-    if (node->op == LGELU_OP_CROSS_ENTROPY) {
-        return net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED ? LGELU__LINEAR_LOSS
-                                                                              : plain;
+    const int plain = (int)node->op, single = r->inputs == 1 && !node->internal.keep;
+    int fused;
+    switch (node->op) {
+    case LGELU_OP_CONV: return lgelu__choose_conv(net, node);
+    case LGELU_OP_CROSS_ENTROPY:
+        fused = net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED;
+        return fused ? (int)LGELU__LINEAR_LOSS : plain;
+    case LGELU_OP_BATCH_NORM:
+        fused = single && node->shape[2] <= LGELU__GATE_BUFFER
+                && lgelu__is_a(net->nodes + r->last, LGELU__READS_AFFINE);
+        return fused ? (int)LGELU__NORM_FUSED : plain;
+    case LGELU_OP_ADD:
+        fused = single && train && lgelu__fuses_add(net, node, r->last);
+        return fused ? (int)LGELU__ADD_FUSED : plain;
+    case LGELU_OP_LINEAR:
+        fused = single && train && lgelu__fuses_linear(net, node, r->last, bytes);
+        return fused ? (int)LGELU__LINEAR_FUSED : plain;
+    default: return plain;
     }
-    if (node->op == LGELU_OP_CONV)
-        return lgelu__choose_conv(net, node);
-    if (r->inputs != 1 || node->internal.keep)
-        return plain;
-    if (node->op == LGELU_OP_BATCH_NORM)
-        return fits && lgelu__is_a(reader, LGELU__READS_AFFINE) ? LGELU__NORM_FUSED : plain;
-    if (node->op == LGELU_OP_ADD) {
-        return fits && train && reader->op == LGELU_OP_GATE
-                       && lgelu__value_lasts(net, node->input[0], back)
-                       && lgelu__value_lasts(net, node->input[1], back)
-                   ? LGELU__ADD_FUSED
-                   : plain;
-    }
-    if (node->op != LGELU_OP_LINEAR || !train || reader->op != LGELU_OP_CROSS_ENTROPY
-        || bytes <= LGELU__LARGE)
-        return plain;
-    while (other < net->nodes + net->count && (!node->tied || other->tied != node->tied))
-        other++;
-    return other == net->nodes + net->count ? LGELU__LINEAR_FUSED : plain;
 }
 
+/* Returns the bytes of a node's value; those of an input belong to the caller. */
+static size_t lgelu__value_bytes(const lgelu_node *node, size_t batch)
+{
+    size_t elements = lgelu__elements(node);
+    if (node->op == LGELU_OP_INPUT)
+        elements = 0;
+    else if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        elements = node->shape[1];
+    return lgelu__times(lgelu__times(batch, elements), sizeof(float));
+}
+
+/* Returns whether a node's value is stored in the buffer of its input 0: it is the same value, or
+   it overwrites a value that nobody reads later. */
+static int lgelu__shares_value(const lgelu_net *net, int i)
+{
+    const lgelu_node *node = net->nodes + i, *x;
+    if (node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED)
+        return 1;
+    if (!lgelu__is_a(node, LGELU__IN_PLACE))
+        return 0;
+    x = net->nodes + net->nodes[node->input[0]].internal.value_node;
+    return !lgelu__is_a(x, LGELU_TRAIT_SOURCE) && x->internal.buffer[LGELU__VALUE].to == i;
+}
+
+/* Plans where the value of node i is stored, and for how long. What attention keeps from one call
+   to the next is in use from step 0 on: otherwise an earlier layer of the next call would overwrite
+   it. Results are kept until the end of the run. */
+static void lgelu__plan_value(lgelu_net *net, int i, const lgelu__readers *r, size_t bytes)
+{
+    lgelu_node *node = net->nodes + i;
+    lgelu_buffer *value = node->internal.buffer + LGELU__VALUE;
+    const int end = 2 * net->count, read = r->layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE);
+    const int from = r->until == end ? 0 : i;
+    const int to = read && !node->internal.keep ? r->until : end;
+    const int shares = lgelu__shares_value(net, i);
+    lgelu__buffer_set(value, bytes, from, to);
+    if (shares) {
+        const int x = net->nodes[node->input[0]].internal.value_node;
+        lgelu_buffer *shared = net->nodes[x].internal.buffer + LGELU__VALUE;
+        node->internal.value_node = x;
+        if (shared->to < to)
+            shared->to = to;
+        if (shared->from > from)
+            shared->from = from;
+    }
+    if (shares || lgelu__is_a(node, LGELU__FUSED))
+        lgelu__buffer_set(value, 0, i, i);
+}
+
+/* Plans the buffers of node i, whose inputs have been planned. */
 LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
     lgelu_node *node = net->nodes + i;
     lgelu_buffer *b = node->internal.buffer;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int end = 2 * net->count, back = end - 1 - i,
-              x = node->inputs ? net->nodes[node->input[0]].internal.value_node : i;
+    const int end = 2 * net->count, back = end - 1 - i;
     const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
-    const size_t each = node->op == LGELU_OP_INPUT              ? 0
-                        : lgelu__is_a(node, LGELU_TRAIT_SOURCE) ? node->shape[1]
-                                                                : lgelu__elements(node);
-    const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
+    const size_t bytes = lgelu__value_bytes(node, batch);
+    const lgelu__layer *layer;
+    int until = r.until < end ? r.until : i, gradient;
     lgelu__job job;
-    int hosted, left;
     node->internal.value_node = node->internal.gradient_node = i;
     node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
+    layer = lgelu__layer_of(node);
+    lgelu__plan_value(net, i, &r, bytes);
+    if (learns)
+        until = back;
     lgelu__job_size(&job, net, node, batch);
-    left = lgelu__is_a(node, LGELU__FUSED);
-    lgelu__buffer_set(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, /* results stay readable */
-                      (r.layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE)) && !node->internal.keep
-                          ? r.until
-                          : end);
-    hosted =
-        node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED
-        || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU_TRAIT_SOURCE)
-            && net->nodes[x].internal.buffer[LGELU__VALUE].to == i);
-    if (hosted) {
-        /* The target lives as long as its guest does. What an attention keeps from call to call
-           lives from the start as well: otherwise an earlier layer of the next call would write
-           over it.
-         */
-        lgelu_buffer *target = net->nodes[x].internal.buffer + LGELU__VALUE;
-        node->internal.value_node = x;
-        if (target->to < b[LGELU__VALUE].to)
-            target->to = b[LGELU__VALUE].to;
-        if (target->from > b[LGELU__VALUE].from)
-            target->from = b[LGELU__VALUE].from;
-    }
-    if (hosted || left)
-        lgelu__buffer_set(b + LGELU__VALUE, 0, i, i);
-    lgelu__buffer_set(b + LGELU__AUX,
-                      lgelu__layer_of(node)->aux ? lgelu__layer_of(node)->aux(&job) : 0, i,
-                      learns          ? back
-                      : r.until < end ? r.until
-                                      : i);
-    lgelu__buffer_set(b + LGELU__GRADIENT,
-                      learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED ? bytes : 0,
-                      end - 1 - r.last, back);
+    lgelu__buffer_set(b + LGELU__AUX, layer->aux ? layer->aux(&job) : 0, i, until);
+    gradient = learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED;
+    lgelu__buffer_set(b + LGELU__GRADIENT, gradient ? bytes : 0, end - 1 - r.last, back);
     lgelu__buffer_set(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
                       end - 1 - r.first);
     if (node->internal.row == LGELU__LINEAR_LOSS) {
-        lgelu__buffer_set(b + LGELU__SCRATCH,
-                          LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float),
-                          i, back);
+        const size_t classes = net->nodes[node->input[0]].shape[2];
+        lgelu__buffer_set(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * classes * sizeof(float), i,
+                          back);
     }
 }
 
-/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last
-   reader, which passes it on unchanged. Nobody may write to it before all who share it have read
-   it: x's next writer comes after the other's backward. */
+/* Returns whether the gradient of node i can be stored in that of its last reader, which passes it
+   on unchanged. Nobody may write to it before all nodes that share it have read it: if the reader
+   has another input, the next reader of node i that writes must come after that input's backward.
+ */
+static int lgelu__can_share_gradient(const lgelu_net *net, int i, const lgelu__readers *r)
+{
+    const lgelu_node *node = net->nodes + i, *reader = net->nodes + r->last;
+    const int other = reader->input[reader->input[0] == i];
+    if (!r->inputs || !lgelu__is_a(reader, LGELU__PASSES_GRADIENT))
+        return 0;
+    if (!node->internal.buffer[LGELU__GRADIENT].bytes
+        || !reader->internal.buffer[LGELU__GRADIENT].bytes)
+        return 0;
+    if (reader->internal.gradient_node != r->last)
+        return 0;
+    return reader->inputs != 2 || (other != i && other > r->second_last);
+}
+
+/* Finds the gradients that need no buffer, from the last node to the first. */
 static void lgelu__share_gradients(lgelu_net *net)
 {
     int i;
     for (i = net->count - 1; i >= 0; i--) {
         const lgelu__readers r = lgelu__readers_of(net, i, LGELU_MODE_TRAIN);
-        lgelu_node *to = net->nodes + r.last;
-        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT,
-                     *b = to->internal.buffer + LGELU__GRADIENT;
-        const int other = to->input[to->input[0] == i];
-        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES_GRADIENT)
-            || to->internal.gradient_node != r.last
-            || (to->inputs == 2 && (other == i || other <= r.below)))
+        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT;
+        lgelu_buffer *shared = net->nodes[r.last].internal.buffer + LGELU__GRADIENT;
+        if (!lgelu__can_share_gradient(net, i, &r))
             continue;
         net->nodes[i].internal.gradient_node = r.last;
-        if (b->to < own->to)
-            b->to = own->to;
+        if (shared->to < own->to)
+            shared->to = own->to;
         own->bytes = 0;
     }
 }
 
-static lgelu_buffer *lgelu__largest_unplaced(
-    const lgelu_net *net) /* of those without a place; NULL when all have one */
+/* Returns the largest buffer that is not placed yet; NULL if all are. */
+static lgelu_buffer *lgelu__largest_unplaced(const lgelu_net *net)
 {
     lgelu_buffer *best = NULL;
     int i, k;
     for (i = 0; i < net->count; i++) {
         for (k = 0; k < 4; k++) {
             lgelu_buffer *b = net->nodes[i].internal.buffer + k;
-            if (b->at == (size_t)-1 && (!best || b->bytes > best->bytes))
+            if (b->at == LGELU__UNPLACED && (!best || b->bytes > best->bytes))
                 best = b;
         }
     }
     return best;
 }
 
-/* in whole lines, with its guard */
+/* Returns a buffer's bytes in whole cache lines, with its guard. */
 static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
 {
     return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
 }
 
-static size_t lgelu__plan(lgelu_net *net, size_t batch,
-                          lgelu_mode mode) /* bytes of the arena, (size_t)-1 on overflow */
+/* Raises the offset `at` for b past every placed buffer that is in use at the same time and that it
+   would overlap. Returns the new offset. */
+static size_t lgelu__raise(const lgelu_net *net, const lgelu_buffer *b, size_t at)
+{
+    const size_t bytes = lgelu__buffer_bytes(b);
+    int i, k;
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
+            const size_t o_bytes = lgelu__buffer_bytes(o);
+            if (o->at == LGELU__UNPLACED || !o_bytes || o->to < b->from || b->to < o->from)
+                continue;
+            if (at < o->at + o_bytes && o->at < at + bytes)
+                at = o->at + o_bytes;
+        }
+    }
+    return at;
+}
+
+/* Plans all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
+static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
     lgelu_buffer *b;
     size_t top = 0;
-    int i, k, moved;
+    int i;
     for (i = 0; i < net->count; i++) {
         if (!net->nodes[i].folded)
             net->nodes[i].internal.row = (int)net->nodes[i].op;
@@ -6578,79 +6674,77 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch,
         lgelu__plan_node(net, i, batch, mode);
     if (mode == LGELU_MODE_TRAIN)
         lgelu__share_gradients(net);
-    while ((b = lgelu__largest_unplaced(net)) != NULL) {
-        size_t at = 0, bytes = lgelu__buffer_bytes(b);
+    for (b = lgelu__largest_unplaced(net); b; b = lgelu__largest_unplaced(net)) {
+        size_t at, next = 0;
         if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
             return (size_t)-1;
         do {
-            moved = 0;
-            for (i = 0; i < net->count; i++) {
-                for (k = 0; k < 4; k++) {
-                    const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
-                    size_t o_bytes = lgelu__buffer_bytes(o);
-                    if (o->at == (size_t)-1 || !o_bytes || o->to < b->from || b->to < o->from)
-                        continue;
-                    if (at < o->at + o_bytes && o->at < at + bytes) {
-                        at = o->at + o_bytes;
-                        moved = 1;
-                    }
-                }
-            }
-        } while (moved);
+            at = next;
+            next = lgelu__raise(net, b, at);
+        } while (next != at);
         b->at = at;
-        if (at + bytes > top)
-            top = at + bytes;
+        top = lgelu__max(top, at + lgelu__buffer_bytes(b));
     }
     return top;
 }
 
-/* ---- matrices a second time (net.prepack), in panels; for Winograd its 16 ---- */
-static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node) /* columns of W */
+/* Returns the columns of a node's matrix. */
+static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)
 {
     return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
                                      : net->nodes[node->input[0]].shape[2];
 }
 
+/* Returns the floats of a node's prepacked copy (net.prepack): its matrix in panels, or Winograd's
+   16 transformed ones; 0 if it has none. */
 static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
 {
-    if (node->internal.row == LGELU__WINOGRAD)
+    const int row = node->internal.row;
+    if (row == LGELU__WINOGRAD)
         return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
-    return node->internal.row == LGELU_OP_LINEAR
-                   || (node->internal.row == LGELU_OP_CONV && node->groups == 1)
-               ? lgelu__panels(node->shape[2], lgelu__depth_of(net, node))
-               : 0;
+    if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
+        return lgelu__panels(node->shape[2], lgelu__depth_of(net, node));
+    return 0;
 }
 
+/* Writes the panels of Winograd's 16 matrices. */
+static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node,
+                                    const lgelu__kernels *isa, float *to)
+{
+    const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu__winograd p;
+    size_t task, k;
+    memset(&p, 0, sizeof p);
+    p.in = in;
+    p.out = out;
+    p.w = net->w + node->weight_at;
+    p.kernel = net->internal.scratch;
+    for (task = 0; task < (in + 15) / 16; task++)
+        lgelu__winograd_kernels(task, &p);
+    for (k = 0; k < 16; k++) {
+        const lgelu_matrix w = lgelu__matrix(p.kernel + k * in * out, out);
+        isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
+    }
+}
+
+/* Writes the prepacked copies of all matrices, for the instruction set in force. */
 static void lgelu__prepack(lgelu_net *net)
 {
     const int set = lgelu_isa();
     const lgelu__kernels *isa = lgelu__kernels_of[set];
-    size_t task, k;
     int i;
     for (i = 0; i < net->count; i++) {
-        if (net->nodes[i].internal.prepacked_at) {
-            const lgelu_node *node = net->nodes + i;
-            const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2],
-                         depth = lgelu__depth_of(net, node);
-            float *to = net->internal.prepacked + node->internal.prepacked_at - 1;
-            lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
-            lgelu__winograd p;
-            if (node->internal.row != LGELU__WINOGRAD) {
-                isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, out);
-                continue;
-            }
-            memset(&p, 0, sizeof p);
-            p.in = in;
-            p.out = out;
-            p.w = w.x;
-            p.kernel = net->internal.scratch;
-            for (task = 0; task < (in + 15) / 16; task++)
-                lgelu__winograd_kernels(task, &p);
-            for (k = 0; k < 16; k++) {
-                w = lgelu__matrix(p.kernel + k * in * out, out);
-                isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0,
-                          out);
-            }
+        const lgelu_node *node = net->nodes + i;
+        float *to;
+        if (!node->internal.prepacked_at)
+            continue;
+        to = net->internal.prepacked + node->internal.prepacked_at - 1;
+        if (node->internal.row == LGELU__WINOGRAD) {
+            lgelu__prepack_winograd(net, node, isa, to);
+        } else {
+            const size_t depth = lgelu__depth_of(net, node);
+            const lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
+            isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, node->shape[2]);
         }
     }
     net->prepacked_valid = 1 + set;
