@@ -59,8 +59,8 @@ static void exact_values(void)
     }
     check(ulps(lgelu_exact_silu_dx(-1, 1) * (1 + 1e-14), lgelu_exact_silu_dx(-1, 1)) > 8,
           "control: a relative error of 1e-14 is seen", "it is not");
-    check(isnan(lgelu_exact_silu(NAN, 1)) && isnan(lgelu_exact_silu(1, NAN))
-              && isnan(lgelu_exact_silu_dx(1, -1)) && isnan(lgelu_exact_silu_dbeta(NAN, 1)),
+    check(isnan(lgelu_exact_silu((double)NAN, 1)) && isnan(lgelu_exact_silu(1, (double)NAN))
+              && isnan(lgelu_exact_silu_dx(1, -1)) && isnan(lgelu_exact_silu_dbeta((double)NAN, 1)),
           "exact SiLU: NaN for NaN and for a negative β", "a number");
     check(!(lgelu_exact_silu(3, 0) < 1.5) && !(lgelu_exact_silu(3, 0) > 1.5)
               && fabs(lgelu_exact_silu_dbeta(3, 0) - 2.25) < 1e-15,
