@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #endif
 #include "data.h"
+#include "part_id.h"       /* part_note: which files are read */
+#include "deploy/deploy.h" /* deploy_read: numbers with a decimal point in every locale */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -32,7 +34,7 @@ enum {
 
 enum { MAX_CLASSES = 256, MAX_COLUMNS = 4096 };
 
-/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as
+/* stb_image lets a PNG unpack to any size; a sheet that requires more than MAX_SHEET ends as
    "outofmem", a photograph beyond MAX_PICTURE. Every byte starts as zero: what a broken file leaves
    unwritten is black, and the same each time. */
 static size_t most_alloc = MAX_SHEET;
@@ -150,6 +152,12 @@ static int slurp(data_set *d, data_file *f, size_t most)
     FILE *in = kind ? fopen(f->path, "rb") : NULL;
     if (!in)
         return fail(d, f->path, "cannot open");
+    if (!d->files)
+        d->files = (struct part_list *)calloc(1, sizeof *d->files);
+    if (!d->files || part_note(d->files, f->path)) {
+        fclose(in);
+        return fail(d, f->path, "out of memory");
+    }
     /* grows as it reads: the file may grow meanwhile */
     do {
         unsigned char *more = (unsigned char *)realloc(f->bytes, room + 1);
@@ -580,7 +588,8 @@ static int names_read(data_set *d, const char *folder, const char *name)
         free(f.bytes);
         return fail(d, f.path, "out of memory");
     }
-    for (size_t i = 0, first = 0; i <= f.size; i++) {
+    for (size_t i = 0, first = f.size >= 3 && !memcmp(f.bytes, DATA_MARK, 3) ? 3 : 0; i <= f.size;
+         i++) {
         if (i < f.size && f.bytes[i] != '\n' && f.bytes[i] != '\r')
             continue;
         if (i > first && count < d->classes) {
@@ -663,7 +672,7 @@ static int cifar_read(data_set *d, const char *folder, const listing *l)
 
 /* ---- a folder per class ---- */
 /* rows x columns of one or three bytes to the planes of the set's pictures: each byte the mean over
-   its share of the picture, in whole numbers */
+   its fraction of the image, in integers */
 static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
                    const data_set *d)
 {
@@ -1017,7 +1026,7 @@ static int number_of(const char *text, double *value) /* decimal, within a float
     char *end;
     if (!*text || strspn(text, "0123456789+-.eE") != strlen(text))
         return 0;
-    *value = strtod(text, &end);
+    *value = deploy_read(text, &end);
     return !*end && fabs(*value) <= (double)FLT_MAX;
 }
 
@@ -1090,8 +1099,12 @@ static int table_parse(data_set *d, data_table *t)
          *zero = (char *)memchr(line, 0, t->file.size), *next;
     char separator = separator_of(line, all);
     size_t number = 0, room = 0, lines = 1;
-    if (zero)
-        return fail(d, t->file.path, "byte %zu: a zero byte in a text", (size_t)(zero - line));
+    if (t->file.size >= 3 && !memcmp(line, DATA_MARK, 3))
+        line += 3;
+    if (zero) {
+        return fail(d, t->file.path, "byte %zu: a zero byte in a text",
+                    (size_t)(zero - (char *)t->file.bytes));
+    }
     for (const char *c = line; c < all; c++)
         lines += *c == '\n';
     if (!(t->line = (size_t *)malloc(lines * sizeof *t->line)))
@@ -1646,6 +1659,8 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
     return status ? -1 : 0;
 }
 
+int data_reads(const data_set *d, const char *path) { return part_noted(d->files, path); }
+
 /* The error text stays. */
 void data_free(data_set *d)
 {
@@ -1653,6 +1668,10 @@ void data_free(data_set *d)
         free(d->names[i]);
     for (size_t i = 0; d->input_name && i < d->channels; i++)
         free(d->input_name[i]);
+    if (d->files)
+        free(d->files->id);
+    free(d->files);
+    d->files = NULL;
     free(d->names);
     free(d->input_name);
     free(d->train_x);

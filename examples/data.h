@@ -15,13 +15,14 @@
    pictures are resized to DATA_SIDE x DATA_SIDE in colour; broken ones are left out: d.note counts
    them and names the first. NULL takes $LGELU_DATA/fashion-mnist when it is there, else the sheets.
 
-   A table is a file of fields between commas, semicolons or tabs, or a folder with train.csv and
-   test.csv or with NAME.data and NAME.test (UCI's Adult); of a file alone every fifth row is for
-   the test. Numbers become mean 0 and deviation 1, a column of words an input for each word, one of
-   them 1. Means, deviations and words are those of the training rows; what is unknown (empty, ?,
-   NA, nan), and words that only the test has, leave zeros. The last column, or FILE:COLUMN, is what
-   to tell: a class where it holds words or at most 32 different whole numbers, else a number
-   (d.classes is 0 then). Rows without it are left out.
+   A table is a text file of fields between commas, semicolons or tabs, or a folder with train.csv
+   and test.csv or with NAME.data and NAME.test (UCI's Adult); of a file alone every fifth row is
+   for the test. A byte order mark before the first field is passed over. Numbers become mean 0 and
+   deviation 1, a column of words an input for each word, one of them 1. Means, deviations and words
+   are those of the training rows; what is unknown (empty, ?, NA, nan), and words that only the test
+   has, leave zeros. The last column, or FILE:COLUMN, is what to tell: a class where it holds words
+   or at most 32 different whole numbers, else a number (d.classes is 0 then). Rows without it are
+   left out.
 
    Plain C with malloc. Nothing in here prints or exits: a failure is one line in d.error that names
    the file and the byte. Only regular files of bounded size are read; broken input costs time and
@@ -61,11 +62,14 @@ typedef struct {
         **input_name; /* those read from files, or NULL; a table's inputs, "age", "sex=Male" */
     size_t skipped;   /* broken pictures, or rows without class or number, left out */
     double mean[3],
-        deviation[3];    /* of each channel over the training pictures, a byte being 0 to 255 */
-    float value[3][256]; /* (byte - mean) / deviation */
+        deviation[3];        /* of each channel over the training pictures, a byte being 0 to 255 */
+    float value[3][256];     /* (byte - mean) / deviation */
+    struct part_list *files; /* those that were read: data_reads */
     char error[1400], note[1400]; /* note: one line about what was left out, or "" */
 } data_set;
 
+#define DATA_MARK \
+    "\xEF\xBB\xBF" /* UTF-8's byte order mark, with which some programs begin a text */
 enum { DATA_SIDE = 32 };
 enum { DATA_TRAIN, DATA_TEST };
 typedef enum {
@@ -84,6 +88,9 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
 int data_read_table(data_set *d, const char *train, const char *test, const char *column,
                     data_kind kind);
 void data_free(data_set *d);
+/* 1: path leads, by whatever name or link, to a file that this set was read from; an output there
+   would replace it */
+int data_reads(const data_set *d, const char *path);
 size_t data_size(const data_set *d); /* numbers of one sample */
 /* samples pick[first], pick[first + 1], ..., or with NULL first, first + 1, ...; x as floats of
    mean 0 and deviation 1, pictures [sample][row][column][channel]; y their classes, or NULL */

@@ -10,7 +10,9 @@
    process writes that one: its lock says so, and a lock ends with its process. So what a killed
    process left is written over by the next one, and two never share a file. It is renamed when it
    is on the disk. A link is followed first, so that it stays one. What is no file (a device, a
-   pipe, standard output) is written plainly. */
+   pipe, standard output) is written plainly.
+
+   part_id.h says whether an output would replace a file that the program reads. */
 #ifndef PART_H
 #define PART_H
 #if !defined(_WIN32) && !defined(_XOPEN_SOURCE)
@@ -19,6 +21,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "part_id.h"
 enum {
     PART_PATH = 1024,
     PART_ROOM = PART_PATH + 40
@@ -235,6 +238,33 @@ static inline int part_take(FILE *f, const char *part,
     return 0;
 }
 #endif
+
+/* 1: both names lead to one regular file, or to the place of one that is not there yet */
+static inline int part_same(const char *a, const char *b)
+{
+    const char *const path[2] = { a, b };
+    char to[2][PART_PATH], *name[2] = { to[0], to[1] };
+    part_id id[2];
+    int there[2];
+    if (part_plain(a) >= 0 || part_plain(b) >= 0)
+        return 0;
+    for (int i = 0; i < 2; i++)
+        there[i] = !part_identify(id + i, path[i], 0);
+    if (there[0] != there[1] || part_follow(to[0], a) || part_follow(to[1], b))
+        return 0;
+    for (int i = 0; i < 2 && !there[0]; i++) {
+        char *slash = strrchr(to[i], '/');
+        name[i] = slash ? slash + 1 : to[i];
+        if (slash)
+            *slash = 0;
+        if (slash == to[i])
+            strcpy(to[i], "/");
+        if (part_identify(id + i, slash ? to[i] : ".", 1))
+            return !strcmp(a, b);
+    }
+    return id[0].volume == id[1].volume && id[0].file == id[1].file
+           && (there[0] || !strcmp(name[0], name[1]));
+}
 
 /* fill writes a new file, which then takes the place of path. 0, or -1 with errno: then what was
    there is there, whole */

@@ -124,6 +124,8 @@ int text_load(text *t, const char *path, text_bytes *out)
         text_fail(t, "%s: can't be opened", path);
         return errno == ENOENT ? 1 : -1;
     }
+    if (t->files && part_note(t->files, path))
+        bad = text_fail(t, "%s: out of memory", path);
     while (!bad && (n = fread(part, 1, sizeof part, f)) > 0) {
         if (n > TEXT_MOST - (out->n - before))
             bad = text_fail(t, "%s: more than %d bytes", path, (int)TEXT_MOST);
@@ -172,6 +174,8 @@ int text_read(text *t, const char *path)
     const char *name = path;
     size_t i, k;
     memset(t, 0, sizeof *t);
+    if (!(t->files = (struct part_list *)calloc(1, sizeof *t->files)))
+        return text_fail(t, "out of memory");
     if (path) {
         for (i = 0; path[i]; i++) {
             if (path[i] == '/')
@@ -198,9 +202,14 @@ int text_read(text *t, const char *path)
                : text_fail(t, "lgelu.h is not here or in the folders above: name a text file");
 }
 
+int text_reads(const text *t, const char *path) { return part_noted(t->files, path); }
+
 void text_free(text *t)
 {
     size_t i;
+    if (t->files)
+        free(t->files->id);
+    free(t->files);
     for (i = 0; t->piece && i < t->vocabulary; i++)
         free(t->piece[i].p);
     free(t->bytes.p);

@@ -9,7 +9,7 @@
        ... t.token holds t.tokens numbers below t.vocabulary ...
        text_free(&t);
 
-   Bytes that are not UTF-8 are characters of their own, so that decoding gives back every byte
+   Bytes that are not UTF-8 are separate characters, so that decoding restores every byte
    string. Plain C with malloc; nothing in here prints or exits: a failure is one line in t.error.
    Only regular files up to 1 GiB are read. */
 #ifndef TEXT_H
@@ -36,7 +36,8 @@ typedef struct {
     size_t pairs;       /* and what two of them become */
     int32_t first[256]; /* and the number of a byte alone */
     int marked;
-    int32_t mark; /* set marked before text_byte_pairs: <|endoftext|> is that token */
+    int32_t mark;            /* set marked before text_byte_pairs: <|endoftext|> is that token */
+    struct part_list *files; /* those that text_read and text_byte_pairs have read: text_reads */
     char error[512];
 } text;
 
@@ -47,6 +48,8 @@ int text_load(text *t, const char *path,
 /* fill writes a new file, which then takes the place of path: of nothing, a file, or the file that
    a link leads to. Whatever goes wrong, and when, what was there is there, whole */
 int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user);
+/* 1: path leads, by whatever name or link, to a file that text_read or text_byte_pairs has read */
+int text_reads(const text *t, const char *path);
 int text_characters(text *t); /* the vocabulary: the characters of t->bytes. Encodes them */
 int text_vocabulary_list(const text *t,
                          text_bytes *out); /* appends the characters' code points, "a 20 21", and a
@@ -59,7 +62,7 @@ int text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *t
 int text_decode(text *t, const int32_t *token, size_t tokens,
                 text_bytes *out); /* appends; free out->p */
 /* x: `contexts` pieces of the tokens first .. first + tokens - 1, each `context` tokens long, from
-   places that hang on seed and draw alone; y: of each token the next one. tokens > context */
+   places that depend on seed and draw alone; y: of each token the next one. tokens > context */
 void text_batch(int32_t *x, int32_t *y, const text *t, size_t first, size_t tokens, size_t context,
                 size_t contexts, uint64_t seed, uint64_t draw);
 uint64_t text_hash(const text *t); /* of the tokens (FNV-1a) */

@@ -33,7 +33,7 @@ static float before[64];
 static size_t need;
 static int output;
 
-static int put(void *user, const void *data, size_t size)
+static int put(const void *data, size_t size, void *user)
 {
     file *f = (file *)user;
     if (size > ROOM - f->size)

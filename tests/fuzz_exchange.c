@@ -36,7 +36,7 @@ static const float data[4] = { 1, 2, -1, 0.5f };
 static const int32_t label[2] = { 1, 0 };
 static const char *const metadata[2][2] = { { "option.lr", "0.001" }, { "note", "\"\\\n\x01 λ" } };
 
-static int put(void *user, const void *p, size_t size)
+static int put(const void *p, size_t size, void *user)
 {
     file *f = (file *)user;
     if (size > ROOM - f->size)
@@ -82,8 +82,12 @@ static void make_all(void)
 
 /* all but the scratch memory, in which loading sorts: weights, moments, λ's below it, values above
  */
-static size_t below(int k) { return (size_t)((unsigned char *)net[k].scratch - memory[k].byte); }
-static size_t above(int k) { return below(k) + net[k].scratch_bytes; }
+static size_t below(int k)
+{
+    return (size_t)((unsigned char *)net[k].internal.scratch - memory[k].byte);
+}
+
+static size_t above(int k) { return below(k) + net[k].internal.scratch_bytes; }
 
 static void back(int k, int other)
 {
@@ -119,8 +123,8 @@ static int files(const uint8_t *p, size_t n, const lgelu_part *of, int parts)
     free(exactly);
     if (status) {
         for (int k = k0; k < k0 + parts; k++) {
-            if (net[k].status || net[k].step || net[k].pending != kept[k][0].net.pending
-                || !as_before(k))
+            if (net[k].status || net[k].step
+                || net[k].internal.pending != kept[k][0].net.internal.pending || !as_before(k))
                 abort();
         }
         if (strncmp(of->net->message, "safetensors: ", 13) || strchr(of->net->message, '\n'))

@@ -7,14 +7,17 @@
        gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_network.c tools/lgelu.c -lm -o fuzz_network
    && ./fuzz_network [RUNS]
        ./fuzz_network --seed 17 --trace                      one run, each of its calls on a line
+       ./fuzz_network --from 500000 20000                    so many runs from this seed on
        clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_network.c
    tools/lgelu.c -lm -o fuzz_network && ./fuzz_network
 
    What must hold: a call fails if and only if the model says so; errors stick until the status is
-   set back, those of checkpoints and set_lambda don't; a refused call changes nothing; a network's
-   numbers hang on no call before (a twin made of the same weights, with other threads, gives the
-   same bits in forward, backward and step; so does generating token by token, and a file read
-   back); nothing outside the block or the bound arrays is touched (the sanitizers' part). */
+   set back, those of checkpoints and set_lambda don't; a refused call changes nothing, so that a
+   retry has the bits of a run without it; a network's numbers hang on no call before: a twin made
+   of the same weights, on another instruction set, with other threads, and perhaps for just so many
+   samples, gives the same bits in forward, backward and step; so does generating token by token,
+   and a file read back; nothing outside the block or the bound arrays is touched (the sanitizers'
+   part). */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -88,6 +91,7 @@ typedef enum {
     EMBEDDING,
     POSITION,
     LAYER_NORM,
+    RMS_NORM,
     ATTENTION,
     DROPOUT,
     PATCHES,
@@ -108,10 +112,14 @@ static const char *const builder_name[BUILDERS] = {
     "conv",        "batch_norm", "max_pool",      "average_pool",
     "global_pool", "flatten",    "cross_entropy", "mean_squared_error",
     "outer_loss",  "embedding",  "position",      "layer_norm",
-    "attention",   "dropout",    "patches",       "class_token",
-    "take",        "mlp",        "lenet",         "resnet",
-    "gpt",         "vit",        "keep"
+    "rms_norm",    "attention",  "dropout",       "patches",
+    "class_token", "take",       "mlp",           "lenet",
+    "resnet",      "gpt",        "vit",           "keep"
 };
+
+/* If a kind of layer is new, this line does not compile: give the kind a builder here, and a rule
+   in rules, then count it. */
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -144,13 +152,14 @@ typedef struct {
 } slot;
 
 static slot slots[SLOTS];
+static unsigned long long networks,
+    twins; /* made so far: those of the slots, and those beside them */
 typedef struct {
     memory_file memory;
     size_t fail_at;
 } file;
 
 static unsigned bit(lgelu_status status) { return 1u << status; }
-static float noise(void) { return ((float)draw(256) - 128) / 64; }
 
 /* what must hold after every call */
 static void look(const slot *s, const char *what)
@@ -209,9 +218,10 @@ static void take_picture(picture *p, const slot *s)
     p->net.status = LGELU_OK;
     memset(p->net.message, 0, sizeof p->net.message);
     if (s->made) {
-        const unsigned char *pack = (const unsigned char *)s->net.scratch;
-        p->hash = fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.scratch_bytes,
-                      s->bytes - (size_t)(pack - s->block) - s->net.scratch_bytes);
+        const unsigned char *pack = (const unsigned char *)s->net.internal.scratch;
+        p->hash =
+            fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.internal.scratch_bytes,
+                s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
     }
 }
 
@@ -225,8 +235,9 @@ static void same_picture(const picture *p, const slot *s, const char *what)
 /* ---- building ---- */
 /* a gate of the caller's own: a·x/(1 + abs(b·x)) */
 static void own_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                        const lgelu_node *node)
+                        const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++)
@@ -234,8 +245,9 @@ static void own_forward(float *y, const float *x, size_t n, size_t first, const 
 }
 
 static void own_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                         size_t first, const lgelu_net *net, const lgelu_node *node)
+                         size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++) {
@@ -285,6 +297,7 @@ static int perform(lgelu_net *net, const call *c)
     case EMBEDDING: return lgelu_embedding(net, c->name, c->a, c->n[0]);
     case POSITION: return lgelu_position(net, c->name, c->a);
     case LAYER_NORM: return lgelu_layer_norm(net, c->name, c->a);
+    case RMS_NORM: return lgelu_rms_norm(net, c->name, c->a);
     case ATTENTION: return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
     case DROPOUT: return lgelu_dropout(net, c->name, c->a, c->f[0]);
     case PATCHES: return lgelu_patches(net, c->name, c->a, c->n[0]);
@@ -338,7 +351,8 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
     const int pair = c->what == ADD || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
     memset(shape, 0xFF, 3 * sizeof *shape);
     if (c->what == KEEP)
-        return s->made || !x || x->op >= LGELU_OP_CROSS_ENTROPY ? bit(LGELU_E_ARGUMENT) : 0;
+        return s->made || !x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) ? bit(LGELU_E_ARGUMENT)
+                                                                          : 0;
     if (c->what == DROPOUT && !(c->f[0] < 0) && !(c->f[0] > 0) && c->f[0] <= 0)
         return 0;
     if (s->made || (c->what < MLP && !plain_name(c->name)))
@@ -346,13 +360,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
     if (s->net.count >= s->net.capacity)
         may |= bit(LGELU_E_MEMORY);
     if (c->what > LABELS) {
-        if (!x || x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_LABELS
+        if (!x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) || x->op == LGELU_OP_LABELS
             || (x->op == LGELU_OP_TOKENS) != (c->what == EMBEDDING || c->what == GPT))
             return may | bit(LGELU_E_ARGUMENT);
         memcpy(shape, x->shape, 3 * sizeof *shape);
     }
     if (pair) {
-        if (!y || y->op >= LGELU_OP_CROSS_ENTROPY || y->op == LGELU_OP_TOKENS
+        if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
             || (y->op == LGELU_OP_LABELS) != (c->what == CROSS_ENTROPY)
             || (c->what == OUTER_LOSS && y->op != LGELU_OP_INPUT))
             return may | bit(LGELU_E_ARGUMENT);
@@ -546,7 +560,7 @@ static void random_call(slot *s, call *c)
     }
     x = s->nodes + c->a;
     while (count && c->what != EMBEDDING && c->what != GPT && c->what > LABELS && c->a > 0
-           && (x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_TOKENS
+           && (lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) || x->op == LGELU_OP_TOKENS
                || x->op == LGELU_OP_LABELS))
         x = s->nodes + --c->a;
     c->b = count ? (int)draw((uint32_t)count) : 0;
@@ -702,7 +716,7 @@ static void random_net(slot *s)
     if (s->net.count > 0 && odds(80)) {
         int last = s->net.count - 1;
         while (last > 0
-               && (s->nodes[last].op >= LGELU_OP_CROSS_ENTROPY
+               && (lgelu_op_is((int)s->nodes[last].op, LGELU_TRAIT_LOSS)
                    || s->nodes[last].op == LGELU_OP_LABELS))
             last--;
         memset(&c, 0, sizeof c);
@@ -716,6 +730,106 @@ static void random_net(slot *s)
         strcpy(c.name, "loss");
         build(s, &c);
     }
+}
+
+static void append(slot *s, builder what, int a, int b, size_t n0, size_t n1, float f)
+{
+    call c;
+    memset(&c, 0, sizeof c);
+    c.what = what;
+    c.a = a;
+    c.b = b;
+    c.n[0] = n0;
+    c.n[1] = n1;
+    c.n[2] = 1 + draw(20);
+    c.f[0] = f;
+    c.f[1] = 1e-3f;
+    /* of an attention: causal */
+    c.gate = what == GATE ? (int)draw(4) : 1;
+    snprintf(c.name, sizeof c.name, "n%d", s->net.count);
+    if (!s->status)
+        build(s, &c);
+}
+
+/* blocks of attention over tokens whose rows are of all widths, with layers that work in place
+   before and behind it */
+static void random_tokens_net(slot *s)
+{
+    restart(s);
+    s->net.capacity = NODES;
+    s->net.custom_gate = &own_gate;
+    TRACE("network %d anew, of tokens\n", (int)(s - slots));
+    append(s, TOKENS, 0, 0, 0, 1 + draw(14), 0);
+    append(s, EMBEDDING, 0, 0, 1 + draw(40), 0, 0);
+    for (uint32_t block = 1 + draw(3); block; block--) {
+        if (odds(60))
+            append(s, LINEAR, s->net.count - 1, 0, 1 + draw(60), 0, 0);
+        const size_t heads = 1 + draw(2);
+        const int before = s->net.count;
+        append(s, LINEAR, s->net.count - 1, 0, 3 * heads * (1 + draw(8)), 0, 0);
+        for (uint32_t k = draw(3); k; k--) {
+            switch (draw(7)) {
+            case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
+            case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
+            case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
+            case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
+            case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
+            }
+        }
+        append(s, ATTENTION, s->net.count - 1, 0, heads, 0, 0);
+        if (odds(40))
+            append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
+    }
+    append(s, LINEAR, s->net.count - 1, 0, 1 + draw(30), 0, 0);
+}
+
+/* a network that is made for some hundred samples and used for fewer */
+static void random_wide_net(slot *s)
+{
+    restart(s);
+    s->net.capacity = NODES;
+    TRACE("network %d anew, of a large batch\n", (int)(s - slots));
+    append(s, INPUT, 0, 0, 1, 1, 0);
+    for (uint32_t k = 1 + draw(3); k; k--) {
+        append(s, LINEAR, s->net.count - 1, 0, 1 + draw(64), 0, 0);
+        switch (draw(5)) {
+        case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
+        case 1: append(s, NORM, s->net.count - 1, 0, 0, 0, 0.125f); break;
+        case 2: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+        case 3: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+        default: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.25f); break;
+        }
+    }
+    append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
+    const int last = s->net.count - 1;
+    if (s->status || last < 1)
+        return;
+    call c;
+    memset(&c, 0, sizeof c);
+    c.what = LABELS;
+    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
+    strcpy(c.name, "target");
+    build(s, &c);
+    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
+}
+
+/* mostly a few samples; of networks whose values are small, up to 1,500 */
+static size_t random_batch(const slot *s)
+{
+    size_t most = 1;
+    for (int i = 0; i < s->net.count; i++) {
+        const size_t *shape = s->nodes[i].shape, n = shape[0] * shape[1] * shape[2];
+        if (!lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_SOURCE) && n > most)
+            most = n;
+    }
+    return most <= 300 && s->count
+                   && odds(s->calls[0].n[0] * s->calls[0].n[1] == 1 && s->calls[0].what == INPUT
+                               ? 80
+                               : 3)
+               ? 300 + draw(1201)
+               : 1 + draw(4);
 }
 
 /* the same calls again, perhaps without the losses; into a slot that was begun */
@@ -787,7 +901,7 @@ static void make(slot *s, size_t batch, lgelu_mode mode, uint64_t seed)
     if (odds(4))
         given = draw(2) ? 0 : bytes ? bytes - 1 : 0;
     /* no such memory here */
-    if (bytes > (size_t)1 << 24)
+    if (bytes > (size_t)1 << 26)
         given = 0;
     if (s->made || twin_names(s))
         may = bit(LGELU_E_ARGUMENT);
@@ -812,6 +926,7 @@ static void make(slot *s, size_t batch, lgelu_mode mode, uint64_t seed)
     }
     s->block = block;
     s->bytes = bytes;
+    networks++;
     s->made = 1;
     s->fresh = 1;
 }
@@ -832,11 +947,13 @@ static array random_array(const slot *s, const lgelu_node *node)
     a.data = malloc(n * 4);
     if (!a.data)
         abort();
+    uint32_t random = draw(1 << 16);
     for (size_t i = 0; i < n; i++) {
+        random = random * 1664525u + 1013904223u;
         if (node->op == LGELU_OP_INPUT)
-            ((float *)a.data)[i] = noise();
+            ((float *)a.data)[i] = ((float)(random >> 24) - 128) / 64;
         else
-            ((int32_t *)a.data)[i] = (int32_t)(draw(1 << 16) % node->shape[2]);
+            ((int32_t *)a.data)[i] = (int32_t)((random >> 16) % node->shape[2]);
     }
     if (node->op != LGELU_OP_INPUT && odds(10)) {
         a.bad = (long)draw((uint32_t)n);
@@ -862,12 +979,15 @@ static int read_by_a_layer(const slot *s,
 static void bind(slot *s, int input, int to_nothing)
 {
     picture before;
-    const int good =
-        input >= 0 && input < s->net.count && s->nodes[input].op <= LGELU_OP_LABELS && s->net.batch;
+    const int good = input >= 0 && input < s->net.count
+                     && lgelu_op_is((int)s->nodes[input].op, LGELU_TRAIT_SOURCE) && s->net.batch;
     array a = { NULL, 0, -1 };
-    const int legal = input >= 0 && input < s->net.count && s->nodes[input].op <= LGELU_OP_LABELS;
+    const int legal = input >= 0 && input < s->net.count
+                      && lgelu_op_is((int)s->nodes[input].op, LGELU_TRAIT_SOURCE);
     /* not made: no batch to make data for; or too large */
-    if (legal && (!good || s->net.batch > 99 || numbers(s->nodes + input) > 1 << 20))
+    if (legal
+        && (!good || s->net.batch > 9999
+            || numbers(s->nodes + input) > ((size_t)1 << 22) / s->net.batch))
         return;
     TRACE("  %d bind %d to %s\n", (int)(s - slots), input, to_nothing ? "nothing" : "new data");
     if (good && !to_nothing)
@@ -891,7 +1011,7 @@ static void bind(slot *s, int input, int to_nothing)
 static void bind_all(slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
-        if (s->nodes[i].op <= LGELU_OP_LABELS && (!s->data[i].data || odds(20)))
+        if (lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_SOURCE) && (!s->data[i].data || odds(20)))
             bind(s, i, odds(5));
     }
 }
@@ -909,11 +1029,12 @@ static unsigned forward_fails(const slot *s, size_t samples, size_t from, size_t
             if (a->data && a->bad >= (long)first && a->bad < (long)end)
                 return bit(LGELU_E_LABEL);
         }
-        if (to && node->op >= LGELU_OP_CROSS_ENTROPY)
+        if (to && lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS))
             continue;
         for (int k = 0; k < node->inputs; k++) {
-            if (s->nodes[node->input[k]].op <= LGELU_OP_TOKENS && !s->data[node->input[k]].data
-                && !(k && node->op >= LGELU_OP_CROSS_ENTROPY))
+            if (lgelu_op_is((int)s->nodes[node->input[k]].op, LGELU_TRAIT_DATA)
+                && !s->data[node->input[k]].data
+                && !(k && lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)))
                 return bit(LGELU_E_UNBOUND);
         }
         if (node->op == LGELU_OP_BATCH_NORM && learn
@@ -938,18 +1059,18 @@ static int finite(double x) { return x - x <= 0; }
 static int values_of(const slot *s) /* all that may be read is read; 0: some are not finite */
 {
     volatile float sink = 0;
-    const size_t samples = s->net.tokens ? s->net.tokens : s->net.samples;
+    const size_t samples = s->net.internal.tokens ? s->net.internal.tokens : s->net.samples;
     int good = 1;
     for (int i = -1; i <= s->net.count; i++) {
         const float *y = lgelu_net_value(&s->net, i);
         if (!y)
             continue;
         MUST(s->made && i >= 0 && i < s->net.count, "a value of node %d", i);
-        if (s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || s->nodes[i].op == LGELU_OP_INPUT)
+        if (lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_LOSS) || s->nodes[i].op == LGELU_OP_INPUT)
             continue;
-        const size_t each =
-            s->net.tokens ? s->nodes[i].shape[2]
-                          : s->nodes[i].shape[0] * s->nodes[i].shape[1] * s->nodes[i].shape[2];
+        const size_t each = s->net.internal.tokens ? s->nodes[i].shape[2]
+                                                   : s->nodes[i].shape[0] * s->nodes[i].shape[1]
+                                                         * s->nodes[i].shape[2];
         /* a view of an input is the input itself */
         int bound = 0;
         for (int k = 0; k < i; k++)
@@ -985,18 +1106,18 @@ static int forward(slot *s, size_t samples, long estimate) /* estimate: -1 none 
     const lgelu_status sticks = s->status,
                        got = estimate >= 0 ? lgelu_net_reestimate_norms(&s->net, samples, estimate)
                                            : lgelu_net_forward(&s->net, samples);
-    if (!legal && !sticks)
+    if (may && !sticks)
         same_picture(&before, s, "forward");
     if (sticks) {
         same_picture(&before, s, "forward over an error");
         return 0;
     }
-    if (!may && got == LGELU_E_NONFINITE && !finite(s->net.loss))
-        may = bit(got);
-    if (legal) {
+    if (!may) {
         s->pending = 0;
         s->known = 0;
     }
+    if (!may && got == LGELU_E_NONFINITE && !finite(s->net.loss))
+        may = bit(got);
     if (!settle(s, "forward", got, may, 0))
         return 0;
     MUST(finite(s->net.loss), "forward: a loss of %g", s->net.loss);
@@ -1025,21 +1146,18 @@ static int backward(slot *s, float share)
         same_picture(&before, s, "backward");
     if (sticks)
         return 0;
-    if (good)
-        s->pending = 0;
     int outer = 0;
     for (int i = 0; i < s->net.count; i++)
         outer |= s->nodes[i].op == LGELU_OP_CUSTOM_LOSS;
+    if (got)
+        same_picture(&before, s, "backward");
     if (!settle(s, "backward", got,
                 !good   ? bit(LGELU_E_ARGUMENT)
                 : outer ? bit(LGELU_OK) | bit(LGELU_E_NONFINITE)
                         : 0,
-                0)) {
-        /* half a gradient is none */
-        if (good)
-            s->fresh = 1;
+                0))
         return 0;
-    }
+    s->pending = 0;
     s->fresh = 0;
     /* what they point to is there */
     for (int i = -1; i <= s->net.count; i++) {
@@ -1057,7 +1175,7 @@ static int backward(slot *s, float share)
     return 1;
 }
 
-static int failing_sum(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
+static int failing_sum(float *g, size_t n, double *dlambda, size_t hardnesses, void *user)
 {
     (void)g;
     (void)n;
@@ -1066,7 +1184,7 @@ static int failing_sum(void *user, float *g, size_t n, double *dlambda, size_t h
     return user == NULL;
 }
 
-static float random_drive(void *user, int hardness, float lambda0, long step)
+static float random_drive(int hardness, float lambda0, long step, void *user)
 {
     const uint64_t seed = *(const uint64_t *)user;
     const uint32_t r = lgelu_random(seed, (uint64_t)hardness, (uint64_t)step);
@@ -1117,6 +1235,14 @@ static int bad_lambda(const slot *s)
     return 0;
 }
 
+/* a plan that drives λ where no λ is, or on the way of s to a target that the map does not reach */
+static int may_leave_map(const slot *s, const lgelu_training *plan)
+{
+    return plan->drive
+           || (plan->hardening.shape == LGELU_SHAPE_LINEAR_S
+               && isnan(lgelu_lambda_inverse(&s->net.lambda_map, plan->hardening.target)));
+}
+
 static int step(slot *s, const lgelu_training *plan)
 {
     const long steps = s->net.step;
@@ -1125,10 +1251,11 @@ static int step(slot *s, const lgelu_training *plan)
     TRACE("  %d step\n", (int)(s - slots));
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_step(&s->net, plan);
-    const unsigned may = !good                                    ? bit(LGELU_E_ARGUMENT)
-                         : plan->sum                              ? bit(LGELU_E_SUM)
-                         : got == LGELU_E_LAMBDA && bad_lambda(s) ? bit(got)
-                                                                  : 0;
+    const unsigned may = !good       ? bit(LGELU_E_ARGUMENT)
+                         : plan->sum ? bit(LGELU_E_SUM)
+                         : got == LGELU_E_LAMBDA && (bad_lambda(s) || may_leave_map(s, plan))
+                             ? bit(got)
+                             : 0;
     if (sticks || may & ~bit(LGELU_E_LAMBDA))
         same_picture(&before, s, "step");
     if (sticks)
@@ -1148,26 +1275,47 @@ static int step(slot *s, const lgelu_training *plan)
 }
 
 /* ---- twins: the same numbers whatever was called before ---- */
-static void in_turn(void *user, lgelu_task *task, void *job,
-                    size_t count) /* tasks from the last to the first */
+static void in_turn(lgelu_task *task, void *job, size_t count,
+                    void *user) /* tasks from the last to the first */
 {
     (void)user;
     while (count--)
-        task(job, count);
+        task(count, job);
 }
 
-static int twin_of(slot *t, const slot *s, lgelu_mode mode)
+/* what a twin runs on: another instruction set than the slots, where there is one */
+static int isa_of_slots, isa_of_twin;
+static void on_twin(int yes) { lgelu_isa_limit(yes ? isa_of_twin : isa_of_slots); }
+
+static void choose_isas(void)
+{
+    int isa[4], count = 0;
+    for (int i = LGELU_ISA_SCALAR; i <= LGELU_ISA_AVX512; i++) {
+        if (lgelu_isa_limit(i) == i)
+            isa[count++] = i;
+    }
+    isa_of_slots = isa[draw((uint32_t)count)];
+    isa_of_twin = isa[draw((uint32_t)count)];
+    if (count > 1) {
+        while (isa_of_twin == isa_of_slots)
+            isa_of_twin = isa[draw((uint32_t)count)];
+    }
+    on_twin(0);
+    TRACE("slots on %s, twins on %s\n", lgelu_isa_name(isa_of_slots), lgelu_isa_name(isa_of_twin));
+}
+
+static int twin_of(slot *t, const slot *s, size_t batch, lgelu_mode mode)
 {
     memset(t, 0, sizeof *t);
     lgelu_net_begin(&t->net, t->nodes, NODES);
     repeat(t, s, 1);
-    t->bytes = lgelu_net_bytes(&t->net, s->net.batch, mode);
+    t->bytes = lgelu_net_bytes(&t->net, batch, mode);
     t->block = (unsigned char *)malloc(t->bytes + 1);
     if (!t->block)
         abort();
     if (odds(50))
         t->net.threads.run = in_turn;
-    lgelu_status status = lgelu_net_make(&t->net, t->block, t->bytes, s->net.batch, mode, 99);
+    lgelu_status status = lgelu_net_make(&t->net, t->block, t->bytes, batch, mode, 99);
     if (status == LGELU_E_LAMBDA) {
         free(t->block);
         return 0;
@@ -1177,6 +1325,7 @@ static int twin_of(slot *t, const slot *s, lgelu_mode mode)
         lgelu_net_fold(&t->net);
     MUST(!lgelu_net_copy(&t->net, &s->net), "copy to a twin: %s", t->net.message);
     t->made = t->fresh = 1;
+    twins++;
     t->net.evaluate = s->net.evaluate;
     /* arrays of its own */
     for (int i = 0; i < s->net.count; i++) {
@@ -1213,8 +1362,8 @@ static void same_values(const slot *s, const slot *t, const char *what)
 {
     for (int i = 0; i < s->net.count; i++) {
         const float *a = lgelu_net_value(&s->net, i), *b = lgelu_net_value(&t->net, i);
-        if (s->nodes[i].op <= LGELU_OP_LABELS || s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || !a
-            || !b)
+        if (lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_SOURCE)
+            || lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_LOSS) || !a || !b)
             continue;
         MUST(same_floats(a, b,
                          s->net.samples * s->nodes[i].shape[0] * s->nodes[i].shape[1]
@@ -1240,22 +1389,60 @@ static void same_parameters(const slot *s, const slot *t, const char *what)
     }
 }
 
+/* a forward that one wrong token or label, or an input without data, refuses; its cause is mended
+   again */
+static void refused_forward(slot *s, size_t samples)
+{
+    picture before;
+    int node = -1;
+    lgelu_status got;
+    for (int i = 0, from = (int)draw((uint32_t)s->net.count); i < s->net.count && node < 0; i++) {
+        const int k = (i + from) % s->net.count;
+        if (s->data[k].data && s->nodes[k].op != LGELU_OP_INPUT && s->data[k].bad < 0)
+            node = k;
+    }
+    if (node < 0)
+        return;
+    int32_t *number =
+        (int32_t *)s->data[node].data + draw((uint32_t)(samples * numbers(s->nodes + node)));
+    const int32_t sound = *number;
+    *number = odds(50) ? -1 : (int32_t)s->nodes[node].shape[2];
+    TRACE("  %d a forward that '%s' refuses\n", (int)(s - slots), s->nodes[node].name);
+    take_picture(&before, s);
+    got = lgelu_net_forward(&s->net, samples);
+    MUST(got, "forward: a wrong token or label of '%s' is taken", s->nodes[node].name);
+    same_picture(&before, s, "a forward with a wrong token or label");
+    *number = sound;
+    s->net.status = LGELU_OK;
+    s->net.message[0] = 0;
+}
+
 static void beside_a_twin(slot *s)
 {
     static slot t;
     const int fresh = s->fresh;
-    if (!s->made || s->torn || s->status || s->net.step == LONG_MAX || !twin_of(&t, s, s->net.mode))
+    if (!s->made || s->torn || s->status || s->net.step == LONG_MAX)
         return;
-    TRACE("  %d beside a twin\n", (int)(s - slots));
-    const size_t samples = 1 + draw((uint32_t)data_samples(s));
+    const size_t samples = odds(30) ? data_samples(s) : 1 + draw((uint32_t)data_samples(s)),
+                 batch = odds(50) ? samples : s->net.batch;
+    if (!twin_of(&t, s, batch, s->net.mode))
+        return;
+    TRACE("  %d beside a twin: %zu samples, the twin made for %zu\n", (int)(s - slots), samples,
+          batch);
     for (uint32_t k = 1 + draw(2); k; k--) {
         const float share = 1 / (float)(1 + draw(3));
+        if (odds(30))
+            refused_forward(s, samples);
         if (!forward(s, samples, -1)) {
             end_of_twin(&t);
             return;
         }
-        MUST(!lgelu_net_forward(&t.net, samples), "forward: only the twin fails: %s",
-             t.net.message);
+        if (s->pending && odds(20))
+            refused_forward(s, samples);
+        on_twin(1);
+        const lgelu_status forward_status = lgelu_net_forward(&t.net, samples);
+        on_twin(0);
+        MUST(!forward_status, "forward: only the twin fails: %s", t.net.message);
         same_values(s, &t, "forward");
         if (s->net.mode != LGELU_MODE_TRAIN)
             break;
@@ -1270,8 +1457,10 @@ static void beside_a_twin(slot *s)
             end_of_twin(&t);
             return;
         }
-        MUST(!lgelu_net_backward(&t.net, share), "backward: only the twin fails: %s",
-             t.net.message);
+        on_twin(1);
+        const lgelu_status backward_status = lgelu_net_backward(&t.net, share);
+        on_twin(0);
+        MUST(!backward_status, "backward: only the twin fails: %s", t.net.message);
         same_values(s, &t, "backward");
         if (fresh) {
             MUST(same_floats(s->net.g, t.net.g, s->net.parameter_count),
@@ -1293,7 +1482,9 @@ static void beside_a_twin(slot *s)
     }
     if (s->net.mode == LGELU_MODE_TRAIN && fresh && !s->fresh) {
         const lgelu_training plan = random_plan();
+        on_twin(1);
         const lgelu_status other = lgelu_net_step(&t.net, &plan);
+        on_twin(0);
         if (step(s, &plan)) {
             MUST(!other, "step: only the twin fails: %s", t.net.message);
             same_parameters(s, &t, "step");
@@ -1319,9 +1510,10 @@ static void generate(slot *s)
     for (int k = 0; k < s->net.count; k++) {
         const lgelu_node *node = s->nodes + k;
         if (node->op == LGELU_OP_INPUT
-            || (node->op != LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY
+            || (node->op != LGELU_OP_LABELS && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)
                 && node->shape[1] != context)
-            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_MEAN_TOKENS)
+            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN
+            || node->op == LGELU_OP_MEAN_TOKENS
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
             || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
@@ -1339,15 +1531,10 @@ static void generate(slot *s)
     TRACE("  %d generate tokens %zu + %zu\n", (int)(s - slots), from, count);
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_generate(&s->net, from, count);
-    if (sticks || may == bit(LGELU_E_ARGUMENT))
+    if (sticks || may)
         same_picture(&before, s, "generate");
-    if (sticks)
+    if (sticks || !settle(s, "generate", got, may, 0))
         return;
-    if (!settle(s, "generate", got, may, 0)) {
-        if (got != LGELU_E_ARGUMENT)
-            s->known = 0;
-        return;
-    }
     s->known = from + count;
     s->pending = 0;
     if (tokens < 0 || !s->data[tokens].data)
@@ -1362,7 +1549,7 @@ static void generate(slot *s)
             return;
     }
     /* a whole forward over the tokens that stand */
-    if (!twin_of(&t, s, LGELU_MODE_INFER))
+    if (!twin_of(&t, s, s->net.batch, LGELU_MODE_INFER))
         return;
     for (i = 0; i < context; i++)
         ((int32_t *)t.data[tokens].data)[i] = i < s->known ? s->token[i] : 0;
@@ -1370,12 +1557,15 @@ static void generate(slot *s)
         if (s->nodes[k].op == LGELU_OP_LABELS)
             lgelu_net_bind(&t.net, k, NULL);
     }
-    MUST(!lgelu_net_forward(&t.net, 1), "a forward beside generate: %s", t.net.message);
+    on_twin(1);
+    const lgelu_status whole = lgelu_net_forward(&t.net, 1);
+    on_twin(0);
+    MUST(!whole, "a forward beside generate: %s", t.net.message);
     for (int k = 0; k < s->net.count; k++) {
         const float *a = lgelu_net_value(&s->net, k), *b = lgelu_net_value(&t.net, k);
         const size_t c = s->nodes[k].shape[2];
-        if (s->nodes[k].op <= LGELU_OP_LABELS || s->nodes[k].op >= LGELU_OP_CROSS_ENTROPY || !a
-            || !b)
+        if (lgelu_op_is((int)s->nodes[k].op, LGELU_TRAIT_SOURCE)
+            || lgelu_op_is((int)s->nodes[k].op, LGELU_TRAIT_LOSS) || !a || !b)
             continue;
         MUST(same_floats(a, b + from * c, count * c),
              "generate: '%s' has other bits than in a whole forward", s->nodes[k].name);
@@ -1384,10 +1574,10 @@ static void generate(slot *s)
 }
 
 /* ---- files and copies ---- */
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     file *f = (file *)user;
-    return bytes > f->fail_at - f->memory.size ? 1 : memory_append(&f->memory, data, bytes);
+    return bytes > f->fail_at - f->memory.size ? 1 : memory_append(data, bytes, &f->memory);
 }
 
 static const lgelu_node *named(const slot *s, const char *name)
@@ -1410,9 +1600,10 @@ static const char *input_name(const slot *s, const lgelu_node *node, int k)
 /* which tensors a layer has in a file: so many numbers for each kind; 0: none */
 static void tensors(const lgelu_node *node, size_t n[5])
 {
-    const int norm = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
-    n[0] = norm ? node->bias_count / 2 : node->weight_count;
-    n[1] = norm ? node->bias_count / 2 : node->bias_count;
+    const int shifted = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
+    const int norm = shifted || node->op == LGELU_OP_RMS_NORM;
+    n[0] = norm ? node->bias_count / (shifted ? 2 : 1) : node->weight_count;
+    n[1] = norm ? node->bias_count - n[0] : node->bias_count;
     n[2] = (size_t)node->lambda_count;
     n[3] = node->state_count / 2;
     n[4] =
@@ -1450,8 +1641,8 @@ static int copies(const slot *to, const slot *from)
 {
     for (int i = 0; i < to->net.count; i++) {
         const lgelu_node *a = to->nodes + i, *b = named(from, a->name);
-        if (a->op <= LGELU_OP_LABELS || a->op == LGELU_OP_DROPOUT
-            || a->op >= LGELU_OP_CROSS_ENTROPY)
+        if (lgelu_op_is((int)a->op, LGELU_TRAIT_SOURCE) || a->op == LGELU_OP_DROPOUT
+            || lgelu_op_is((int)a->op, LGELU_TRAIT_LOSS))
             continue;
         if (!b || a->op != b->op || a->folded != b->folded
             || memcmp(a->shape, b->shape, sizeof a->shape) || a->weight_count != b->weight_count
@@ -1656,14 +1847,14 @@ static void harden(slot *s)
     TRACE("  %d harden\n", (int)(s - slots));
     take_picture(&before, s);
     const lgelu_status sticks = s->status, got = lgelu_net_harden(&s->net, &plan);
-    if (sticks || !s->made)
+    if (sticks || got)
         same_picture(&before, s, "harden");
     if (sticks)
         return;
     if (!settle(s, "harden", got,
-                !s->made                                 ? bit(LGELU_E_ARGUMENT)
-                : got == LGELU_E_LAMBDA && bad_lambda(s) ? bit(got)
-                                                         : 0,
+                !s->made ? bit(LGELU_E_ARGUMENT)
+                : got == LGELU_E_LAMBDA && (bad_lambda(s) || may_leave_map(s, &plan)) ? bit(got)
+                                                                                      : 0,
                 0)) {
         if (got == LGELU_E_LAMBDA)
             random_net(s);
@@ -1686,7 +1877,7 @@ static void act(slot *s)
         }
         break;
     case 1:
-        make(s, odds(95) ? 1 + draw(4) : odds(50) ? 0 : SIZE_MAX, (lgelu_mode)draw(3), draw(9));
+        make(s, odds(95) ? random_batch(s) : odds(50) ? 0 : SIZE_MAX, (lgelu_mode)draw(3), draw(9));
         break;
     case 2:
     case 3: bind(s, s->net.count ? (int)draw((uint32_t)s->net.count) : 0, odds(25)); break;
@@ -1758,6 +1949,7 @@ static void act(slot *s)
 
 static void run(void)
 {
+    choose_isas();
     for (int k = 0; k < SLOTS; k++) {
         /* like the one before, in another mode, perhaps without its loss */
         if (k && !slots[k - 1].torn && odds(50)) {
@@ -1766,11 +1958,15 @@ static void run(void)
             repeat(slots + k, slots + k - 1, odds(70));
             slots[k].net.status = LGELU_OK;
             slots[k].net.message[0] = 0;
+        } else if (odds(15)) {
+            random_tokens_net(slots + k);
+        } else if (odds(15)) {
+            random_wide_net(slots + k);
         } else {
             random_net(slots + k);
         }
         if (odds(90))
-            make(slots + k, 1 + draw(4), (lgelu_mode)draw(3), 7);
+            make(slots + k, random_batch(slots + k), (lgelu_mode)draw(3), 7);
         if (slots[k].made && odds(90))
             bind_all(slots + k);
     }
@@ -1811,6 +2007,8 @@ int main(int argc, char **argv)
         } else if (!strcmp(argv[i], "--seed") && i + 1 < argc) {
             first = strtoull(argv[++i], NULL, 10);
             runs = 1;
+        } else if (!strcmp(argv[i], "--from") && i + 1 < argc) {
+            first = strtoull(argv[++i], NULL, 10);
         } else {
             runs = strtoull(argv[i], NULL, 10);
         }
@@ -1822,8 +2020,13 @@ int main(int argc, char **argv)
         source.seed = first + k;
         source.drawn = 0;
         run();
+        if (k % 5000 == 4999) {
+            printf("# %llu runs: %llu networks and %llu twins\n", k + 1, networks, twins);
+            fflush(stdout);
+        }
     }
-    printf("ok fuzz_network: %llu runs from seed %llu on\n", runs, first);
+    printf("ok fuzz_network: %llu runs from seed %llu on: %llu networks and %llu twins\n", runs,
+           first, networks, twins);
     return 0;
 }
 #endif

@@ -121,6 +121,11 @@ static void convolutions(void)
             }
         }
     }
+    /* more than the 64 channels that a task of the depthwise dW takes */
+    if (ok) {
+        ok = conv_case(3, 4, 70, 70, 3, 1, 1, 70, 1, 0, why, sizeof why)
+             && conv_case(4, 3, 131, 131, 2, 2, 0, 131, 0, 0, why, sizeof why);
+    }
     check(ok && cases > 300,
           "convolutions of every shape, stride, padding and group, values and gradients", "%s",
           why);
@@ -473,9 +478,9 @@ static void folding(void)
     memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
     check(steps == 4 && !memcmp(before, after, sizeof after),
           "a copy made to infer has the bits of net.evaluate", "%s", infer.net.message);
-    check(infer.net.arena_bytes < train.net.arena_bytes / 2,
-          "inference needs less than half of the buffers", "%zu of %zu", infer.net.arena_bytes,
-          train.net.arena_bytes);
+    check(infer.net.internal.arena_bytes < train.net.internal.arena_bytes / 2,
+          "inference needs less than half of the buffers", "%zu of %zu",
+          infer.net.internal.arena_bytes, train.net.internal.arena_bytes);
 
     check(!lgelu_net_save(&train.net, NULL, 0, memory_append, &file), "save", "%s",
           train.net.message);
@@ -508,6 +513,36 @@ static void folding(void)
     end(&train);
     end(&infer);
     free(file.data);
+}
+
+/* A batch norm behind a convolution that has biases, which must enter the constants of the fold,
+   beside one that has none. */
+static void folding_biases(void)
+{
+    graph g;
+    int x, y;
+    float before[2 * 5 * 4 * 9];
+    double most = 0;
+    begin(&g);
+    x = lgelu_conv(&g.net, "with", lgelu_input(&g.net, "x", 5, 4, 3), 7, 3, 1, 1, 1, 1);
+    x = lgelu_conv(&g.net, "without", lgelu_batch_norm(&g.net, "norm1", x, 0.1f, 1e-5f), 9, 1, 1, 0,
+                   1, 0);
+    y = lgelu_batch_norm(&g.net, "norm2", x, 0.1f, 1e-5f);
+    if (!check(!make(&g, y, 0, 2, 2, LGELU_MODE_INFER),
+               "a convolution with biases, built for inference", "%s", g.net.message)) {
+        end(&g);
+        return;
+    }
+    for (size_t i = 0; i < g.net.state_count; i++)
+        g.net.state[i] += 0.25f + 0.1f * noise(17, i);
+    lgelu_net_forward(&g.net, 2);
+    memcpy(before, lgelu_net_value(&g.net, y), sizeof before);
+    check(!lgelu_net_fold(&g.net) && !lgelu_net_forward(&g.net, 2), "fold behind biases", "%s",
+          g.net.message);
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        most = fmax(most, fabs((double)lgelu_net_value(&g.net, y)[i] - (double)before[i]));
+    check(most > 0 && most < 2e-5, "a fold behind biases agrees to rounding", "off by %.3g", most);
+    end(&g);
 }
 
 /* ---- the same bits ---- */
@@ -661,6 +696,7 @@ int main(void)
     statistics();
     estimate();
     folding();
+    folding_biases();
     bits(isa);
     errors();
     special();

@@ -58,8 +58,9 @@ static void graphs(void)
 /* ---- batch norm before it, in a whole residual network: against the same with GELU, brought by
    the caller ---- */
 static void gelu_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                         const lgelu_node *node)
+                         const lgelu_node *node, void *user)
 {
+    (void)user;
     (void)first;
     (void)net;
     (void)node;
@@ -67,8 +68,9 @@ static void gelu_forward(float *y, const float *x, size_t n, size_t first, const
 }
 
 static void gelu_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                          size_t first, const lgelu_net *net, const lgelu_node *node)
+                          size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     (void)first;
     (void)net;
     (void)node;
@@ -134,8 +136,9 @@ static void builders(void)
 static int cut[64][2], cuts, bad_cut;
 
 static void count_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                          const lgelu_node *node)
+                          const lgelu_node *node, void *user)
 {
+    (void)user;
     bad_cut |= node->custom->user != &cuts || n % node->shape[2] || first % node->shape[2]
                || net->nodes[1].custom != node->custom;
     if (cuts < 64) {
@@ -147,8 +150,9 @@ static void count_forward(float *y, const float *x, size_t n, size_t first, cons
 }
 
 static void count_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                           size_t first, const lgelu_net *net, const lgelu_node *node)
+                           size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     (void)dw;
     (void)x;
     (void)net;
@@ -203,7 +207,7 @@ typedef struct {
     size_t size;
 } file;
 
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     file *f = (file *)user;
     if (bytes > sizeof f->byte - f->size)

@@ -1029,6 +1029,24 @@ static void test_tables(void)
               && near((double)d.train_target[1] * d.target_deviation + d.target_mean, 10),
           "table: a number to tell", "%d %s", status, d.error);
     data_free(&d);
+    /* the same rows with a byte order mark before them: no header is made of the first one, and a
+       header's name is without it */
+    for (int header = 0; header < 2; header++) {
+        snprintf(text, sizeof text, "%s%s1.5,0\n2.5,1\n3.5,0\n4.5,1\n5.5,1\n", DATA_MARK,
+                 header ? "length,kind\n" : "");
+        save_text("a.csv", text);
+        status = data_read(&d, at("a.csv"), NULL);
+        check(status == 0 && d.train == 4 && d.test == 1 && d.channels == 1
+                  && !strcmp(d.input_name[0], header ? "length" : "1")
+                  && near((double)d.train_row[0], -1.5 / sqrt(1.25))
+                  && near((double)d.test_row[0], 2.5 / sqrt(1.25)),
+              header ? "table: a byte order mark before a header"
+                     : "table: a byte order mark before numbers",
+              "%d %s, %zu rows", status, d.error, d.train + d.test);
+        data_free(&d);
+    }
+    expect_table("table: a byte order mark alone", DATA_MARK, NULL, NULL, DATA_GUESS,
+                 "no line with data");
     expect_table("table: ragged", "1,2\n3\n", NULL, NULL, DATA_GUESS,
                  "line 2: 1 fields, but 2 in line 1");
     expect_table("table: empty", "", NULL, NULL, DATA_GUESS, "no line with data");

@@ -17,12 +17,12 @@ enum { SAMPLES = 48 };
 static deploy_net d;
 static char text[600], tools[64];
 
-static int put_file_(void *user, const void *data, size_t n)
+static int put_file_(const void *data, size_t n, void *user)
 {
     return fwrite(data, 1, n, (FILE *)user) != n;
 }
 
-static int full(void *user, const void *data, size_t n)
+static int full(const void *data, size_t n, void *user)
 {
     size_t *left = (size_t *)user;
     (void)data;

@@ -12,7 +12,7 @@
 #include "../examples/deploy/npy.c"
 #include "../examples/deploy/torch_file.c"
 
-static int full(void *user, const void *data, size_t n)
+static int full(const void *data, size_t n, void *user)
 {
     (void)user;
     (void)data;
@@ -31,9 +31,9 @@ static memory_file safetensors(const char *header, size_t bytes)
 {
     memory_file f = { NULL, 0, 0 };
     static const unsigned char zeros[64];
-    memory_append(&f, zeros, 8);
-    memory_append(&f, header, strlen(header));
-    memory_append(&f, zeros, bytes);
+    memory_append(zeros, 8, &f);
+    memory_append(header, strlen(header), &f);
+    memory_append(zeros, bytes, &f);
     set_length(&f, strlen(header));
     return f;
 }
@@ -318,9 +318,9 @@ static void arrays(void)
             0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8)
         };
         f.size = 0;
-        memory_append(&f, start, 10);
-        memory_append(&f, row[k].head, n);
-        memory_append(&f, values, 16);
+        memory_append(start, 10, &f);
+        memory_append(row[k].head, n, &f);
+        memory_append(values, 16, &f);
         snprintf(name, sizeof name, ".npy: %s",
                  row[k].says ? row[k].says : "a sound header is read");
         lgelu_status status = npy_read(&a, f.data, f.size);
@@ -346,11 +346,40 @@ static void arrays(void)
     free(f.data);
 }
 
+/* gates and pools alone: a network that is made, and has nothing to save */
+static void without_parameters(void)
+{
+    deploy_net d;
+    memory_file f = { NULL, 0, 0 };
+    torch_names how;
+    memset(&how, 0, sizeof how);
+    lgelu_net_begin(&d.net, d.nodes, NET_NODES);
+    d.input = lgelu_input(&d.net, "x", 4, 4, 2);
+    d.output = lgelu_flatten(
+        &d.net, "f",
+        lgelu_max_pool(&d.net, "p", lgelu_gate(&d.net, "g", d.input, LGELU_GATE_RELU, 1), 2, 2, 0));
+    check(torch_write(&d.net, &how, memory_append, &f) == LGELU_E_ARGUMENT
+              && strstr(d.net.message, "must be made before"),
+          "torch: a network that is not made is refused", "%s", d.net.message);
+    const size_t bytes = lgelu_net_bytes(&d.net, 1, LGELU_MODE_INFER);
+    d.block = malloc(bytes);
+    if (!d.block || lgelu_net_make(&d.net, d.block, bytes, 1, LGELU_MODE_INFER, 1)) {
+        check(0, "network", "%s", d.net.message);
+        return;
+    }
+    check(!torch_write(&d.net, &how, memory_append, &f) && f.size >= 10
+              && !torch_read(&d.net, &how, f.data, f.size),
+          "torch: a network without parameters is written and read", "%s", d.net.message);
+    free(f.data);
+    free(d.block);
+}
+
 int main(void)
 {
     round_trips();
     refusals();
     gpt2();
     arrays();
+    without_parameters();
     return check_end();
 }

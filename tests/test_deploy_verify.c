@@ -18,6 +18,7 @@
 #include "../examples/deploy/nnet.c"
 #include "../examples/deploy/solver.c"
 #include "../examples/deploy/vnnlib.c"
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -390,6 +391,118 @@ static void programs(void)
     free(d.block);
 }
 
+/* A program in `folder` that is called cbc and runs these lines. */
+static int false_cbc(const char *folder, const char *lines)
+{
+    char path[200];
+    FILE *f;
+    mkdir(folder, 0777);
+    snprintf(path, sizeof path, "%s/cbc", folder);
+    f = fopen(path, "wb");
+    if (!f)
+        return -1;
+    fprintf(f, "#!/bin/sh\n%s\n", lines);
+    return fclose(f) || chmod(path, 0755);
+}
+
+/* folders whose names a shell, or the solvers' own command lines, would read otherwise; run in a
+   folder of its own */
+static void folders(void)
+{
+    static const char *const hostile[] = { "a;touch X;", "my data",    "it's \"quoted\"",
+                                           "-leading",   "--help",     "$(touch X)",
+                                           "`touch X`",  "a&touch X&", "a|touch X",
+                                           ">X",         "new\nline",  "*",
+                                           "~",          "a\\b",       "%PATH%" };
+    static const char *const program[2] = { "cbc", "glpsol" };
+    char home[PATH_MAX], list[PATH_MAX + 40];
+    const char *const search = getenv("PATH");
+    char *kept;
+    struct stat there;
+    deploy_net d;
+    solver s;
+    vnnlib p;
+    regions r;
+    double low[2] = { -1.5, -1 }, high[2] = { 1, 1.5 };
+    make_kind(&d, PLAIN, 1);
+    enumerate(&r, &d, low, high);
+    if (system("rm -rf build/hostile") || mkdir("build/hostile", 0777) || !getcwd(home, sizeof home)
+        || chdir("build/hostile") || vnnlib_box(&p, 2, 3) || vnnlib_robust(&p, 0)
+        || solver_make(&s, &d.net, d.output, "-leading")) {
+        check(0, "hostile folders", "%s", s.message);
+        exit(1);
+    }
+    for (int k = 0; k < 2; k++) {
+        p.low[k] = low[k];
+        p.high[k] = high[k];
+    }
+    p.clauses = p.terms = p.clause[1] = 1;
+    p.term[0].a = 1;
+    p.term[0].b = 2;
+    bounds_run(&s.b, p.low, p.high, BOUNDS_LINEAR);
+    for (int q = 0; q < 2; q++) {
+        char path[SOLVER_PATH], name[80];
+        snprintf(name, sizeof name, "%s in folders with hostile names", program[q]);
+        if (!solver_find(path, program[q])) {
+            check_skip(name, "not installed");
+            continue;
+        }
+        s.program = program[q];
+        size_t wrong = 0;
+        for (size_t k = 0; k < sizeof hostile / sizeof *hostile; k++) {
+            mkdir(hostile[k], 0777);
+            s.folder = hostile[k];
+            for (int yes = 0; yes < 2; yes++) {
+                s.message[0] = 0;
+                p.term[0].c = r.least[1][2] + (yes ? 0.1 : -0.1);
+                wrong +=
+                    solver_program(&s, &p, 0, 20) != (yes ? MIP_FOUND : MIP_NONE) || s.message[0];
+            }
+        }
+        check(!wrong, name, "%lu of %lu answers are wrong: %s", (unsigned long)wrong,
+              (unsigned long)(2 * sizeof hostile / sizeof *hostile), s.message);
+    }
+    check(stat("X", &there) != 0, "no folder's name runs a command", "a file X was made");
+    /* a solver that fails is a message, not an open question */
+    kept = (char *)malloc(strlen(search) + 1);
+    strcpy(kept, search);
+    snprintf(list, sizeof list, "%s/build/hostile/bin:/usr/bin:/bin", home);
+    s.folder = "my data";
+    mkdir(s.folder, 0777);
+    s.program = "cbc";
+    setenv("PATH", list, 1);
+    s.message[0] = 0;
+    check(!false_cbc("bin", "exit 3") && solver_program(&s, &p, 0, 20) == MIP_OPEN
+              && strstr(s.message, "status 3"),
+          "a solver that writes no answer is reported", "%s", s.message);
+    s.message[0] = 0;
+    check(!false_cbc("bin", "kill -9 $$") && solver_program(&s, &p, 0, 20) == MIP_OPEN
+              && strstr(s.message, "status 137"),
+          "a solver that is killed is reported", "%s", s.message);
+    snprintf(list, sizeof list, "%s/build/hostile/bin/cbc", home);
+    const char *const word[] = { "cbc", NULL };
+    check(!false_cbc("bin", "exec sleep 20")
+              && solver_start(list, ".", word, 0.5) == SOLVER_STOPPED,
+          "a solver is stopped at the limit", "it was not");
+    setenv("PATH", "bin:.", 1);
+    s.message[0] = 0;
+    check(solver_program(&s, &p, 0, 20) == MIP_OPEN && strstr(s.message, "can't be started"),
+          "a solver that is not installed is reported", "%s", s.message);
+    setenv("PATH", kept, 1);
+    remove("my data/answer.txt");
+    mkdir("my data/answer.txt", 0777);
+    mkdir("my data/answer.txt/x", 0777);
+    s.message[0] = 0;
+    check(solver_program(&s, &p, 0, 20) == MIP_OPEN && strstr(s.message, "can't be removed"),
+          "an old answer that stays is reported", "%s", s.message);
+    free(kept);
+    solver_free(&s);
+    vnnlib_free(&p);
+    free(d.block);
+    if (chdir(home))
+        exit(1);
+}
+
 /* ---- VNN-LIB ---- */
 static lgelu_status read_text(vnnlib *p, const char *t) { return vnnlib_read(p, t, strlen(t)); }
 
@@ -547,6 +660,65 @@ static void numbers(void)
         deploy_digits(text, x, 15);
         wrong += fabs(strtod(text, NULL) - strtod(by_libc, NULL)) > 0;
     }
+    for (uint64_t k = 0; k < 100000; k++) {
+        /* random bits, neighbours' middles (written in full), small numbers, and any digits at all
+         */
+        uint64_t u = ((uint64_t)lgelu_random(2, 1, k) << 32 | lgelu_random(2, 2, k))
+                     & 0x7FFFFFFFFFFFFFFFu,
+                 next;
+        const int digits = (int)(lgelu_random(2, 3, k) % 25);
+        static char line[1400];
+        char *by_libc, *ours;
+        double x, y, v;
+        if (k % 4 == 2)
+            u &= 0xFFFFFFFFFFFFFu;
+        next = u + 1;
+        memcpy(&x, &u, 8);
+        memcpy(&y, &next, 8);
+        if (!(y - y <= 0))
+            continue;
+        if (k % 4 == 3) {
+            snprintf(line, sizeof line, "%lu.%lue%d", (unsigned long)lgelu_random(2, 4, k),
+                     (unsigned long)lgelu_random(2, 5, k),
+                     (int)(lgelu_random(2, 6, k) % 700) - 350);
+        } else if (k % 16 == 1) {
+            snprintf(line, sizeof line, "%.1200Lg", ((long double)x + (long double)y) / 2);
+        } else {
+            snprintf(line, sizeof line, "%.*e", digits, x);
+        }
+        n++;
+        x = strtod(line, &by_libc);
+        v = deploy_read(line, &ours);
+        wrong += memcmp(&x, &v, 8) != 0 || by_libc != ours;
+    }
+    static const char *const edge[] = { "1.7976931348623158e308",
+                                        "1.7976931348623159e308",
+                                        "-2.4703282292062327e-324",
+                                        "2.4703282292062328e-324",
+                                        "2.2250738585072011e-308",
+                                        "-0",
+                                        ".5",
+                                        "5.",
+                                        ".",
+                                        "",
+                                        "-",
+                                        "e5",
+                                        "1e",
+                                        "1e+",
+                                        "1e99999999999",
+                                        "0e99999999999",
+                                        "1e-99999999999",
+                                        " +12x",
+                                        "9007199254740993",
+                                        "9007199254740993.0000000000000000000000000000001",
+                                        "inf",
+                                        "-inf",
+                                        "1,5" };
+    for (size_t k = 0; k < sizeof edge / sizeof *edge; k++) {
+        char *by_libc, *ours;
+        const double x = strtod(edge[k], &by_libc), v = deploy_read(edge[k], &ours);
+        wrong += memcmp(&x, &v, 8) != 0 || by_libc != ours;
+    }
     check(!wrong, "numbers as text read back as the same bits, and are rounded as printf does",
           "%lu of %lu are not", (unsigned long)wrong, (unsigned long)n);
 }
@@ -561,5 +733,6 @@ int main(void)
     for (int kind = 0; kind < KINDS; kind++)
         solvers(kind);
     programs();
+    folders();
     return check_end();
 }

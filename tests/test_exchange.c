@@ -10,7 +10,7 @@
 
 enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };
 
-static int refuse(void *user, const void *data, size_t size)
+static int refuse(const void *data, size_t size, void *user)
 {
     (void)data;
     return (*(size_t *)user -= size) > (size_t)-1 / 2;
@@ -94,10 +94,10 @@ static memory_file forge(const char *header, size_t tensor_bytes)
     size_t n = strlen(header), i;
     for (i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    memory_append(&b, length, 8);
-    memory_append(&b, header, n);
+    memory_append(length, 8, &b);
+    memory_append(header, n, &b);
     for (i = 0; i < tensor_bytes; i++)
-        memory_append(&b, zero, 1);
+        memory_append(zero, 1, &b);
     return b;
 }
 
@@ -415,7 +415,7 @@ static void many_tensors(void)
     for (int wrong = 0; wrong < 3; wrong++) {
         size_t n = 20000, k, at = 8;
         memory_file b = { NULL, 0, 0 };
-        memory_append(&b, "12345678{", 9);
+        memory_append("12345678{", 9, &b);
         for (k = n; k--;) {
             i = (size_t)sprintf(
                 header, "%s\"%s%05d\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%d,%d]}",
@@ -431,14 +431,14 @@ static void many_tensors(void)
                 memmove(five, five + 5, strlen(five + 5) + 1);
                 i -= 5;
             }
-            memory_append(&b, header, i);
+            memory_append(header, i, &b);
         }
-        memory_append(&b, "}", 1);
+        memory_append("}", 1, &b);
         for (k = b.size - at, i = 0; i < 8; i++)
             b.data[i] = (unsigned char)((uint64_t)k >> (8 * i));
         /* 1 */
         for (k = 0; k < n; k++)
-            memory_append(&b, "\0\0\200\77", 4);
+            memory_append("\0\0\200\77", 4, &b);
         lgelu_status status = lgelu_net_load(&small, b.data, b.size);
         if (wrong) {
             check(status == LGELU_E_FILE
@@ -625,19 +625,20 @@ static void printed(void)
     lgelu_mean_squared_error(&net, "loss", x, lgelu_input(&net, "t", 1, 1, 5));
     lgelu_net_bytes(&net, 4, LGELU_MODE_TRAIN);
     check(!lgelu_net_print(&net, memory_append, &text), "exchange.print", "%s", net.message);
-    memory_append(&text, "", 1);
-    check(strstr((char *)text.data, "scratch") && node[1].buffer[3].bytes, "exchange.print.scratch",
-          "%s", text.data);
+    memory_append("", 1, &text);
+    check(strstr((char *)text.data, "scratch") && node[1].internal.buffer[3].bytes,
+          "exchange.print.scratch", "%s", text.data);
     for (i = 0; i < 8; i++) {
         for (column = 0; column < 4; column++)
-            total += i < (size_t)net.count ? node[i].buffer[column].bytes : 0;
+            total += i < (size_t)net.count ? node[i].internal.buffer[column].bytes : 0;
     }
     {
         char expected[40];
         snprintf(expected, sizeof expected, "buffers %lu bytes", (unsigned long)total);
         check(strstr((char *)text.data, expected) != NULL, "exchange.print.total", "%s in %s",
               expected, text.data);
-        snprintf(expected, sizeof expected, "%lu@", (unsigned long)node[1].buffer[3].bytes);
+        snprintf(expected, sizeof expected, "%lu@",
+                 (unsigned long)node[1].internal.buffer[3].bytes);
         check(strstr(strstr((char *)text.data, "f1"), expected) != NULL,
               "exchange.print.scratch_listed", "%s in %s", expected, text.data);
     }

@@ -147,6 +147,13 @@ done
 said=$($CC -std=c99 -O2 -I.. $dir/bind.c ${IMPLEMENTATION:-tools/lgelu.c} -o $dir/bind -lm -pthread 2>&1 && $dir/bind)
 verdict $? "bound before it is filled: the forward reads what came later" "$said"
 
+# ---- flags that change bits: refused where the compiler shows them ----
+for flag in -ffast-math -fno-signed-zeros -fsingle-precision-constant; do
+    if ! command -v gcc > /dev/null; then echo "skip $flag is refused: no gcc here"; continue; fi
+    verdict $(! gcc -std=c99 $flag -fsyntax-only tools/lgelu.c 2> /dev/null; echo $?) "$flag is refused" "it compiles"
+done
+verdict $($CC -std=c99 -fsyntax-only tools/lgelu.c 2> /dev/null; echo $?) "without such flags it compiles" "it does not"
+
 # ---- test programs, both compilers; those with the implementation in them are compiled by test_interface and by make ----
 for compiler in gcc clang; do
     if ! command -v $compiler > /dev/null; then echo "skip no test program warns, $compiler: not here"; continue; fi

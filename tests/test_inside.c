@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    test_inside: what no public function shows, from inside the implementation: rows of softmax on
-   every instruction set, and that every public kernel asserts its arrays.
+   every instruction set, that every public kernel asserts its arrays, and that no kernel reads or
+   writes past the end of its arrays, each of which ends with a page that must not be touched.
    cc -O0 -I.. test_inside.c -lm */
+#define _DEFAULT_SOURCE
 #include <setjmp.h>
 
 /* A failed assertion of the header returns to the test that expects it. */
@@ -15,8 +17,14 @@ static jmp_buf failed_assertion;
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
+#include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#include <unistd.h>
+#define GUARDS 1
+#endif
 
 /* what a vector holds beyond a row must not matter, however negative the row is */
 static void softmax_rows(int most)
@@ -112,9 +120,172 @@ static void arrays_are_asserted(void)
           kernel);
 }
 
+#ifdef GUARDS
+/* Arrays that end where a page begins that must not be touched; each page holds other values. */
+enum { ARRAYS = 10, MOST = 67 };
+static char *page_of[ARRAYS];
+static size_t page_bytes;
+
+static int make_pages(void)
+{
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    for (int k = 0; k < ARRAYS; k++) {
+        void *p =
+            mmap(NULL, 3 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return 0;
+        page_of[k] = (char *)p;
+        if (mprotect(page_of[k], page_bytes, PROT_NONE)
+            || mprotect(page_of[k] + 2 * page_bytes, page_bytes, PROT_NONE))
+            return 0;
+    }
+    return 1;
+}
+
+static void fill_pages(void)
+{
+    for (size_t k = 0; k < ARRAYS; k++) {
+        float *x = (float *)(void *)(page_of[k] + page_bytes);
+        for (size_t i = 0; i < page_bytes / sizeof *x; i++)
+            x[i] = (float)((int)(lgelu_random(31, k, i) >> 20) - 2048) / 1024;
+    }
+}
+
+/* The last n floats of page k, or its last n doubles. */
+static float *floats(int k, size_t n) { return (float *)(void *)(page_of[k] + 2 * page_bytes) - n; }
+
+static double *doubles(int k, size_t n)
+{
+    return (double *)(void *)(page_of[k] + 2 * page_bytes) - n;
+}
+
+/* A hash over everything that the pages hold, so that a value in front of an array counts as well.
+ */
+static uint64_t hash_pages(uint64_t hash)
+{
+    for (int k = 0; k < ARRAYS; k++) {
+        const size_t n = 1024 < page_bytes / sizeof(float) ? 1024 : page_bytes / sizeof(float);
+        hash = hash_floats(hash, floats(k, n), n);
+    }
+    return hash;
+}
+
+/* Every kernel on n elements, in turn; each begins with fresh pages. */
+static uint64_t rows_at_page_ends(const lgelu__kernels *with, size_t n, int which)
+{
+    lgelu__rule rule = { 0.5f, 0.9f, 0.1f, 0.99f, 0.01f, 0.1f, 1, 1e-8f, 0.01f };
+    double sum = 0;
+    fill_pages();
+    switch (which) {
+    case 0: with->exp_row(floats(0, n + 3), floats(1, 2), floats(2, n), 0.7f, n, n + 3); break;
+    case 1: with->exp_row(NULL, floats(1, 2), floats(2, n), 0.7f, n, n); break;
+    case 2:
+        with->exp_row(NULL, floats(1, 2), floats(2, n + 5), 0.7f, n, n);
+        with->softmax_backward(floats(2, n + 5), floats(3, n + 5), floats(1, 2), 0.7f, n, n + 5);
+        break;
+    case 3:
+        with->normalise(floats(0, n), floats(1, 2), floats(2, n), floats(3, 2 * n), 1e-5f, n);
+        break;
+    case 4:
+    case 5:
+    case 6:
+        with->normalise_backward(which == 6 ? NULL : floats(0, n), floats(1, 2 * n), floats(2, n),
+                                 floats(3, n), floats(4, 2), floats(5, n), which == 5, n);
+        break;
+    case 7: with->dropout(floats(0, n), floats(1, n), 3, 5, 8, 0.3f, n); break;
+    case 8: with->column_sums(floats(0, n), floats(1, 5 * n), n, 5, n, 0); break;
+    case 9: with->column_sums(floats(0, n), floats(1, 4 * (n + 1) + n), n + 1, 5, n, 1); break;
+    case 10: with->channel_sums(doubles(0, 2 * n), floats(1, 5 * n), floats(2, 5 * n), 5, n); break;
+    case 11:
+    case 12: {
+        lgelu__scaled a = { NULL, NULL, NULL }, b = { NULL, NULL, NULL };
+        a.x = floats(1, 3 * n);
+        a.scale = floats(2, n);
+        a.shift = floats(3, n);
+        if (which == 12) {
+            b.x = floats(4, 3 * n);
+            b.shift = floats(5, n);
+        }
+        with->affine(floats(0, 3 * n), &a, &b, 3, n);
+        break;
+    }
+    case 13:
+    case 14: {
+        const float *tap[3] = { NULL, NULL, NULL };
+        tap[0] = floats(1, n);
+        tap[2] = floats(2, n);
+        with->depthwise(floats(0, n), n, floats(3, 3 * n), n, which == 14 ? floats(4, n) : NULL,
+                        tap, 3);
+        break;
+    }
+    case 15:
+        for (size_t i = 0; i < n; i++)
+            floats(2, n)[i] = fabsf(floats(2, n)[i]);
+        with->adamw(floats(0, n), floats(1, n), floats(2, n), floats(3, n), &rule, n);
+        break;
+    case 16: with->sgd(floats(0, n), floats(1, n), NULL, floats(3, n), &rule, n); break;
+    case 17: sum = with->square_sum(floats(0, n), n); break;
+    case 18: with->add(floats(0, n), floats(1, n), floats(2, n), n); break;
+    case 19: with->scale(floats(0, n), floats(1, n), 1.25f, n); break;
+    default: return 0;
+    }
+    return hash_doubles(hash_pages(HASH_START), &sum, 1);
+}
+
+static void guarded_rows(int most)
+{
+    static const char *const name_of[] = { "softmax, values",
+                                           "softmax, largest and sum",
+                                           "softmax, backward",
+                                           "layer norm",
+                                           "layer norm, backward",
+                                           "layer norm, backward, dx added",
+                                           "layer norm, backward, no dx",
+                                           "dropout",
+                                           "sums of columns",
+                                           "sums of columns, added",
+                                           "sums of channels",
+                                           "affine",
+                                           "affine of two",
+                                           "depthwise",
+                                           "depthwise on a start",
+                                           "AdamW",
+                                           "SGD",
+                                           "sum of squares",
+                                           "add",
+                                           "scale" };
+    if (!make_pages()) {
+        check_skip("guard pages", "no pages that can be protected");
+        return;
+    }
+    for (int isa = LGELU_ISA_SCALAR; isa <= most; isa++) {
+        if (lgelu_isa_limit(isa) != isa)
+            continue;
+        for (int which = 0; which < (int)(sizeof name_of / sizeof *name_of); which++) {
+            char name[120];
+            size_t differs = 0;
+            for (size_t n = 1; n <= MOST && !differs; n++) {
+                if (rows_at_page_ends(lgelu__k(), n, which)
+                    != rows_at_page_ends(&lgelu__kernels_scalar, n, which))
+                    differs = n;
+            }
+            snprintf(name, sizeof name, "%s: 1 to %d elements at the end of a page, %s",
+                     name_of[which], MOST, lgelu_isa_name(isa));
+            check(!differs, name, "other bits than scalar with %zu elements", differs);
+        }
+    }
+    lgelu_isa_limit(most);
+}
+#endif
+
 int main(void)
 {
     arrays_are_asserted();
     softmax_rows(isa_from_environment());
+#ifdef GUARDS
+    guarded_rows(isa_from_environment());
+#else
+    check_skip("guard pages", "no system that has them");
+#endif
     return check_end();
 }

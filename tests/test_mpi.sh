@@ -12,7 +12,7 @@ if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then
     exit 0
 fi
 . tools/job.sh
-sources="$(declared ../examples/5_mpi.c) ../examples/data.c ../examples/text.c $IMPLEMENTATION"
+sources="$(declared ../examples/5_mpi.c) ../examples/data.c ../examples/text.c ../examples/tutorial.c $IMPLEMENTATION"
 mpicc -std=c99 -O2 $sources -o $out/5_mpi -lm || exit 1
 tiny $out/tiny 12
 mpirun="mpirun -q --oversubscribe"
@@ -61,6 +61,18 @@ run 2 shards --shards 16 --epochs 4
 run 4 more4 --shards 16 --epochs 4
 verdict $(equal shards more4 && [ "$(weights shards)" != "$(weights mlp)" ]; echo $?) \
     "5_mpi: 16 shards have bits of their own, the same on 2 and 4 ranks" "$(cat $out/shards $out/more4 $out/more4.err)"
+
+# ---- random networks, on shards smaller than the batch they are made for, on other ranks and other instruction sets ----
+mpicc -std=c99 -O2 -I.. $(declared tools/mpi_random.c) $IMPLEMENTATION -o $out/mpi_random -lm || exit 1
+networks=${NETWORKS:-300}
+$mpirun -np 1 $out/mpi_random 1 $networks > $out/random 2> $out/random.err
+verdict $([ $? = 0 ] && [ "$(wc -l < $out/random)" = $networks ] && [ "$(grep -c none $out/random)" -lt $((networks / 4)) ]; echo $?) \
+    "5_mpi: $networks random networks on one rank" "$(grep -m1 . $out/random.err)"
+for how in 'avx2 2' 'scalar 4' 'avx512 8'; do
+    LGELU_ISA=${how% *} $mpirun -np ${how#* } $out/mpi_random 1 $networks > $out/more 2> $out/more.err
+    cmp $out/random $out/more > $out/cmp 2>&1
+    verdict $? "5_mpi: $networks random networks on ${how#* } ranks, ${how% *}: the same bits" "$(cat $out/cmp; grep -m1 . $out/more.err)"
+done
 
 # ---- 2n numbers out of a rank and into it, less the share that stays: as Open MPI counts what it sends ----
 if ompi_info 2> /dev/null | grep -q 'MCA pml: monitoring'; then
@@ -170,7 +182,7 @@ faults()
 why= told=0
 faults 0 FAULT_BYTES=20000
 verdict $([ -z "$why" ] && [ $told = 1 ] && grep -q -e '--file: .*fault.st: ' $out/fault.err; echo $?) \
-    "5_mpi: no room for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
+    "5_mpi: no space for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
 why= told=0
 for rank in 0 1; do
     rm -f $out/missed

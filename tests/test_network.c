@@ -327,22 +327,23 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
     if (which == VALUE) {
         *from = l;
         *to = last;
-        return node->op > LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY && !left(node);
+        return !lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE)
+               && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS) && !left(node);
     }
     if (which == GRADIENT) {
         *from = first;
         *to = back;
-        return mode == LGELU_MODE_TRAIN && node->learns && found;
+        return mode == LGELU_MODE_TRAIN && node->internal.learns && found;
     }
     return 0;
 }
 
 static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
 {
-    return net->nodes[which == VALUE      ? net->nodes[l].host
-                      : which == GRADIENT ? net->nodes[l].lent
+    return net->nodes[which == VALUE      ? net->nodes[l].internal.value_node
+                      : which == GRADIENT ? net->nodes[l].internal.gradient_node
                                           : l]
-               .buffer
+               .internal.buffer
            + which;
 }
 
@@ -358,8 +359,9 @@ static int in_place(const lgelu_net *net, int mode, int x, int y)
 /* a sum's gradient may serve its inputs as it is */
 static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
-    return p == GRADIENT && q == p && net->nodes[x].lent == net->nodes[y].lent
-           && net->nodes[net->nodes[x].lent].op == LGELU_OP_ADD;
+    return p == GRADIENT && q == p
+           && net->nodes[x].internal.gradient_node == net->nodes[y].internal.gradient_node
+           && net->nodes[net->nodes[x].internal.gradient_node].op == LGELU_OP_ADD;
 }
 
 static int plan_overlaps(const lgelu_net *net, int mode)
@@ -500,9 +502,8 @@ static void kept_values(void)
           "keeping a value once the network is made is refused", "%s", g.net.message);
     end(&g);
     check(!strcmp(lgelu_op_name(LGELU_OP_CONV), "convolution")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "outer loss")
-              && !strcmp(lgelu_op_name(-1), "?")
-              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS + 1), "?"),
+              && !strcmp(lgelu_op_name(LGELU_OP_CUSTOM_LOSS), "custom loss")
+              && !strcmp(lgelu_op_name(-1), "?") && !strcmp(lgelu_op_name(LGELU_OP_COUNT), "?"),
           "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 
@@ -519,10 +520,11 @@ static void memory(void)
             good = 0;
             break;
         }
-        aligned &= !((uintptr_t)g.net.w % 64 | (uintptr_t)g.net.g % 64 | (uintptr_t)g.net.m % 64
-                     | (uintptr_t)g.net.v % 64 | (uintptr_t)g.net.lambda % 64
-                     | (uintptr_t)g.net.s % 64 | (uintptr_t)g.net.dlambda % 64
-                     | (uintptr_t)g.net.scratch % 64 | (uintptr_t)g.net.arena % 64);
+        aligned &=
+            !((uintptr_t)g.net.w % 64 | (uintptr_t)g.net.g % 64 | (uintptr_t)g.net.m % 64
+              | (uintptr_t)g.net.v % 64 | (uintptr_t)g.net.lambda % 64 | (uintptr_t)g.net.s % 64
+              | (uintptr_t)g.net.dlambda % 64 | (uintptr_t)g.net.internal.scratch % 64
+              | (uintptr_t)g.net.internal.arena % 64);
         bind_all(&g, 6);
         if (aligned)
             train(&g, 6, 5, &plan);
@@ -561,7 +563,7 @@ static void memory(void)
     check(infer_bytes && infer_bytes < train_bytes / 2,
           "the inference plan is under half of the training plan", "%zu and %zu bytes", infer_bytes,
           train_bytes);
-    g.nodes[5].buffer[VALUE].at = g.nodes[4].buffer[VALUE].at;
+    g.nodes[5].internal.buffer[VALUE].at = g.nodes[4].internal.buffer[VALUE].at;
     check(plan_overlaps(&g.net, LGELU_MODE_TRAIN),
           "control: two buffers put on one place are caught", "not noticed");
 
@@ -1060,11 +1062,11 @@ static void accumulation_and_clipping(void)
         double ds = g.net.dlambda[i] * (double)lgelu_lambda_slope(&g.net.lambda_map, g.net.s[i]);
         sum += ds * ds;
     }
-    check(fabs(norm / sqrt(sum) - 1) < 1e-12 && !(g.net.gradient_scale < 1),
+    check(fabs(norm / sqrt(sum) - 1) < 1e-12 && !(g.net.internal.gradient_scale < 1),
           "the gradient norm; clip 0 clips nothing", "%.9g, expected %.9g", norm, sqrt(sum));
     lgelu_net_clip(&g.net, (float)norm * 2);
-    check(!(g.net.gradient_scale < 1), "a norm under the limit is left alone", "scaled by %g",
-          (double)g.net.gradient_scale);
+    check(!(g.net.internal.gradient_scale < 1), "a norm under the limit is left alone",
+          "scaled by %g", (double)g.net.internal.gradient_scale);
 
     /* clipped to a tenth: the moments after one step are those of a tenth of the gradient */
     plan.clip = (float)(norm / 10);
@@ -1132,7 +1134,7 @@ static void decay_and_gates(void)
               && g.nodes[7].gate == LGELU_GATE_TANH,
           "set_gates sets every gate", "one is left");
     lgelu_net_bind(&g.net, LABELS, g.data[LABELS]);
-    memset(g.net.arena, 0xFF, 64);
+    memset(g.net.internal.arena, 0xFF, 64);
     lgelu_net_forward(&g.net, 6);
     lgelu_net_backward(&g.net, 1);
     double sum = 0;
@@ -1243,7 +1245,7 @@ typedef struct {
     int calls, good, status;
 } sum_hook;
 
-static int add_up(void *user, float *g, size_t n, double *dlambda, size_t hardnesses)
+static int add_up(float *g, size_t n, double *dlambda, size_t hardnesses, void *user)
 {
     sum_hook *hook = (sum_hook *)user;
     hook->calls++;
@@ -1578,20 +1580,20 @@ static void certificate(void)
 
 /* tasks backwards, and in two interleaved halves: a stand-in for threads that finish in any order
  */
-static void last_first(void *user, lgelu_task *task, void *job, size_t count)
+static void last_first(lgelu_task *task, void *job, size_t count, void *user)
 {
     ++*(int *)user;
     for (size_t i = count; i > 0; i--)
-        task(job, i - 1);
+        task(i - 1, job);
 }
 
-static void interleaved(void *user, lgelu_task *task, void *job, size_t count)
+static void interleaved(lgelu_task *task, void *job, size_t count, void *user)
 {
     ++*(int *)user;
     for (size_t i = 1; i < count; i += 2)
-        task(job, i);
+        task(i, job);
     for (size_t i = 0; i < count; i += 2)
-        task(job, i);
+        task(i, job);
 }
 
 static void threads_hook(void)
@@ -1951,8 +1953,8 @@ typedef struct {
     float lambda0[2];
 } own_plan;
 
-static float drive_one(void *user, int hardness, float lambda0,
-                       long step) /* the second λ from step 4 on, the first is learned */
+static float drive_one(int hardness, float lambda0, long step,
+                       void *user) /* the second λ from step 4 on, the first is learned */
 {
     own_plan *own = (own_plan *)user;
     own->calls++;
@@ -1962,7 +1964,7 @@ static float drive_one(void *user, int hardness, float lambda0,
     return lambda0 * (float)(1 << (step - 3));
 }
 
-static float drive_to_nan(void *user, int hardness, float lambda0, long step)
+static float drive_to_nan(int hardness, float lambda0, long step, void *user)
 {
     (void)user;
     (void)lambda0;
@@ -2113,7 +2115,7 @@ static void outer_loss(void)
     lgelu_net_bind(&h.net, 4, NULL);
     lgelu_net_forward(&h.net, 5);
     lgelu_net_backward(&h.net, 1);
-    h.net.fresh = 0;
+    h.net.internal.fresh = 0;
     check(!h.net.status && !kept, "unbound, it is left out", "%s", h.net.message);
     end(&g);
     end(&h);

@@ -41,9 +41,9 @@ if [ -n "$torch" ]; then
 else echo "skip networks of PyTorch: $no_torch"; fi
 
 echo "# reluize"
-for f in reluize bounds int8; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+for f in reluize bounds int8 int8_product; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
 $CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
-$CC $out/reluize.o $out/bounds.o $out/int8.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+$CC $out/reluize.o $out/bounds.o $out/int8.o $out/int8_product.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
 # the exit status and how many lines were said
 outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
 r=$out/reluize
@@ -54,6 +54,11 @@ rm -f $out/table.onnx
 [ "$(outcome $r $model --data $out/table.csv -o $out/table.onnx --epochs 20 --rate 0.01 --report $out/table.json)" = "0 20" ] &&
     grep -q Relu $out/table.onnx && ! grep -q Erf $out/table.onnx && grep -q '"after": {"score": 100, "flips": 0' $out/table.json
 verdict $? "reluize: a table of numbers, a ReLU network and a report" "$(tail -n 1 $out/stderr)"
+{ printf '\357\273\277'; cat $out/table.csv; } > $out/marked.csv
+$r $model --data $out/table.csv -o $out/plain.onnx --epochs 1 --report $out/plain.txt > $out/stdout 2> $out/stderr &&
+    $r $model --data $out/marked.csv -o $out/marked.onnx --epochs 1 --report $out/marked.txt > $out/stdout 2>> $out/stderr &&
+    cmp $out/plain.onnx $out/marked.onnx > /dev/null
+verdict $? "reluize: a table with a byte order mark and no heading keeps its first row" "$(tail -n 1 $out/stderr)"
 refused() {
     name=$1 status=$2 text=$3
     shift 3

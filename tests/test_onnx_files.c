@@ -8,6 +8,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "../examples/deploy/int8.c"
+#include "../examples/deploy/int8_product.c"
 #include "../examples/deploy/onnx_out.c"
 #include "../examples/deploy/onnx_in.c"
 
@@ -38,7 +39,7 @@ static int refused(const onnx_options *o, lgelu_status status, const char *text,
                  (int)got, why);
 }
 
-static int room_for(void *user, const void *data, size_t n)
+static int room_for(const void *data, size_t n, void *user)
 {
     size_t *left = (size_t *)user;
     (void)data;
@@ -99,8 +100,9 @@ static void what_cannot_be_written(void)
 }
 
 static void outer_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *of,
-                          const lgelu_node *gate)
+                          const lgelu_node *gate, void *user)
 {
+    (void)user;
     (void)first;
     (void)of;
     (void)gate;
@@ -108,8 +110,9 @@ static void outer_forward(float *y, const float *x, size_t n, size_t first, cons
 }
 
 static void outer_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                           size_t first, const lgelu_net *of, const lgelu_node *gate)
+                           size_t first, const lgelu_net *of, const lgelu_node *gate, void *user)
 {
+    (void)user;
     (void)dw;
     (void)x;
     (void)first;
@@ -264,6 +267,38 @@ static void what_comes_back(void)
     free(file.data);
 }
 
+/* how the result lies in the file: a convolution's channels first, a linear layer's over pixels
+   last, both in four dimensions */
+static void how_results_lie(void)
+{
+    static const struct {
+        const char *name;
+        onnx_form form;
+    } row[] = { { "a convolution", ONNX_CHANNELS_FIRST },
+                { "a linear layer over pixels", ONNX_CHANNELS_LAST },
+                { "a flattened picture", ONNX_FLAT } };
+    for (int k = 0; k < 3; k++) {
+        memory_file file = { NULL, 0, 0 };
+        onnx_model *m;
+        void *memory, *space;
+        char name[80];
+        int in_, out, a;
+        lgelu_net_begin(net, nodes[0], NODES);
+        a = lgelu_conv(net, "c", lgelu_input(net, "x", 4, 3, 2), 5, 3, 1, 1, 1, 1);
+        if (k == 1)
+            a = lgelu_linear(net, "l", a, 6);
+        if (k == 2)
+            a = lgelu_flatten(net, "f", a);
+        memory = make_net(0);
+        space = back(&file, &m, 0, &in_, &out);
+        snprintf(name, sizeof name, "%s as the result, its order is known", row[k].name);
+        check(out >= 0 && onnx_result(m) == row[k].form, name, "form %d", (int)onnx_result(m));
+        free(space);
+        free(memory);
+        free(file.data);
+    }
+}
+
 /* whole numbers: what can't be written, and that a disk that is full is told at each byte */
 static void whole_numbers(void)
 {
@@ -323,5 +358,6 @@ int main(void)
     a_gate_of_ones_own();
     whole_numbers();
     what_comes_back();
+    how_results_lie();
     return check_end();
 }

@@ -59,7 +59,7 @@ static double apart(const float *a, const adam *b, size_t n)
     return sqrt(off / norm);
 }
 
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
 }

@@ -29,11 +29,11 @@ static void *take_tasks(void *p)
         pthread_mutex_unlock(&l->lock);
         if (i >= l->count)
             return NULL;
-        l->task(l->job, i);
+        l->task(i, l->job);
     }
 }
 
-static void run(void *user, lgelu_task *task, void *job, size_t count)
+static void run(lgelu_task *task, void *job, size_t count, void *user)
 {
     const int threads = *(const int *)user;
     pthread_t thread[8];
@@ -312,12 +312,12 @@ static void crowd(void)
 }
 
 /* who asks for threads: a forward and a backward of little work never do, others once each */
-static void count_calls(void *user, lgelu_task *task, void *job, size_t count)
+static void count_calls(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t i;
     ++*(int *)user;
     for (i = 0; i < count; i++)
-        task(job, i);
+        task(i, job);
 }
 
 static void wakes(int kind, size_t samples, int expected)

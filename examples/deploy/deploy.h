@@ -2,7 +2,7 @@
 
    deploy.h: what the files of this folder share: text through a caller's function, errors in one
    line, small looks at a graph. Everything is static; no stdio. Numbers are written so that they
-   read back as the same bits. */
+   read back as the same bits, and read and written with a decimal point in every locale. */
 #ifndef DEPLOY_H
 #define DEPLOY_H
 #ifndef LGELU_TRAINER
@@ -39,6 +39,203 @@ DEPLOY_FN size_t deploy_plus(size_t a, size_t b) { return b > (size_t)-1 - a ? (
 DEPLOY_FN void *deploy_room(size_t count, size_t size) /* zeros, to be freed; NULL: too large */
 {
     return deploy_times(count, size) > (size_t)-1 / 4 ? NULL : calloc(count ? count : 1, size);
+}
+
+/* ---- a decimal number as text, the same in every locale ---- */
+enum { DEPLOY_DIGITS = 800 }; /* more than 767 never decide how a double is rounded */
+typedef struct {
+    int n, point, more; /* 0.digits · 10^point; more: digits that are not 0 were cut off */
+    unsigned char digit[DEPLOY_DIGITS + 24];
+} deploy_decimal;
+
+/* Cuts zeros at the end, and digits beyond DEPLOY_DIGITS. */
+DEPLOY_FN void deploy_trim(deploy_decimal *a)
+{
+    for (; a->n > DEPLOY_DIGITS; a->n--)
+        a->more |= a->digit[a->n - 1] != 0;
+    while (a->n && !a->digit[a->n - 1])
+        a->n--;
+    if (!a->n)
+        a->point = 0;
+}
+
+/* Multiplies by 2^k, k at most 50. */
+DEPLOY_FN void deploy_shift_up(deploy_decimal *a, int k)
+{
+    unsigned char head[24];
+    uint64_t carry = 0;
+    int i, extra = 0;
+    for (i = a->n - 1; i >= 0; i--) {
+        carry += (uint64_t)a->digit[i] << k;
+        a->digit[i] = (unsigned char)(carry % 10);
+        carry /= 10;
+    }
+    for (; carry; carry /= 10)
+        head[extra++] = (unsigned char)(carry % 10);
+    memmove(a->digit + extra, a->digit, (size_t)a->n);
+    for (i = 0; i < extra; i++)
+        a->digit[i] = head[extra - 1 - i];
+    a->n += extra;
+    a->point += extra;
+    deploy_trim(a);
+}
+
+/* Divides by 2^k, k at most 50. */
+DEPLOY_FN void deploy_shift_down(deploy_decimal *a, int k)
+{
+    const uint64_t mask = ((uint64_t)1 << k) - 1;
+    uint64_t rest = 0;
+    int from = 0, to = 0;
+    if (!a->n)
+        return;
+    while (!(rest >> k)) {
+        rest = rest * 10 + (from < a->n ? a->digit[from] : 0u);
+        from++;
+    }
+    a->point -= from - 1;
+    while (from < a->n) {
+        a->digit[to++] = (unsigned char)(rest >> k);
+        rest = (rest & mask) * 10 + a->digit[from++];
+    }
+    while (rest) {
+        const unsigned char digit = (unsigned char)(rest >> k);
+        if (to < DEPLOY_DIGITS)
+            a->digit[to++] = digit;
+        else
+            a->more |= digit != 0;
+        rest = (rest & mask) * 10;
+    }
+    a->n = to;
+    deploy_trim(a);
+}
+
+/* The integer nearest to a, which is below 2^54; of two the even one. */
+DEPLOY_FN uint64_t deploy_nearest(const deploy_decimal *a)
+{
+    uint64_t m = 0;
+    int i, up = 0;
+    for (i = 0; i < a->point; i++)
+        m = m * 10 + (i < a->n ? a->digit[i] : 0u);
+    if (a->point >= 0 && a->point < a->n) {
+        const int half = a->digit[a->point] == 5 && a->point + 1 == a->n && !a->more;
+        up = half ? (int)(m & 1) : a->digit[a->point] >= 5;
+    }
+    return m + (uint64_t)up;
+}
+
+/* The double nearest to a. It is made of its bits, so that no rounding mode and no flushing of
+   small numbers matters. */
+DEPLOY_FN double deploy_round(deploy_decimal *a, int negative)
+{
+    /* 2^step is below 10^index, but for 0 */
+    static const unsigned char step[9] = { 1, 3, 6, 9, 13, 16, 19, 23, 26 };
+    uint64_t bits = 0, m;
+    double x;
+    int e = 0, k;
+    if (a->n && a->point > 310) {
+        bits = (uint64_t)2047 << 52;
+    } else if (a->n && a->point > -330) {
+        while (a->point > 0) {
+            k = a->point > 8 ? 27 : step[a->point];
+            deploy_shift_down(a, k);
+            e += k;
+        }
+        /* to at least 0.5 */
+        while (a->point < 0 || a->digit[0] < 5) {
+            k = a->point < -8 ? 27 : step[-a->point];
+            deploy_shift_up(a, k);
+            e -= k;
+        }
+        /* 1 to 2, times 2^e */
+        e--;
+        while (e < -1022) {
+            k = -1022 - e < 50 ? -1022 - e : 50;
+            deploy_shift_down(a, k);
+            e += k;
+        }
+        deploy_shift_up(a, 50);
+        deploy_shift_up(a, 3);
+        m = deploy_nearest(a);
+        if (m >> 53) {
+            m >>= 1;
+            e++;
+        }
+        if (e > 1023)
+            bits = (uint64_t)2047 << 52;
+        else if (m >> 52)
+            bits = (m & 0xFFFFFFFFFFFFFu) | (uint64_t)(e + 1023) << 52;
+        else
+            bits = m;
+    }
+    bits |= (uint64_t)negative << 63;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+/* Reads a number as C writes it in decimal, with a point in every locale, or inf or nan: the
+   nearest double, infinite where that is too large. *end, unless end is NULL, is set behind it, or
+   to text where there is no number. */
+DEPLOY_FN double deploy_read(const char *text, char **end)
+{
+    deploy_decimal a;
+    const char *p = text, *exponent;
+    int negative, digits = 0, e = 0, after = 0, sign;
+    a.n = a.point = a.more = 0;
+    /* as strtod, which takes const away */
+    if (end)
+        memcpy(end, &text, sizeof text);
+    while (*p == ' ' || (*p >= '\t' && *p <= '\r'))
+        p++;
+    negative = *p == '-';
+    if (*p == '-' || *p == '+')
+        p++;
+    if (!strncmp(p, "inf", 3) || !strncmp(p, "nan", 3)) {
+        const double x = *p == 'i' ? HUGE_VAL : (double)NAN;
+        p += 3;
+        if (end)
+            memcpy(end, &p, sizeof p);
+        return negative ? -x : x;
+    }
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !after); p++) {
+        if (*p == '.') {
+            after = 1;
+            continue;
+        }
+        digits = 1;
+        if (!a.n && *p == '0') {
+            a.point -= after;
+        } else {
+            if (a.n < DEPLOY_DIGITS)
+                a.digit[a.n++] = (unsigned char)(*p - '0');
+            else
+                a.more |= *p != '0';
+            if (!after && a.point < 100000)
+                a.point++;
+        }
+        if (a.point < -100000)
+            a.point = -100000;
+    }
+    if (!digits)
+        return 0;
+    exponent = p;
+    if (*exponent == 'e' || *exponent == 'E') {
+        exponent++;
+        sign = *exponent == '-' ? -1 : 1;
+        if (*exponent == '-' || *exponent == '+')
+            exponent++;
+        if (*exponent >= '0' && *exponent <= '9') {
+            for (; *exponent >= '0' && *exponent <= '9'; exponent++) {
+                if (e < 100000)
+                    e = e * 10 + (*exponent - '0');
+            }
+            p = exponent;
+            a.point += sign * e;
+        }
+    }
+    if (end)
+        memcpy(end, &p, sizeof p);
+    deploy_trim(&a);
+    return deploy_round(&a, negative);
 }
 
 /* ---- a line of text: %s a text, %z a size_t ---- */
@@ -100,7 +297,7 @@ DEPLOY_FN void deploy_begin(deploy_out *o, lgelu_write *write, void *user)
 DEPLOY_FN int deploy_end(deploy_out *o) /* 0: all was taken */
 {
     if (o->n && !o->failed)
-        o->failed = o->write(o->user, o->room, o->n) != 0;
+        o->failed = o->write(o->room, o->n, o->user) != 0;
     o->n = 0;
     return o->failed;
 }
@@ -271,7 +468,7 @@ DEPLOY_FN void deploy_real(deploy_out *o, double x)
 {
     char text[48];
     size_t n = deploy_digits(text, x, 15);
-    double y = strtod(text, NULL);
+    double y = deploy_read(text, NULL);
     if (memcmp(&x, &y, 8))
         n = deploy_digits(text, x, 17);
     deploy_bytes(o, text, n);
@@ -315,7 +512,7 @@ DEPLOY_FN int deploy_number(deploy_in *in, double *x)
         n++;
     }
     text[n] = 0;
-    *x = n && n < 41 ? strtod(text, &end) : 0;
+    *x = n && n < 41 ? deploy_read(text, &end) : 0;
     if (!n || n > 40 || *end || !(*x - *x <= 0))
         return -1;
     in->at += n;

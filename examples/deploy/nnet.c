@@ -247,7 +247,7 @@ lgelu_status nnet_fill(const nnet *n, lgelu_net *net, int output)
 {
     size_t j, all = 0;
     int pass;
-    if (!net->w) {
+    if (!net->memory) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              ".nnet: a network must be made before it is filled");
     }

@@ -64,7 +64,11 @@ enum {
     DEVIATION,
     NORMED,
     SCORES,
-    SHARES
+    SHARES,
+    MEAN_SQUARE, /* of an RMS normalisation: the mean of x² of a row, plus eps; */
+    ROOT_MEAN_SQUARE,
+    INVERSE_ROOT, /* its root, and 1 over that */
+    KINDS
 };
 
 enum { UNIFORM = -1, COUNTING = -2 }; /* tensors without a file: 0 everywhere; 0, 1, 2, ... */
@@ -85,6 +89,7 @@ typedef struct {
         divides; /* arg is times (or over) the constant number vector, one a channel; -1: none */
     double eps;
     int gain;        /* VARIANCE, NORMED */
+    int rms;         /* NORMED: by the root of the mean square, no mean was subtracted */
     int64_t padding; /* zeros around a picture that the window to come takes in */
     int q, k, causal;
     double scale; /* SCORES */
@@ -124,6 +129,7 @@ struct onnx_model {
     int opset, own, failed; /* own: lgelu.h wrote it, so values are called as layers */
     int values, tensors, layers, most_values, most_tensors, most_layers, chains, result, input,
         channels_last, flat;
+    onnx_form form; /* how the result lies in the file */
     value *value;
     tensor *tensor;
     layer *layer;
@@ -996,6 +1002,13 @@ static int linear_in_u(const value *v) /* c·u and nothing else */
 static int is_one(double x) { return fabs(x - 1) < 1e-6; }
 static int is_plain(const value *v) { return linear_in_u(v) && is_one(v->p[1]); }
 
+static int is_square(const value *v) /* u² and nothing else */
+{
+    const int others =
+        v->p[0] < 0 || v->p[0] > 0 || v->p[1] < 0 || v->p[1] > 0 || v->p[3] < 0 || v->p[3] > 0;
+    return v->kind == DATA && !v->function && v->vector < 0 && !others && is_one(v->p[2]);
+}
+
 /* a layer like that of x, for more factors or a bias to go into its weights; where it has none, or
    they can't, one after it that keeps each channel as it is */
 static layer *with_weights(onnx_model *m, const node *n, const value *x, int biased)
@@ -1139,7 +1152,7 @@ static int settle(onnx_model *m, const node *n, value *x)
     layer *l;
     if (x->kind != NORMED)
         return 1;
-    if (!(l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1)))
+    if (!(l = new_layer(m, n, x->rms ? LGELU_OP_RMS_NORM : LGELU_OP_LAYER_NORM, x->layer, -1)))
         return 0;
     l->weight = x->gain;
     l->eps = (float)x->eps;
@@ -1151,7 +1164,7 @@ static int settle(onnx_model *m, const node *n, value *x)
    of their own */
 static int plain(onnx_model *m, const node *n, int k, value *x)
 {
-    static const char *const why[] = {
+    static const char *const why[KINDS] = {
         "an input is missing",
         "it would have to compute with a constant",
         "it would have to compute with a shape",
@@ -1163,7 +1176,10 @@ static int plain(onnx_model *m, const node *n, int k, value *x)
         "a deviation stands alone",
         NULL,
         "attention scores stand alone: softmax and a product with values were expected",
-        "softmax stands alone: export the logits, or attention as a whole"
+        "softmax stands alone: export the logits, or attention as a whole",
+        "a mean of squares that no RMS normalisation follows",
+        "the root of a mean of squares that no RMS normalisation follows",
+        "1 over the root of a mean of squares that no RMS normalisation follows"
     };
     value *v = in(m, n, k);
     layer *l;
@@ -1215,6 +1231,35 @@ static view first_view(const onnx_model *m, const layer *l)
     return v;
 }
 
+/* A flattened picture, (N, values) or (N, values, 1, 1) in the order of its layer: a layer that
+   flattens takes its place in x, so that its values are channels, as a convolution, a pooling or a
+   normalisation behind lgelu_flatten takes them. */
+static int as_channels(onnx_model *m, const node *n, value *x)
+{
+    const layer *from = m->layer + x->layer;
+    view v = nothing(0);
+    layer *l;
+    int d;
+    if (from->shape[0] * from->shape[1] == 1 || from->op == LGELU_OP_TOKENS || x->v.rank < 2)
+        return 1;
+    new_dim(&v);
+    push(&v, batch_of(m));
+    new_dim(&v);
+    push(&v, step((size_t)whole(from), 1));
+    for (d = 2; d < x->v.rank; d++)
+        new_dim(&v);
+    if (!same_view(&v, &x->v))
+        return 1;
+    if (!(l = new_layer(m, n, LGELU_OP_VIEW, x->layer, -1)))
+        return 0;
+    /* the node's name is its own layer's */
+    memset(&l->name, 0, sizeof l->name);
+    l->shape[2] = (size_t)whole(l);
+    l->shape[0] = l->shape[1] = 1;
+    x->layer = number_of(m, l);
+    return 1;
+}
+
 /* input 0 as a picture; a vector that is the graph's input and read for the first time may be one
    after all */
 static int picture(onnx_model *m, const node *n, value *x)
@@ -1222,6 +1267,8 @@ static int picture(onnx_model *m, const node *n, value *x)
     layer *l;
     view v;
     if (!plain(m, n, 0, x))
+        return 0;
+    if (x->v.rank == 4 && !as_channels(m, n, x))
         return 0;
     l = m->layer + x->layer;
     if (x->v.rank != 4)
@@ -1708,13 +1755,24 @@ static int constant_less(onnx_model *m, const node *n, const value *x, const pai
     return 1;
 }
 
+/* Before input 0 is squared: the square may begin an RMS normalisation, whose input, if it is a
+   flattened picture, must have its values as channels from here on. */
+static int squares_channels(onnx_model *m, const node *n)
+{
+    value *x = m->value + n->in[0];
+    return !is_plain(x) || x->v.rank != 2 || as_channels(m, n, x);
+}
+
 /* x², x³ of a polynomial; the square and the root inside a norm */
 static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
 {
     const int two = is_one(p->s / 2), three = is_one(p->s / 3), root = is_one(2 * p->s);
+    const int inverse = is_one(-2 * p->s) && x->kind == MEAN_SQUARE;
     value *y;
-    if (!p->one || !(two || three || root))
+    if (!p->one || !(two || three || root || inverse))
         return refuse(m, n, "a power other than 2, 3 or 0.5");
+    if (two && !squares_channels(m, n))
+        return 0;
     if (!(y = pass_on(m, n, p)))
         return 0;
     if (x->kind == CENTRED && two) {
@@ -1723,6 +1781,10 @@ static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
     }
     if (x->kind == VARIANCE && root) {
         y->kind = DEVIATION;
+        return 1;
+    }
+    if (x->kind == MEAN_SQUARE && (root || inverse)) {
+        y->kind = root ? ROOT_MEAN_SQUARE : INVERSE_ROOT;
         return 1;
     }
     if (!linear_in_u(x) || root)
@@ -1759,12 +1821,21 @@ static int affine_of_norm(onnx_model *m, const node *n, const value *x, const pa
                        ? 0
                        : refuse(m, n, "a factor of a normalised row that is not one a channel");
         }
+        if (x->rms) {
+            view v = x->v;
+            layer *l = new_layer(m, n, LGELU_OP_RMS_NORM, x->layer, -1);
+            if (!l)
+                return 0;
+            l->weight = p->constant;
+            l->eps = (float)x->eps;
+            return result(m, n, l, &v);
+        }
         if (!(y = pass_on(m, n, p)))
             return 0;
         y->gain = p->constant;
         return 1;
     }
-    if (p->op == ADD && known(m, b) && by_channel(m, x, b)) {
+    if (p->op == ADD && !x->rms && known(m, b) && by_channel(m, x, b)) {
         view v = x->v;
         layer *l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
         if (!l)
@@ -1827,6 +1898,12 @@ static int with_constant(onnx_model *m, const node *n, int op, int data, int c, 
         return 0;
     if (p.one && b->kind == TENSOR && x->kind != SCORES && !spreads(&b->v, &x->v))
         return refuse(m, n, "a constant of other dimensions");
+    if (swapped && op == DIVIDE && x->kind == ROOT_MEAN_SQUARE && p.one && is_one(p.s)) {
+        if (!(y = pass_on(m, n, &p)))
+            return 0;
+        y->kind = INVERSE_ROOT;
+        return 1;
+    }
     if (swapped && (op == DIVIDE || op == POWER))
         return refuse(m, n, "a constant over data");
     if (swapped && op == SUBTRACT)
@@ -1835,7 +1912,7 @@ static int with_constant(onnx_model *m, const node *n, int op, int data, int c, 
         return power_of(m, n, x, &p);
     if (x->kind == SCORES)
         return scores_and_constant(m, n, &p);
-    if (x->kind == VARIANCE && p.one && op == ADD) {
+    if ((x->kind == VARIANCE || x->kind == MEAN_SQUARE) && p.one && op == ADD) {
         if (!(y = pass_on(m, n, &p)))
             return 0;
         y->eps += p.s;
@@ -1914,6 +1991,11 @@ static int two_layers(onnx_model *m, const node *n) /* the sum of a residual con
     value a, b;
     layer *l;
     if (!plain(m, n, 0, &a) || !plain(m, n, 1, &b))
+        return 0;
+    /* one flattened for a normalisation, the other as it was before */
+    if (same_view(&a.v, &b.v)
+        && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
+        && (!as_channels(m, n, &a) || !as_channels(m, n, &b)))
         return 0;
     if (!same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
@@ -2017,6 +2099,20 @@ static int two_constants(onnx_model *m, const node *n, int op)
     return refuse(m, n, "arithmetic of two constants: let the exporter fold constants");
 }
 
+/* x times input k, which is 1 over the root of its mean square, or x over that root */
+static int rms_normalised(onnx_model *m, const node *n, int k)
+{
+    const view v = m->value[n->in[k]].v;
+    value *y = pass(m, n, k);
+    if (!y)
+        return 0;
+    set_data(y, y->layer, &v);
+    y->kind = NORMED;
+    y->gain = -1;
+    y->rms = 1;
+    return 1;
+}
+
 static int arithmetic(onnx_model *m, const node *n)
 {
     const int op = is(n->op, "Add")   ? ADD
@@ -2061,9 +2157,18 @@ static int arithmetic(onnx_model *m, const node *n)
             y->kind = NORMED;
             return 1;
         }
+        if ((op == MULTIPLY && is_plain(a) && b->kind == INVERSE_ROOT)
+            || (op == DIVIDE && is_plain(a) && b->kind == ROOT_MEAN_SQUARE))
+            return rms_normalised(m, n, 1);
+        if (op == MULTIPLY && a->kind == INVERSE_ROOT && is_plain(b))
+            return rms_normalised(m, n, 0);
         if (a->kind == DATA && b->kind == DATA && op < DIVIDE
-            && (op != ADD || !is_plain(a) || !is_plain(b)))
+            && (op != ADD || !is_plain(a) || !is_plain(b))) {
+            const int same = n->in[0] == n->in[1];
+            if (op == MULTIPLY && same && !squares_channels(m, n))
+                return 0;
             return two_polynomials(m, n, op, a, b);
+        }
     }
     if (op == ADD)
         return two_layers(m, n);
@@ -2118,6 +2223,18 @@ static int root(onnx_model *m, const node *n) /* Sqrt, Reciprocal, Neg */
         y->kind = DEVIATION;
         return 1;
     }
+    if (x && x->kind == MEAN_SQUARE && is(n->op, "Sqrt")) {
+        if (!(y = pass(m, n, 0)))
+            return 0;
+        y->kind = ROOT_MEAN_SQUARE;
+        return 1;
+    }
+    if (x && x->kind == ROOT_MEAN_SQUARE && is(n->op, "Reciprocal")) {
+        if (!(y = pass(m, n, 0)))
+            return 0;
+        y->kind = INVERSE_ROOT;
+        return 1;
+    }
     if (x && x->kind == DATA && !x->function && is(n->op, "Neg")
         && m->layer[x->layer].op != LGELU_OP_TOKENS) {
         if (!(y = pass(m, n, 0)))
@@ -2145,7 +2262,7 @@ static int batch_norm(onnx_model *m, const node *n)
     value x;
     layer *l;
     int k;
-    if (!plain(m, n, 0, &x))
+    if (!plain(m, n, 0, &x) || !as_channels(m, n, &x))
         return 0;
     l = m->layer + x.layer;
     if (x.v.rank < 2 || !covers(&x.v, 1, 2, 1, channels(l)) || has_batch(&x.v, 1, 2))
@@ -2178,6 +2295,8 @@ static int layer_norm(onnx_model *m, const node *n)
     layer *l;
     int k;
     if (!plain(m, n, 0, &x))
+        return 0;
+    if (x.v.rank == 2 && !as_channels(m, n, &x))
         return 0;
     l = m->layer + x.layer;
     if (axis_of(attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
@@ -2339,8 +2458,15 @@ static int reduce_mean(onnx_model *m, const node *n)
     for (d = 0; d < u->v.rank; d++)
         tail &= hit[d] == (d == u->v.rank - 1);
     l = m->layer + u->layer;
-    /* of a row, in a layer normalisation */
+    /* of a row, in a layer normalisation or an RMS normalisation */
     if (tail && keep && covers(&u->v, over, over + 1, 1, channels(l))) {
+        if (is_square(u) && l->op != LGELU_OP_TOKENS) {
+            if (!(y = pass(m, n, 0)))
+                return 0;
+            y->kind = MEAN_SQUARE;
+            y->eps = 0;
+            return 1;
+        }
         if (u->kind == SQUARE) {
             if (!(y = pass(m, n, 0)))
                 return 0;
@@ -3391,8 +3517,11 @@ static int settle_norms(onnx_model *m, const node *n)
     for (k = 0; k < n->inputs; k++) {
         value *x = in(m, n, k);
         const value *c = affine && k < 2 ? in(m, n, 1 - k) : NULL;
-        if (x && is(n->op, "ReduceMean") && !scale_layer(m, n, x))
+        if (x && is(n->op, "ReduceMean") && !is_square(x) && !scale_layer(m, n, x))
             return 0;
+        /* an RMS normalisation has no shift */
+        if (x && x->kind == NORMED && x->rms && is(n->op, "Add"))
+            c = NULL;
         if (!x || x->kind != NORMED || (c && c->kind == TENSOR && along(x, c) >= 0))
             continue;
         if (!settle(m, n, x))
@@ -3900,6 +4029,7 @@ static int fill(onnx_model *m, const layer *l, lgelu_net *net)
     case LGELU_OP_LAYER_NORM:
         return put_vector(m, l->weight, c, 1, 1, b)
                && put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
+    case LGELU_OP_RMS_NORM: return put_vector(m, l->weight, c, 1, 1, b);
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
             if (!(fetch(m, m->value + l->variance, at(&m->value[l->variance].v, 0, i)) >= 0))
@@ -3996,7 +4126,9 @@ static int read_result(onnx_model *m, slice s)
     all[0] = size_of(batch_of(m));
     all[1] = just(whole(l));
     v = first_view(m, l);
+    m->form = ONNX_CHANNELS_FIRST;
     if (!same_view(&v, &x.v)) {
+        m->form = x.v.rank == 2 ? ONNX_FLAT : ONNX_CHANNELS_LAST;
         if (!reshape(&x.v, all, 2, &v))
             return refuse(m, &n, "the batch must be its first dimension");
         flat = nothing(0);
@@ -4061,6 +4193,8 @@ static int read_graph(onnx_model *m, const counts *c)
             continue;
         if (l->op == LGELU_OP_LAYER_NORM && !(l->eps > 0))
             return say(m, "a layer normalisation without epsilon");
+        if (l->op == LGELU_OP_RMS_NORM && !(l->eps > 0))
+            return say(m, "an RMS normalisation without epsilon");
         if (!fill(m, l, NULL))
             return 0;
     }
@@ -4118,6 +4252,8 @@ onnx_form onnx_input(const onnx_model *m)
 {
     return m->channels_last ? ONNX_CHANNELS_LAST : m->flat ? ONNX_FLAT : ONNX_CHANNELS_FIRST;
 }
+
+onnx_form onnx_result(const onnx_model *m) { return m->form; }
 
 /* A name of at most 31 bytes that no node has: that of its parameters, or its own, or its kind and
    a number; cut in front, at a dot if there is one */
@@ -4184,13 +4320,17 @@ static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const c
     } while (again);
 }
 
+/* If a kind of layer is new, this line does not compile: name and build the kind in build_layer and
+   fill its parameters in fill, if files have it, then count it. */
+typedef char onnx_in_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+
 static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
 {
-    static const char *const kind[] = { "input",   "tokens",    "labels",   "linear", "gate",
-                                        "add",     "conv",      "norm",     "pool",   "pool",
-                                        "flatten", "embedding", "position", "norm",   "attention",
-                                        "dropout", "patches",   "class",    "take",   "",
-                                        "" };
+    static const char *const kind[] = { "input",     "tokens",    "labels",   "linear", "gate",
+                                        "add",       "conv",      "norm",     "pool",   "pool",
+                                        "flatten",   "embedding", "position", "norm",   "norm",
+                                        "attention", "dropout",   "patches",  "class",  "take",
+                                        "",          "" };
     const int x = l->inputs ? m->layer[l->input[0]].node : -1;
     lgelu_gate_kind gate_kind = l->gate;
     char name[32], flat[32];
@@ -4236,9 +4376,15 @@ static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
         if (c >= 0)
             net->nodes[c].eps = l->eps;
         return c;
+    case LGELU_OP_RMS_NORM:
+        c = lgelu_rms_norm(net, name, x);
+        if (c >= 0)
+            net->nodes[c].eps = l->eps;
+        return c;
     case LGELU_OP_ATTENTION: return lgelu_attention(net, name, x, l->option[0], (int)l->option[1]);
     case LGELU_OP_PATCHES: return lgelu_patches(net, name, x, l->option[0]);
     case LGELU_OP_CLASS_TOKEN: return lgelu_class_token(net, name, x);
+    case LGELU_OP_VIEW: return lgelu_flatten(net, name, x);
     case LGELU_OP_MEAN_TOKENS: return lgelu_mean_tokens(net, name, x, l->option[0], l->option[1]);
     default: return -1;
     }

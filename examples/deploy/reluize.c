@@ -17,6 +17,7 @@
 #include "../data.h"
 #include "../study/output.h"
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -97,7 +98,7 @@ static void *room(size_t count, size_t size)
 static int number_of(const char *name, const char *text, double least, double most, double *x)
 {
     char *end;
-    *x = strtod(text, &end);
+    *x = deploy_read(text, &end);
     if (end == text || *end || !(*x >= least && *x <= most))
         return fail("%s %s: expected a number from %g to %g", name, text, least, most);
     return 0;
@@ -108,7 +109,7 @@ static int three(const char *name, const char *text, double least, double x[3])
     int n = 0;
     for (;;) {
         char *end;
-        x[n] = strtod(text, &end);
+        x[n] = deploy_read(text, &end);
         if (end == text || !(x[n] >= least && x[n] < 1e6) || (*end && (*end != ',' || n == 2)))
             return fail("%s: expected one number or three, from %g on", name, least);
         n++;
@@ -184,7 +185,7 @@ static int read_options(int argc, char **argv)
     for (i = 0; i < 3; i++) {
         const char *const file[3] = { option.out, option.whole, option.report },
                           *const other = file[(i + 1) % 3];
-        if (file[i] && other && !strcmp(file[i], other) && strncmp(other, "/dev/", 5))
+        if (file[i] && other && output_same(file[i], other))
             return fail("%s: two options name this file", other);
     }
     return 0;
@@ -211,7 +212,7 @@ static long line_numbers(char *line, double *x, long most)
     long n = 0;
     for (;;) {
         char *end;
-        const double v = strtod(line, &end);
+        const double v = deploy_read(line, &end);
         if (end == line || n >= most || !(v - v <= 0))
             return -1;
         x[n++] = v;
@@ -240,7 +241,8 @@ static int read_table(const char *path)
     for (pass = 0; pass < 2; pass++) {
         char keep;
         number = rows = 0;
-        for (line = file; line < file + bytes; line = end + 1) {
+        for (line = file + (strncmp(file, DATA_MARK, 3) ? 0 : 3); line < file + bytes;
+             line = end + 1) {
             end = line + strcspn(line, "\n");
             keep = *end;
             *end = 0;
@@ -745,7 +747,7 @@ typedef struct {
     size_t n, most;
 } bytes_;
 
-static int gather(void *user, const void *p, size_t n)
+static int gather(const void *p, size_t n, void *user)
 {
     bytes_ *b = (bytes_ *)user;
     if (n > b->most - b->n) {
@@ -780,7 +782,7 @@ static int write_bytes(const bytes_ *file, const char *path, output *o)
     if (output_begin(o))
         return fail("%s: %s", path, strerror(errno));
     bad = fwrite(file->p, 1, file->n, o->f) != file->n;
-    return output_end(o) || bad ? fail("%s: %s", path, strerror(errno)) : 0;
+    return output_end(o) || bad ? fail("%s: %s", path, output_error()) : 0;
 }
 
 /* into memory first, and read again: the file must give the logits of the network it came from */
@@ -893,7 +895,7 @@ static int write_report(const report *r, output *o)
         print_json(o->f, r);
     else
         print_text(o->f, r);
-    return output_end(o) ? fail("%s: %s", option.report, strerror(errno)) : 0;
+    return output_end(o) ? fail("%s: %s", option.report, output_error()) : 0;
 }
 
 /* ---- the job ---- */
@@ -979,6 +981,11 @@ static int run(report *r, output *out, output *whole)
     return 0;
 }
 
+static int reads(const void *set, const char *path)
+{
+    return data_reads((const data_set *)set, path);
+}
+
 int main(int argc, char **argv)
 {
     report r;
@@ -986,6 +993,8 @@ int main(int argc, char **argv)
     unsigned char *file = NULL;
     size_t shape[3] = { 0, 0, 0 };
     int i, bad;
+    /* whatever was loaded before: numbers are written with a point */
+    setlocale(LC_NUMERIC, "C");
     for (i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(usage, stdout);
@@ -999,12 +1008,13 @@ int main(int argc, char **argv)
     signal(SIGTERM, stop);
     if (read_model(&file) || input_shape(shape) || read_data(argv[0], shape))
         return 1;
+    output_inputs(reads, &data.set);
     if (output_try(&out, option.out))
-        return fail("%s: %s", option.out, strerror(errno));
+        return fail("%s: %s", option.out, output_error());
     if (option.whole && output_try(&whole, option.whole))
-        return fail("%s: %s", option.whole, strerror(errno));
+        return fail("%s: %s", option.whole, output_error());
     if (option.report && output_try(&text, option.report))
-        return fail("%s: %s", option.report, strerror(errno));
+        return fail("%s: %s", option.report, output_error());
     bad = run(&r, &out, &whole);
     if (stopped)
         return 130;

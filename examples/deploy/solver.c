@@ -1,11 +1,149 @@
 /* SPDX-License-Identifier: MIT-0
    solver.c: see solver.h. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, fork, sigaction */
 #endif
 #include "solver.h"
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <windows.h>
+#else
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+/* ---- other programs. No shell reads a name: the program is found here and started in the folder
+   of its files, so that its arguments are the same few words whatever the folder is called ---- */
+enum { SOLVER_PATH = 1024, SOLVER_WORDS = 16 };
+/* How a program ended: it could not be started, it was stopped at the limit, or it ended by itself.
+ */
+enum { SOLVER_NOT_STARTED = -2, SOLVER_STOPPED = -1 };
+
+#ifdef _WIN32
+/* Writes the place of a program that is installed to path; returns 0 where there is none. */
+static int solver_find(char path[SOLVER_PATH], const char *program)
+{
+    const DWORD n = SearchPathA(NULL, program, ".exe", SOLVER_PATH, path, NULL);
+    return n > 0 && n < SOLVER_PATH;
+}
+
+/* Runs a program in a folder for at most so many seconds. The words have no blanks and no quotes.
+   Returns its exit status, or how else it ended. */
+static int solver_start(const char *path, const char *folder, const char *const *word,
+                        double seconds)
+{
+    char line[512] = "";
+    STARTUPINFOA how;
+    PROCESS_INFORMATION process;
+    DWORD status = 0;
+    for (; *word; word++) {
+        if (strlen(line) + strlen(*word) + 2 > sizeof line)
+            return SOLVER_NOT_STARTED;
+        strcat(line, *word);
+        strcat(line, " ");
+    }
+    memset(&how, 0, sizeof how);
+    how.cb = sizeof how;
+    if (!CreateProcessA(path, line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL, folder, &how,
+                        &process))
+        return SOLVER_NOT_STARTED;
+    if (WaitForSingleObject(process.hProcess, (DWORD)(1000 * (seconds < 1e6 ? seconds : 1e6)))
+        == WAIT_TIMEOUT) {
+        TerminateProcess(process.hProcess, 1);
+        WaitForSingleObject(process.hProcess, INFINITE);
+        status = (DWORD)SOLVER_STOPPED;
+    } else {
+        GetExitCodeProcess(process.hProcess, &status);
+    }
+    CloseHandle(process.hThread);
+    CloseHandle(process.hProcess);
+    return (int)status;
+}
+#else
+/* Writes the place of a program that is installed to path; returns 0 where there is none. Only
+   absolute folders of PATH count, since the program is started from another folder. */
+static int solver_find(char path[SOLVER_PATH], const char *program)
+{
+    const char *list = getenv("PATH");
+    const size_t name = strlen(program);
+    if (!list)
+        list = "/usr/local/bin:/usr/bin:/bin";
+    while (*list) {
+        const size_t n = strcspn(list, ":");
+        struct stat file;
+        if (*list == '/' && n + name + 2 <= SOLVER_PATH) {
+            memcpy(path, list, n);
+            path[n] = '/';
+            memcpy(path + n + 1, program, name + 1);
+            if (!stat(path, &file) && S_ISREG(file.st_mode) && !access(path, X_OK))
+                return 1;
+        }
+        list += n + (list[n] != 0);
+    }
+    return 0;
+}
+
+/* The child's part: nothing but calls that are safe after fork in a program of several threads. The
+   alarm outlasts execv. */
+static void solver_become(const char *path, const char *folder, char *const *word, unsigned seconds)
+{
+    struct sigaction usual;
+    sigset_t none;
+    const int nothing = open("/dev/null", O_RDWR);
+    memset(&usual, 0, sizeof usual);
+    usual.sa_handler = SIG_DFL;
+    sigaction(SIGALRM, &usual, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(nothing, 2) < 0
+        || chdir(folder))
+        _exit(127);
+    alarm(seconds);
+    execv(path, word);
+    _exit(127);
+}
+
+/* Runs a program in a folder for at most so many seconds. Returns its exit status, 128 and the
+   signal that ended it, or how else it ended. */
+static int solver_start(const char *path, const char *folder, const char *const *word,
+                        double seconds)
+{
+    char *copy[SOLVER_WORDS], text[512];
+    size_t n = 0, at = 0;
+    int status = 0;
+    pid_t child, ended;
+    for (; word[n]; n++) {
+        const size_t size = strlen(word[n]) + 1;
+        if (n + 1 == SOLVER_WORDS || at + size > sizeof text)
+            return SOLVER_NOT_STARTED;
+        copy[n] = (char *)memcpy(text + at, word[n], size);
+        at += size;
+    }
+    copy[n] = NULL;
+    child = fork();
+    if (child < 0)
+        return SOLVER_NOT_STARTED;
+    if (!child)
+        solver_become(path, folder, copy, (unsigned)(seconds < 1e6 ? seconds + 1 : 1e6));
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    /* the host ignores SIGCHLD: the answer says how it went */
+    if (ended < 0)
+        return 0;
+    if (WIFSIGNALED(status))
+        return WTERMSIG(status) == SIGALRM ? SOLVER_STOPPED : 128 + WTERMSIG(status);
+    return WEXITSTATUS(status) == 127 ? SOLVER_NOT_STARTED : WEXITSTATUS(status);
+}
+#endif
 
 static double solver_now(void)
 {
@@ -14,21 +152,23 @@ static double solver_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int solver_put(void *user, const void *data, size_t n)
+static int solver_put(const void *data, size_t n, void *user)
 {
     return fwrite(data, 1, n, (FILE *)user) != n;
 }
 
 lgelu_status solver_make(solver *s, const lgelu_net *net, int output, const char *folder)
 {
+    char path[SOLVER_PATH];
     lgelu_status status;
     size_t inputs, outputs;
     memset(s, 0, sizeof *s);
     s->folder = folder;
     s->use = SOLVER_BY_PROGRAM;
-    s->program = !system("command -v cbc > /dev/null 2>&1")      ? "cbc"
-                 : !system("command -v glpsol > /dev/null 2>&1") ? "glpsol"
-                                                                 : NULL;
+    if (solver_find(path, "cbc"))
+        s->program = "cbc";
+    else if (solver_find(path, "glpsol"))
+        s->program = "glpsol";
     status = bounds_make(&s->b, net, output, BOUNDS_AS_RELU);
     if (status) {
         memcpy(s->message, s->b.message, sizeof s->message);
@@ -134,51 +274,86 @@ static int solver_attack(solver *s, const vnnlib *p, size_t clause)
     return found;
 }
 
-static mip_answer solver_program(solver *s, const vnnlib *p, size_t clause, double seconds)
+/* Writes the question into the folder; -1: it can't be, and s->message says so. */
+static int solver_question(solver *s, const vnnlib *p, size_t clause, const char *name)
 {
-    char command[2000], name[400];
-    unsigned char *text = NULL;
-    mip_answer answer = MIP_OPEN;
-    double began;
-    long n;
-    FILE *f;
-    snprintf(name, sizeof name, "%s/question.lp", s->folder);
-    f = strlen(s->folder) < 380 ? fopen(name, "wb") : NULL;
+    FILE *f = fopen(name, "wb");
     if (!f) {
         snprintf(s->message, sizeof s->message, "solver: %.100s can't be written", name);
-        return MIP_OPEN;
+        return -1;
     }
     if (mip_write(&s->b, p, clause, 1e-5, solver_put, f))
         memcpy(s->message, s->b.message, sizeof s->message);
-    /* of a question that was cut off the answer would be to another */
+    /* The answer to a question that was cut off would be the answer to another one. */
     if (fclose(f) && !s->message[0])
         snprintf(s->message, sizeof s->message, "solver: %.100s can't be written", name);
-    if (s->message[0])
-        return MIP_OPEN;
-    n = snprintf(command, sizeof command, "rm -f %s/answer.txt; timeout %.0f ", s->folder,
-                 seconds + 30);
-    snprintf(
-        command + n, sizeof command - (size_t)n,
-        s->program[0] == 'c'
-            ? "cbc %s -timeMode elapsed -sec %.0f -maxSolutions 1 -solve -solution %s/answer.txt > /dev/null 2>&1"
-            : "glpsol --lp %s --tmlim %.0f --write %s/answer.txt > /dev/null 2>&1",
-        name, seconds, s->folder);
-    began = solver_now();
-    n = system(command);
-    s->seconds += solver_now() - began;
-    snprintf(name, sizeof name, "%s/answer.txt", s->folder);
-    f = fopen(name, "rb");
+    return s->message[0] ? -1 : 0;
+}
+
+/* Reads the answer; without such a file it is open, and *there is 0. */
+static mip_answer solver_answer(solver *s, const vnnlib *p, const char *name, int *there)
+{
+    mip_answer answer = MIP_OPEN;
+    unsigned char *text;
+    FILE *f = fopen(name, "rb");
+    long n;
+    *there = f != NULL;
     if (!f)
         return MIP_OPEN;
     if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET)) {
-        if (!(text = (unsigned char *)deploy_room((size_t)n, 1)))
+        text = (unsigned char *)deploy_room((size_t)n, 1);
+        if (!text)
             deploy_refuse(s->message, LGELU_E_MEMORY, "solver: no memory");
         else if (fread(text, 1, (size_t)n, f) == (size_t)n)
             answer = mip_read(s->xd, p->inputs, text, (size_t)n);
+        free(text);
     }
-    free(text);
     fclose(f);
     return answer;
+}
+
+static mip_answer solver_program(solver *s, const vnnlib *p, size_t clause, double seconds)
+{
+    char path[SOLVER_PATH], question[400], file[400], limit[32];
+    const char *const cbc[] = { "cbc",    "question.lp", "-timeMode",     "elapsed",
+                                "-sec",   limit,         "-maxSolutions", "1",
+                                "-solve", "-solution",   "answer.txt",    NULL };
+    const char *const glpsol[] = { "glpsol", "--lp",    "question.lp", "--tmlim",
+                                   limit,    "--write", "answer.txt",  NULL };
+    mip_answer answer;
+    double began;
+    int status, there;
+    if (strlen(s->folder) >= 380) {
+        snprintf(s->message, sizeof s->message,
+                 "solver: the folder's name is longer than 379 bytes: %.60s", s->folder);
+        return MIP_OPEN;
+    }
+    snprintf(question, sizeof question, "%s/question.lp", s->folder);
+    snprintf(file, sizeof file, "%s/answer.txt", s->folder);
+    snprintf(limit, sizeof limit, "%ld", (long)(seconds < 1e6 ? ceil(seconds) : 1e6));
+    /* An old answer must not be taken for the new one. */
+    if (remove(file) && errno != ENOENT) {
+        snprintf(s->message, sizeof s->message, "solver: %.100s can't be removed", file);
+        return MIP_OPEN;
+    }
+    if (solver_question(s, p, clause, question))
+        return MIP_OPEN;
+    began = solver_now();
+    status = solver_find(path, s->program)
+                 ? solver_start(path, s->folder, s->program[0] == 'c' ? cbc : glpsol, seconds + 30)
+                 : SOLVER_NOT_STARTED;
+    s->seconds += solver_now() - began;
+    answer = solver_answer(s, p, file, &there);
+    if (there || status == SOLVER_STOPPED || s->message[0])
+        return answer;
+    if (status == SOLVER_NOT_STARTED) {
+        snprintf(s->message, sizeof s->message, "solver: %s can't be started", s->program);
+    } else {
+        snprintf(s->message, sizeof s->message,
+                 "solver: %s ended with status %d and wrote no answer to %.60s", s->program, status,
+                 s->folder);
+    }
+    return MIP_OPEN;
 }
 
 solver_verdict solver_ask(solver *s, const vnnlib *p, double seconds)

@@ -2,7 +2,7 @@
 
    solver.h: is there an input in the box that meets a clause? Asked of bounds first, then of an
    attack, then of CBC (Debian's coinor-cbc) or GLPK (glpk-utils), whichever is installed, through
-   files in a folder.
+   files in a folder. They are started without a shell, so that the folder may have any name.
 
        solver s;
        if (solver_make(&s, &net, logits, "build")) puts(s.message);

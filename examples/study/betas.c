@@ -170,12 +170,12 @@ static void say_grid(study *s, const char *quantity, const char *about, const ch
    1: of those with a smaller β2, with a larger one alone. NaN where there are none */
 static double against_row(const study *s, const char *quantity, long seed, int row, int side)
 {
-    const double b1 = strtod(b1_text(s, row), NULL);
+    const double b1 = deploy_read(b1_text(s, row), NULL);
     double on = (double)NAN, off = 0;
     int n = 0;
     for (int j = 0; j < b2s(s); j++) {
         const double l = log10(fmax(value_at(s, quantity, row, j, seed), 1e-12)),
-                     away = strtod(b2_text(s, j), NULL) - b1;
+                     away = deploy_read(b2_text(s, j), NULL) - b1;
         if (is_diagonal(s, row, j)) {
             on = l;
         } else if (away * side >= 0) {

@@ -166,13 +166,13 @@ static void real(tape *r, double *v)
     char text[40], *end;
     if (!r->reading) {
         snprintf(text, sizeof text, "%.15g", *v);
-        double back = strtod(text, NULL);
+        double back = deploy_read(text, NULL);
         if (back < *v || back > *v)
             snprintf(text, sizeof text, "%.17g", *v);
     }
     word(r, text, sizeof text);
     if (r->reading && !r->bad) {
-        *v = strtod(text, &end);
+        *v = deploy_read(text, &end);
         r->bad = *end != 0;
     }
 }
@@ -331,7 +331,7 @@ static int sound(study *s)
     return 1;
 }
 
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
 }
@@ -353,9 +353,11 @@ int checkpoint_save(study *s)
     collect(s);
     kept.pair[kept.pairs][0] = "state";
     kept.pair[kept.pairs][1] = r.text;
-    if (output_try(&o, path) || output_begin(&o)) {
+    const char *from = s->config.resume;
+    if ((from && output_same(path, from) ? output_over : output_try)(&o, path)
+        || output_begin(&o)) {
         free(r.text);
-        return study_fail(s, "--save: %s: %s", path, strerror(errno));
+        return study_fail(s, "--save: %s: %s", path, output_error());
     }
     errno = 0;
     status = lgelu_parts_save(parts.part, parts.count, (const char *const(*)[2])kept.pair,
@@ -367,7 +369,7 @@ int checkpoint_save(study *s)
         return study_fail(s, "--save: %s: %s", path, why);
     }
     if (output_end(&o))
-        return study_fail(s, "--save: %s: %s", path, strerror(errno));
+        return study_fail(s, "--save: %s: %s", path, output_error());
     s->saved = 1;
     s->saved_at = clock_now();
     return 0;

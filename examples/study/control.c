@@ -1071,6 +1071,6 @@ int control_main(study *s)
         return -1;
     show_findings(s);
     if (c->text_out && output_end(&s->text))
-        return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
+        return study_fail(s, "--out: %s: %s", c->text_out, output_error());
     return (c->csv && record_csv(s)) || (c->json && record_json(s)) ? -1 : 0;
 }

@@ -11,7 +11,7 @@ int figure_open(study *s, figure *f, const char *what, int width, int height, co
     char path[OUTPUT_PATH];
     int n = snprintf(path, sizeof path, "%s/%s_%s.svg", s->config.svg, s->stem, what);
     if (n < 0 || (size_t)n >= sizeof path || output_try(&f->out, path) || output_begin(&f->out))
-        return study_fail(s, "--svg: %s: %s", path, strerror(errno));
+        return study_fail(s, "--svg: %s: %s", path, output_error());
     svg_begin(&f->s, f->out.f, width, height, title);
     svg_text(&f->s, 24, 32, 's', -fmin(17, (width - 40) / (0.62 * show_columns(title))), SVG_INK,
              "%s", title);
@@ -31,7 +31,7 @@ int figure_close(study *s, figure *f)
         without_memory = 0;
         return study_fail(s, "out of memory");
     }
-    return output_end(&f->out) ? study_fail(s, "--svg: %s: %s", f->out.path, strerror(errno)) : 0;
+    return output_end(&f->out) ? study_fail(s, "--svg: %s: %s", f->out.path, output_error()) : 0;
 }
 
 /* a curve's mean and deviation over the seeds, from epoch `first` on, thinned when the epochs are

@@ -20,7 +20,7 @@ static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
 
 static double rate_at(const study *s, int i)
 {
-    return strtod(s->axis[plan_axis(s, "lr")].value[i], NULL);
+    return deploy_read(s->axis[plan_axis(s, "lr")].value[i], NULL);
 }
 
 static int settings(const study *s) { return (int)s->variants / rates(s); }

@@ -243,8 +243,9 @@ static uint64_t stream(const lgelu_net *net,
 }
 
 static void other_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                          const lgelu_node *node)
+                          const lgelu_node *node, void *user)
 {
+    (void)user;
     const other_gate *g = gate_of(node);
     switch (g->kind) {
     case OTHER_TANH: lgelu_tanh_forward(y, x, n); break;
@@ -266,8 +267,9 @@ static void other_forward(float *y, const float *x, size_t n, size_t first, cons
 }
 
 static void other_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                           size_t first, const lgelu_net *net, const lgelu_node *node)
+                           size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     const other_gate *g = gate_of(node);
     double dlambda;
     float slope;

@@ -36,7 +36,7 @@ static double mean_over_seeds(const study *s, long variant,
 
 static double number_at(const study *s, int k, int value)
 {
-    return strtod(s->axis[k].value[value], NULL);
+    return deploy_read(s->axis[k].value[value], NULL);
 }
 
 static double log_of(double drift) { return log10(drift > 1e-9 ? drift : 1e-9); }

@@ -103,6 +103,8 @@ const option option_table[] = {
     { "tau", "TAU", "tolerance of the gate: the target is λ = 2/(τ√(2π))",
       REAL(tau, OPT_DRIVEN, 1e-6, 0.79) },
     { "target", "L", "the target itself; 0: that of --tau", REAL(target, OPT_DRIVEN, 0, 1e30) },
+    { "budget", "N", "convert: at most so many steps of further training",
+      WHOLE(budget, OPT_ALL, 0, 1e6) },
     { "reestimate", "N", "batches from which arm reestimated makes its running statistics",
       WHOLE(reestimate, OPT_STATISTICS, 1, 1e6) },
     { "hidden", "LIST", "mlp, tabular: widths of the hidden layers", TEXT(hidden, OPT_DATA) },
@@ -187,7 +189,7 @@ float config_lambda0(const config *c)
         if (!strcmp(c->init, init[i].name))
             return init[i].lambda;
     }
-    return strtof(c->init, NULL);
+    return (float)deploy_read(c->init, NULL);
 }
 
 float config_target(const config *c)
@@ -242,7 +244,7 @@ const char *config_choice(const char *name, const config *c, char text[32])
 static int exact(char *text, size_t room, double v) /* as short as brings the very number back */
 {
     snprintf(text, room, "%.15g", v);
-    double back = strtod(text, NULL);
+    double back = deploy_read(text, NULL);
     return back < v || back > v ? snprintf(text, room, "%.17g", v) : (int)strlen(text);
 }
 
@@ -290,7 +292,7 @@ static int set_init(study *s, const config *c, const char *value)
         if (!strcmp(value, init[i].name))
             return 0;
     }
-    x = strtod(value, &end);
+    x = deploy_read(value, &end);
     if (end == value || *end || !(x >= 1 && x <= most)) {
         return study_fail(s, "--init: '%s', expected soft, neutral, hard or a number from 1 to %g",
                           value, most);
@@ -336,7 +338,7 @@ int option_set(study *s, config *c, const option *o, const char *value)
         return 0;
     }
     case KIND_REAL: {
-        double x = strtod(value, &end);
+        double x = deploy_read(value, &end);
         if (o->choices && !strcmp(value, o->choices)) {
             *(double *)at = -1;
             return 0;
@@ -510,8 +512,7 @@ static int check(study *s)
         return study_fail(s, "--full: and --quick exclude each other");
     for (int i = 0; i < COUNT(file); i++) {
         for (int k = 0; k < i; k++) {
-            if (*file[i] && *file[k] && !strcmp(*file[i], *file[k])
-                && strncmp(*file[i], "/dev/", 5))
+            if (*file[i] && *file[k] && output_same(*file[i], *file[k]))
                 return study_fail(s, "%s: two options name this file", *file[i]);
         }
     }

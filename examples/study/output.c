@@ -27,14 +27,46 @@ int output_folder(const char *path)
 }
 #endif
 
-int output_try(output *o, const char *path)
+enum { IS_INPUT = 20000 }; /* an errno that no system has */
+static struct part_list files;
+static struct {
+    int (*reads)(const void *user, const char *path);
+    const void *user;
+} inputs;
+
+void output_inputs(int (*reads)(const void *user, const char *path), const void *user)
+{
+    inputs.reads = reads;
+    inputs.user = user;
+}
+
+int output_same(const char *a, const char *b) { return part_same(a, b); }
+
+const char *output_error(void)
+{
+    return errno == IS_INPUT ? "this file is read by the same run, and is not replaced"
+                             : strerror(errno);
+}
+
+/* -1 with errno: path is a file that is read */
+static int check_input(const output *o, const char *path)
+{
+    if (!(part_noted(&files, path) && !o->over)
+        && !(inputs.reads && inputs.reads(inputs.user, path)))
+        return 0;
+    errno = IS_INPUT;
+    return -1;
+}
+
+static int try_output(output *o, const char *path)
 {
     int plain;
-    memset(o, 0, sizeof *o);
     if (is_folder(path)) {
         errno = EISDIR;
         return -1;
     }
+    if (check_input(o, path))
+        return -1;
     if ((plain = part_plain(path)) >= 0) {
         o->plain = 1;
         o->f = part_open_plain(path, plain);
@@ -44,6 +76,19 @@ int output_try(output *o, const char *path)
         return -1;
     output_drop(o);
     return 0;
+}
+
+int output_over(output *o, const char *path)
+{
+    memset(o, 0, sizeof *o);
+    o->over = 1;
+    return try_output(o, path);
+}
+
+int output_try(output *o, const char *path)
+{
+    memset(o, 0, sizeof *o);
+    return try_output(o, path);
 }
 
 int output_begin(output *o)
@@ -81,6 +126,13 @@ int output_end(output *o)
         errno = why;
         return -1;
     }
+    /* it was read after output_try */
+    if (!o->plain && check_input(o, o->path)) {
+        const int why = errno;
+        output_drop(o);
+        errno = why;
+        return -1;
+    }
     o->f = NULL;
     return o->plain ? (fclose(f) ? -1 : 0) : part_take(f, o->part, o->path);
 }
@@ -93,6 +145,8 @@ int output_append(output *o, const char *path, int anew)
         errno = EISDIR;
         return -1;
     }
+    if (check_input(o, path))
+        return -1;
     o->plain = 1;
     plain = part_plain(path);
     o->f = plain >= 0 ? part_open_plain(path, plain) : fopen(path, anew ? "wb" : "ab");
@@ -128,6 +182,11 @@ unsigned char *output_read(const char *path, size_t *bytes)
     }
     if (!(f = fopen(path, "rb")))
         return NULL;
+    if (part_note(&files, path)) {
+        fclose(f);
+        errno = ENOMEM;
+        return NULL;
+    }
     do {
         if (!(more = (unsigned char *)realloc(p, room *= 2)))
             break;

@@ -8,6 +8,10 @@
        if (output_end(&o)) ...               on the disk under its name; else errno, and the old
    file is still there
 
+   No output replaces what the program reads: files of output_read are remembered, those that
+   output_inputs names are asked for, and output_try, output_append and output_end refuse them, by
+   identity and not by name; output_error then says so.
+
    A file is written beside its place, under a name that no other process uses (../part.h), and
    renamed when it is on the disk. A symbolic link is followed first, so that it stays one. What is
    no file (a device, a FIFO, standard output) is opened and written plainly. */
@@ -19,11 +23,18 @@ enum { OUTPUT_PATH = 1024 };
 typedef struct {
     FILE *f;
     int plain; /* no file: kept open from output_try on */
+    int over;  /* set behind output_over: it may replace what was read */
     char path[OUTPUT_PATH],
         part[OUTPUT_PATH + 40]; /* links followed; the name while it is written */
 } output;
 
 int output_try(output *o, const char *path); /* 0, or -1 with errno */
+int output_over(output *o,
+                const char *path); /* the same, and a file of output_read may be replaced */
+/* what else is read: reads(user, path) is 1 where path leads to such a file */
+void output_inputs(int (*reads)(const void *user, const char *path), const void *user);
+int output_same(const char *a, const char *b); /* 1: they lead to one file, or to one place */
+const char *output_error(void);                /* what errno says, or that the file is an input */
 int output_begin(output *o);
 int output_end(output *o);
 void output_drop(output *o); /* leaves everything as it was */

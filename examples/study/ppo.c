@@ -200,11 +200,11 @@ typedef struct {
     long samples, batches; /* since then */
 } trainer;
 
-static void serial(void *user, lgelu_task *call, void *job, size_t count)
+static void serial(lgelu_task *call, void *job, size_t count, void *user)
 {
     (void)user;
     for (size_t i = 0; i < count; i++)
-        call(job, i);
+        call(i, job);
 }
 
 static int build(trainer *w, int which)

@@ -121,7 +121,7 @@ int record_csv(study *s)
             fprintf(o->f, "\n");
         }
     }
-    return output_end(o) ? study_fail(s, "--csv: %s: %s", s->config.csv, strerror(errno)) : 0;
+    return output_end(o) ? study_fail(s, "--csv: %s: %s", s->config.csv, output_error()) : 0;
 }
 
 /* ==== JSON
@@ -352,5 +352,5 @@ int record_json(study *s)
         variant[a] = plan_best_rate(s, 0, s->arms[a]);
     put_arms(o->f, s, variant, "    ");
     fprintf(o->f, "  }\n}\n");
-    return output_end(o) ? study_fail(s, "--json: %s: %s", s->config.json, strerror(errno)) : 0;
+    return output_end(o) ? study_fail(s, "--json: %s: %s", s->config.json, output_error()) : 0;
 }

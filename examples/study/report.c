@@ -170,9 +170,14 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     put_text(f, "<tr><td class=\"n\"><a href=\"#", stem, "\">");
     put_text(f, "", stem, "</a></td><td>");
     put_text(f, "", text, "");
-    fprintf(f, "</td><td class=\"n\">%.3g", strtod(mean, NULL));
-    if (sscanf(interval, "[%lf,%lf", &low, &high) == 2)
-        fprintf(f, " (%.3g to %.3g)", low, high);
+    fprintf(f, "</td><td class=\"n\">%.3g", deploy_read(mean, NULL));
+    if (*interval == '[') {
+        char *next, *last;
+        low = deploy_read(interval + 1, &next);
+        high = *next == ',' ? deploy_read(next + 1, &last) : 0;
+        if (*next == ',' && last > next + 1)
+            fprintf(f, " (%.3g to %.3g)", low, high);
+    }
     put_text(f, "</td><td>", rule, "</td><td>");
     put_text(f, "", seeds, "</td><td class=\"");
     fputs(!strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", f);
@@ -253,7 +258,7 @@ int report_main(study *s)
     if (snprintf(path, sizeof path, "%s/report.html", s->config.out) >= (int)sizeof path)
         return study_fail(s, "--out: the path is too long");
     if (output_try(&o, path) || output_begin(&o))
-        return study_fail(s, "--out: %s: %s", path, strerror(errno));
+        return study_fail(s, "--out: %s: %s", path, output_error());
     fprintf(
         o.f,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
@@ -276,7 +281,7 @@ int report_main(study *s)
         return -1;
     }
     if (output_end(&o))
-        return study_fail(s, "--out: %s: %s", path, strerror(errno));
+        return study_fail(s, "--out: %s: %s", path, output_error());
     printf("%s: %d experiment%s, %d figures\n", path, n, n > 1 ? "s" : "", shown);
     return 0;
 }

@@ -5,6 +5,7 @@
 #endif
 #include "study.h"
 #include <errno.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,11 @@ const experiment experiment_table[] = {
       "inside of the margin",
       NULL, reparam_before, reparam_step, NULL, reparam_end, reparam_report, reparam_figures,
       NULL },
+    { "convert", "what a finished network loses on each way to ReLU, by steps of further training",
+      "mlp|resnet8|gpt|vit|lenet|resnet18", "gelu,silu", 0, "--budget 1000",
+      "--budget 30 --seeds 2", "", NULL,
+      "the refitted network is at most 0.1 points or 0.005 nats below the smooth one; its paired gain over other ways: above 0",
+      NULL, NULL, NULL, NULL, convert_end, convert_report, convert_figures, NULL },
     { "control",
       "which PPO runs turn out good, told at a tenth of their length: OUI beside early return, KL, and the rate alone",
       "mlp", "relu", 0,
@@ -173,16 +179,19 @@ int study_outputs(study *s)
 {
     const config *c = &s->config;
     output save;
+    output_inputs(task_reads, &s->task);
     if (c->out && output_folder(c->out))
         return study_fail(s, "--out: %s: cannot make this folder: %s", c->out, strerror(errno));
     if (c->text_out && output_try(&s->text, c->text_out))
-        return study_fail(s, "--out: %s: cannot write there: %s", c->text_out, strerror(errno));
+        return study_fail(s, "--out: %s: cannot write there: %s", c->text_out, output_error());
     if (c->csv && output_try(&s->csv, c->csv))
-        return study_fail(s, "--csv: %s: cannot write there: %s", c->csv, strerror(errno));
+        return study_fail(s, "--csv: %s: cannot write there: %s", c->csv, output_error());
     if (c->json && output_try(&s->json, c->json))
-        return study_fail(s, "--json: %s: cannot write there: %s", c->json, strerror(errno));
-    if (c->save && output_try(&save, c->save))
-        return study_fail(s, "--save: %s: cannot write there: %s", c->save, strerror(errno));
+        return study_fail(s, "--json: %s: cannot write there: %s", c->json, output_error());
+    if (c->save
+        && (c->resume && output_same(c->save, c->resume) ? output_over : output_try)(&save,
+                                                                                     c->save))
+        return study_fail(s, "--save: %s: cannot write there: %s", c->save, output_error());
     if (c->save && save.plain) {
         output_drop(&save);
         return study_fail(s, "--save: %s: is no file", c->save);
@@ -198,12 +207,12 @@ int study_outputs(study *s)
             snprintf(path, sizeof path, "%s/%s", i ? c->keep : c->svg, s->stem);
             if (output_try(&o, path)) {
                 return study_fail(s, "--%s: %s: cannot write there: %s", i ? "keep" : "svg", path,
-                                  strerror(errno));
+                                  output_error());
             }
         }
     }
     if (c->log && output_append(&s->log, c->log, !c->resume))
-        return study_fail(s, "--log: %s: cannot write there: %s", c->log, strerror(errno));
+        return study_fail(s, "--log: %s: cannot write there: %s", c->log, output_error());
     if (c->log)
         begin_log(s);
     return 0;
@@ -282,7 +291,7 @@ static int run_all(study *s)
         return -1;
     show_findings(s);
     if (c->text_out && output_end(&s->text))
-        return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
+        return study_fail(s, "--out: %s: %s", c->text_out, output_error());
     if ((c->csv && record_csv(s)) || (c->json && record_json(s))
         || (c->svg && e->figures && e->figures(s)))
         return -1;
@@ -314,6 +323,8 @@ int main(int argc, char **argv)
 {
     static study s;
     int bad;
+    /* whatever was loaded before: numbers are written with a point */
+    setlocale(LC_NUMERIC, "C");
     for (int i = 0; i < argc; i++) {
         snprintf(s.command + strlen(s.command), sizeof s.command - strlen(s.command), "%s%s",
                  i ? " " : "", argv[i]);

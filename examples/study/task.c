@@ -212,6 +212,13 @@ int task_load(task *t, const config *c, char *error, size_t room)
     return 0;
 }
 
+int task_reads(const void *t, const char *path)
+{
+    const task *from = (const task *)t;
+    return data_reads(&from->data, path)
+           || (from->words && text_reads((const text *)from->words, path));
+}
+
 void task_free(task *t)
 {
     data_free(&t->data);

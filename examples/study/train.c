@@ -155,11 +155,11 @@ static void save_now(study *s) { checkpoint_save(s); }
 
 /* ==== a family's seat: its two networks
    ============================================================================ */
-static void serial(void *user, lgelu_task *call, void *job, size_t count)
+static void serial(lgelu_task *call, void *job, size_t count, void *user)
 {
     (void)user;
     for (size_t i = 0; i < count; i++)
-        call(job, i);
+        call(i, job);
 }
 
 /* it may read what lies between the layers */
@@ -451,7 +451,8 @@ static void record_swap(seat *w, const char *prefix, const looked *l)
     const struct {
         const char *name;
         double value;
-        int always; /* with no logits, too; -1: of classes alone */
+        /* with no logits, too; -1: of classes alone */
+        int always;
     } one[] = { { "before", l->score[0], 1 },
                 { "after", l->score[1], 1 },
                 { "drop", w->study->task.sign * (l->score[0] - l->score[1]), 1 },
@@ -513,7 +514,7 @@ static int look_at_gates(seat *w)
    =====================================================================================================
  */
 /* gates one after another: each is held until its share of the way begins */
-static float in_order(void *user, int hardness, float lambda0, long step)
+static float in_order(int hardness, float lambda0, long step, void *user)
 {
     const seat *w = (const seat *)user;
     const int n = w->net->lambda_count,
@@ -752,7 +753,7 @@ static void path_of(char *path, size_t room, const study *s, const run *r)
         snprintf(path + n, room - (size_t)n, "_%lu.safetensors", (unsigned long)r->seed);
 }
 
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
 }
@@ -801,7 +802,7 @@ static int keep(seat *w)
     if (!bad && ends_as_relu(a))
         lgelu_net_relu(&net);
     if (!bad && (output_try(&o, path) || output_begin(&o)))
-        bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+        bad = study_fail(s, "--keep: %s: %s", path, output_error());
     if (!bad) {
         errno = 0;
         if (lgelu_net_save(&net, (const char *const(*)[2])metadata, channel[0][0] ? 9 : 7, put,
@@ -811,7 +812,7 @@ static int keep(seat *w)
             bad = study_fail(s, "--keep: %s: %s", path,
                              net.status == LGELU_E_FILE ? strerror(why) : net.message);
         } else if (output_end(&o)) {
-            bad = study_fail(s, "--keep: %s: %s", path, strerror(errno));
+            bad = study_fail(s, "--keep: %s: %s", path, output_error());
         }
     }
     free(nodes);

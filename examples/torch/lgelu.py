@@ -15,7 +15,7 @@
 f(x; λ) = x Φ(λx): GELU at λ = 1, ReLU at λ = ∞. Tensors on the CPU go through the header's kernels: float32, bfloat16 and
 float16 by those names, float64 by its yardstick; elsewhere, and while a model is exported, PyTorch's own operations compute it.
 """
-import ctypes, math, os, warnings
+import ctypes, functools, math, os, warnings
 import torch
 from torch import nn
 
@@ -59,6 +59,10 @@ def formula(x, lam):
     if not torch.is_tensor(lam) and math.isinf(lam): return torch.relu(x)
     return x * 0.5 * (1 + torch.erf(x * (lam * math.sqrt(0.5))))
 
+def _plain(x):
+    """x with the numbers that its memory holds: a view may only be marked as negated or conjugated, which kernels don't see"""
+    return x.resolve_conj().resolve_neg()
+
 def _layout(x, channels, axis):
     """x itself or a copy that the kernels can walk through, and outer, channels, inner"""
     if channels == 1:
@@ -79,7 +83,7 @@ def _dense(x):
 
 def _like(dy, x):
     """dy with x's type and order of elements"""
-    if dy.dtype == x.dtype and dy.stride() == x.stride(): return dy
+    if dy.dtype == x.dtype and dy.stride() == x.stride(): return _plain(dy)
     return torch.empty_like(x).copy_(dy)
 
 class _Gate(torch.autograd.Function):
@@ -88,8 +92,8 @@ class _Gate(torch.autograd.Function):
     def forward(ctx, x, lam, axis):
         ctx.save_for_backward(x, lam)
         ctx.axis = axis
-        x, *shape = _layout(x, lam.numel(), axis)
-        y, l = torch.empty_like(x), lam.double().contiguous()
+        x, *shape = _layout(_plain(x), lam.numel(), axis)
+        y, l = torch.empty_like(x), _plain(lam.double()).contiguous()
         if _lib.lgelu_torch_forward(y.data_ptr(), x.data_ptr(), l.data_ptr(), *shape, _types[x.dtype],
                                     torch.get_num_threads()):
             raise MemoryError("lgelu: no memory for a gate's forward")
@@ -105,8 +109,8 @@ class _GateBackward(torch.autograd.Function):
     """dx = dy (Φ(λx) + λx φ(λx)), dλ = Σ dy x² φ(λx)"""
     @staticmethod
     def forward(ctx, dy, x, lam, axis, want_dx):
-        x, *shape = _layout(x, lam.numel(), axis)
-        dy, l = _like(dy, x), lam.double().contiguous()
+        x, *shape = _layout(_plain(x), lam.numel(), axis)
+        dy, l = _like(dy, x), _plain(lam.double()).contiguous()
         dx = torch.empty_like(x) if want_dx or lam.numel() > 1 else x.new_empty(0)
         dlam = torch.empty_like(l)
         if _lib.lgelu_torch_backward(dx.data_ptr() if dx.numel() else None, dlam.data_ptr(), dy.data_ptr(), x.data_ptr(),
@@ -147,7 +151,7 @@ class _Lambda(torch.autograd.Function):
     """λ(s), the bits of lgelu_lambda"""
     @staticmethod
     def forward(ctx, s, h):
-        source = s.float().contiguous()
+        source = _plain(s.float()).contiguous()
         lam, slope = torch.empty_like(source), torch.empty_like(source)
         _lib.lgelu_torch_lambda(lam.data_ptr(), slope.data_ptr(), source.data_ptr(), ctypes.addressof(h), s.numel())
         ctx.save_for_backward(slope)
@@ -208,7 +212,7 @@ class LambdaGELU(nn.Module):
         if torch.jit.is_tracing() or torch.onnx.is_in_onnx_export():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")                               # that it is a constant
-                return torch.tensor(_lambda_of(self.s.detach().cpu().numpy().tolist(), self._h()))
+                return torch.tensor(_lambda_of(_plain(self.s.detach()).cpu().numpy().tolist(), self._h()))
         if self.s.device.type == "cpu" and self.s.dtype == torch.float32: return _Lambda.apply(self.s, self._h())
         u = self.s / self.t
         if self.map == "softplus": return 1 + torch.logaddexp(u, torch.zeros_like(u))
@@ -243,36 +247,80 @@ def gates(model):
     """its LambdaGELUs, each once, in order"""
     return [m for m in model.modules() if isinstance(m, LambdaGELU)]
 
-def _swap(model, kind, make):
-    made = {}
-    def walk(module):
-        for name, child in module.named_children():
-            if isinstance(child, kind):
-                if id(child) not in made: made[id(child)] = make(child).train(child.training)
-                setattr(module, name, made[id(child)])
-            else: walk(child)
-    if isinstance(model, kind): return make(model)
-    walk(model)
+def _is_gelu(value):
+    """nn.GELU, F.gelu, or F.gelu with its arguments"""
+    if isinstance(value, functools.partial): value = value.func
+    return isinstance(value, nn.GELU) or value is nn.functional.gelu
+
+def _places(model, matches):
+    """(module, name, value) of every attribute of the model's modules that matches: submodules, and functions such as the
+    F.gelu that nn.TransformerEncoderLayer(activation="gelu") keeps"""
+    found = []
+    for module in list(model.modules()):
+        for name, value in list(module._modules.items()) + list(vars(module).items()):
+            if value is not None and name != "_modules" and matches(value): found.append((module, name, value))
+    return found
+
+def _fast_paths(model):
+    """nn.TransformerEncoderLayer.forward has a fast path for inference that calls no activation: it computes ReLU where
+    activation_relu_or_gelu is 1 and GELU where it is 2. The number is set to what the activation is now; with 0 the layer
+    calls it. A nested tensor, which nn.TransformerEncoder makes of a padding mask, is for the fast path alone."""
+    for module in model.modules():
+        if hasattr(module, "activation_relu_or_gelu"):
+            act = getattr(module, "activation", None)
+            if isinstance(act, LambdaGELU): module.activation_relu_or_gelu = 0
+            elif isinstance(act, nn.ReLU): module.activation_relu_or_gelu = 1
+        if getattr(module, "use_nested_tensor", False):
+            if any(getattr(layer, "activation_relu_or_gelu", 1) == 0 for layer in module.modules()):
+                module.use_nested_tensor = False
+
+def _replace(model, matches, make, missing):
+    """model with make(value) in every place that matches; missing is the error where there is no such place"""
+    if matches(model): return make(model)
+    found = _places(model, matches)
+    if not found: raise ValueError(missing)
+    for module, name, value in found:
+        new = make(value).train(value.training if isinstance(value, nn.Module) else module.training)
+        setattr(module, name, new)
+    _fast_paths(model)
     return model
+
+def _once(make):
+    """make, called once for each object"""
+    made = {}
+    def get(value):
+        if id(value) not in made: made[id(value)] = make(value)
+        return made[id(value)]
+    return get
 
 def replace_gelu(model, share=False, **options):
-    """every nn.GELU becomes a LambdaGELU(**options), in place. A module that the model uses at several places is split: each
-    place gets a λ of its own, unless share is set."""
-    if share: return _swap(model, nn.GELU, lambda m: LambdaGELU(**options))
-    if isinstance(model, nn.GELU): return LambdaGELU(**options)
-    for module in list(model.modules()):
-        for name, child in list(module._modules.items()):
-            if isinstance(child, nn.GELU): setattr(module, name, LambdaGELU(**options).train(child.training))
-    return model
+    """Replaces every nn.GELU, and every F.gelu that a module keeps as an attribute (nn.TransformerEncoderLayer with
+    activation="gelu"), by a LambdaGELU(**options), in place. Returns the model. An nn.GELU that the model uses at several places
+    is split: each place gets a λ of its own, unless share is set; F.gelu is always split. Raises ValueError where there is no
+    GELU. A forward that calls F.gelu by itself is not seen: give such a model a LambdaGELU to call."""
+    new = lambda value: LambdaGELU(**options)
+    shared = _once(new)
+    make = (lambda value: shared(value) if isinstance(value, nn.GELU) else new(value)) if share else new
+    return _replace(model, _is_gelu, make, "lgelu: there is no nn.GELU in this model, nor a module that keeps F.gelu; where a "
+                    "forward calls F.gelu, put lgelu.LambdaGELU() in its place")
+
+def _some_gates(model):
+    found = gates(model)
+    if not found: raise ValueError("lgelu: there is no LambdaGELU in this model")
+    _fast_paths(model)
+    return found
 
 def relu_(model):
-    """every LambdaGELU answers as ReLU from now on, and stays what it is: gate.drive(0) goes back"""
-    for g in gates(model): g.relu_()
+    """every LambdaGELU answers as ReLU from now on, and stays what it is: gate.drive(0) goes back. Raises ValueError where there
+    is none"""
+    for g in _some_gates(model): g.relu_()
     return model
 
 def to_relu(model):
-    """every LambdaGELU is replaced by an nn.ReLU, in place: what verifiers, quantizers and exporters know. Returns the model."""
-    return _swap(model, LambdaGELU, lambda m: nn.ReLU())
+    """every LambdaGELU is replaced by an nn.ReLU, in place: what verifiers, quantizers and exporters know. Returns the model.
+    Raises ValueError where there is none"""
+    return _replace(model, lambda value: isinstance(value, LambdaGELU), _once(lambda value: nn.ReLU()),
+                    "lgelu: there is no LambdaGELU in this model")
 
 def parameter_groups(model, lr, weight_decay=0.01, c=1.0):
     """groups for an optimiser: matrices and kernels decay, biases and normalisations do not, nor does s, whose rate is c·lr"""
@@ -316,15 +364,14 @@ class Plan:
         return _lib.lgelu_harden(lambda0, ctypes.byref(plan), step)
 
     def rate(self, step):
-        """the learning rate in this step as a share of its peak"""
+        """the learning rate in this step as a fraction of its peak"""
         return _lib.lgelu_torch_rate(self.steps, self.warmup, self.hold, step)
 
 class Hardening:
     """Drives every LambdaGELU of a model by a plan; call step() after each optimizer.step(). With an optimizer it sets the rates
     of its groups, too (then use no other scheduler). state_dict, load_state_dict: for a checkpoint, beside the model's own."""
     def __init__(self, model, plan, optimizer=None):
-        self.gates, self.plan, self.optimizer, self.steps = gates(model), plan, optimizer, 0
-        if not self.gates: raise ValueError("lgelu: there is no LambdaGELU in this model")
+        self.gates, self.plan, self.optimizer, self.steps = _some_gates(model), plan, optimizer, 0
         self.lambda0 = [None] * len(self.gates)
         self.peaks = [g.setdefault("initial_lr", g["lr"]) for g in optimizer.param_groups] if optimizer else []
         self._prepare(True)

@@ -6,7 +6,7 @@ learned, driven to 159.577, every gate swapped to nn.ReLU; beside it the same ne
 
 Prints a score before and after each swap, how many predictions it flips and the largest change of a logit; writes gelu.onnx,
 lgelu.onnx (before the swap) and relu.onnx, and relu.pt for load_state_dict."""
-import argparse, gzip, os, struct, warnings, zlib
+import argparse, gzip, os, struct, sys, warnings, zlib
 import numpy as np
 import torch
 from torch import nn
@@ -14,10 +14,22 @@ import lgelu
 
 here = os.path.dirname(os.path.abspath(__file__))
 
+# ---- files: no output replaces one that is read ----
+inputs = []
+def reading(path):
+    inputs.append(path)
+    return path
+
+def writing(path):
+    for other in inputs:
+        if os.path.exists(path) and os.path.samefile(path, other):
+            sys.exit(f"train.py: {path}: this file is read as data, and is not replaced")
+    return path
+
 # ---- data ----
 def sheet(path):
     """the 2,500 tiles of 28 x 28 of one sheet, a PNG of 2-bit greys, row by row; tile i shows class i mod 10"""
-    data, at, packed = open(path, "rb").read(), 8, b""
+    data, at, packed = open(reading(path), "rb").read(), 8, b""
     width, height, depth = struct.unpack(">IIB", data[16:25])
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -49,7 +61,7 @@ def pictures(folder):
     else:
         def idx(name, head):
             path = f"{folder}/{name}"
-            file = gzip.open(path + ".gz") if os.path.exists(path + ".gz") else open(path, "rb")
+            file = gzip.open(reading(path + ".gz")) if os.path.exists(path + ".gz") else open(reading(path), "rb")
             return np.frombuffer(file.read(), np.uint8)[head:]
         parts = [(idx(f"{part}-images-idx3-ubyte", 16).reshape(-1, 28, 28), idx(f"{part}-labels-idx1-ubyte", 8))
                  for part in ("train", "t10k")]
@@ -110,6 +122,7 @@ def main():
     os.makedirs(a.out, exist_ok=True)
     plan_of = lgelu.Plan.paper if a.paper else lgelu.Plan.to_relu
     data, (x, y) = pictures(a.data)
+    for name in "gelu.onnx", "lgelu.onnx", "relu.onnx", "relu.pt", "relu.in", "relu.out": writing(f"{a.out}/{name}")
 
     torch.manual_seed(a.seed)
     gelu = train(mlp(lambda width: nn.GELU()), data, a.epochs, plan_of)

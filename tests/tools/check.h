@@ -55,7 +55,7 @@ typedef struct {
     size_t size, capacity;
 } memory_file;
 
-static inline int memory_append(void *user, const void *data, size_t size)
+static inline int memory_append(const void *data, size_t size, void *user)
 {
     memory_file *b = (memory_file *)user;
     if (b->size + size > b->capacity) {

@@ -8,7 +8,7 @@ committed.
 
 Needs python3-mpmath. Each polynomial is a weighted least-squares fit in 40 digits on Chebyshev points, the weights driven
 towards minimax (Lawson); then the coefficients are rounded to float one after another, lowest first, and the higher ones are
-fitted anew each time, so that they make good what the rounding of the lower ones lost.
+fitted again each time, so that they compensate for the rounding of the lower ones.
 """
 import re
 import struct
@@ -202,7 +202,7 @@ errors.append(('tail', worst(asymptotic, c, low, high, lambda w: 1 / w)))
 vector('tail', '(1 - zQ(z)/φ(z))/w in powers of w = 1/z²', c)
 
 # The tanh approximation: v = √(8/π)(x + 0.044715 x³), -log2(e)·v = x(A + B x²), xv' = x(C + D x²), each number in two floats. The
-# first of A and C is a whole multiple of 2^-19, so that A + B x² < 32 loses nothing that one more fma does not give back.
+# first of A and C is a whole multiple of 2^-19, so that A + B x² < 32 loses nothing that one more fma does not restore.
 c = []
 for a in (-1 / log(2), mpf(1)):
     for v, high in ((a, lambda v: float(mpf(round(v * 2 ** 19)) / 2 ** 19)), (a * (mpf('0.044715') if a < 0 else mpf('0.134145')), to_float)):

@@ -23,7 +23,7 @@ static void die(const char *what)
     exit(1);
 }
 
-static int put(void *user, const void *data, size_t n)
+static int put(const void *data, size_t n, void *user)
 {
     return fwrite(data, 1, n, (FILE *)user) != n;
 }

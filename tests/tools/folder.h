@@ -28,7 +28,7 @@ static void done(FILE *f)
 }
 
 /* what lgelu_net_save and its kin call */
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
 }

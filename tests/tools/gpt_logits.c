@@ -9,7 +9,7 @@
 
 enum { BATCH = 2, CONTEXT = 96, VOCABULARY = 1000, LAYERS = 6 };
 
-static int put(void *user, const void *data, size_t bytes)
+static int put(const void *data, size_t bytes, void *user)
 {
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
 }
@@ -17,7 +17,7 @@ static int put(void *user, const void *data, size_t bytes)
 static int keep(const char *path, const void *data, size_t bytes)
 {
     FILE *f = fopen(path, "wb");
-    return !f || put(f, data, bytes) || fclose(f);
+    return !f || put(data, bytes, f) || fclose(f);
 }
 
 int main(int argc, char **argv)

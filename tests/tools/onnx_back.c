@@ -126,7 +126,7 @@ int main(int argc, char **argv)
             continue;
         }
         memcpy(ours, lgelu_net_value(&net, out), out_bytes);
-        if (dims(result) == 4)
+        if (onnx_result(m) == ONNX_CHANNELS_FIRST)
             turn(ours, lgelu_net_value(&net, out), nodes[out].shape, batch, 1);
         for (i = 0; i < out_bytes / 4; i++) {
             const double theirs = (double)((float *)(void *)y)[i],
@@ -155,10 +155,10 @@ int main(int argc, char **argv)
             done(f);
             free(more);
             f = in_folder(argv[4], name, ".in", "wb");
-            put(f, x, in_bytes);
+            put(x, in_bytes, f);
             done(f);
             f = in_folder(argv[4], name, ".out", "wb");
-            put(f, ours, out_bytes);
+            put(ours, out_bytes, f);
             done(f);
         }
         free(file);

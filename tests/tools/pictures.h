@@ -30,7 +30,7 @@ enum {
 static void picture_byte(memory_file *f, unsigned v)
 {
     unsigned char b = (unsigned char)v;
-    memory_append(f, &b, 1);
+    memory_append(&b, 1, f);
 }
 
 static void picture_16(memory_file *f, unsigned v)
@@ -39,7 +39,7 @@ static void picture_16(memory_file *f, unsigned v)
     picture_byte(f, v >> 8);
 }
 
-static void picture_text(memory_file *f, const char *text, size_t n) { memory_append(f, text, n); }
+static void picture_text(memory_file *f, const char *text, size_t n) { memory_append(text, n, f); }
 
 /* PNG: stored blocks of deflate, so no compressor is needed */
 static uint32_t picture_crc(const unsigned char *p, size_t n)
@@ -66,7 +66,7 @@ static void picture_chunk(memory_file *f, const char *name, const unsigned char 
     from = f->size;
     picture_text(f, name, 4);
     if (n)
-        memory_append(f, p, n);
+        memory_append(p, n, f);
     picture_big(f, picture_crc(f->data + from, n + 4));
 }
 

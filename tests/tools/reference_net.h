@@ -61,8 +61,9 @@ static double reference_gate(lgelu_gate_kind kind, double x, double lambda)
 static double reference_swish(double x, double a, double b) { return a * x / (1 + exp(-b * x)); }
 
 static void reference_outer_forward(float *y, const float *x, size_t n, size_t first,
-                                    const lgelu_net *net, const lgelu_node *node)
+                                    const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     (void)first;
     for (size_t i = 0; i < n; i++) {
@@ -73,8 +74,9 @@ static void reference_outer_forward(float *y, const float *x, size_t n, size_t f
 
 static void reference_outer_backward(float *dx, double *dw, const float *dy, const float *x,
                                      size_t n, size_t first, const lgelu_net *net,
-                                     const lgelu_node *node)
+                                     const lgelu_node *node, void *user)
 {
+    (void)user;
     const float *w = net->w + node->bias_at;
     const double a = node->bias_count ? (double)w[0] : 1, b = node->bias_count ? (double)w[1] : 1;
     (void)first;
@@ -94,6 +96,10 @@ static const lgelu_custom_gate reference_outer[2] = {
     { reference_outer_forward, reference_outer_backward, 2, 1, NULL }
 };
 
+/* If a kind of layer is new, this line does not compile: compute the kind in double below, then
+   count it. */
+typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+
 /* the loss of the samples of the net's last forward */
 static double reference_forward(reference_net *r)
 {
@@ -111,8 +117,8 @@ static double reference_forward(reference_net *r)
                      n_in = net->samples * from->shape[0] * from->shape[1] * in;
         switch (node->op) {
         case LGELU_OP_INPUT:
-            for (size_t i = 0; node->bound && i < n; i++)
-                y[i] = (double)((const float *)node->bound)[i];
+            for (size_t i = 0; node->internal.bound && i < n; i++)
+                y[i] = (double)((const float *)node->internal.bound)[i];
             break;
         case LGELU_OP_TOKENS:
         case LGELU_OP_LABELS: break;
@@ -141,8 +147,8 @@ static double reference_forward(reference_net *r)
             break;
         case LGELU_OP_EMBEDDING:
             for (size_t i = 0; i < n; i++) {
-                y[i] = r->w[node->weight_at + (size_t)((const int32_t *)from->bound)[i / c] * c
-                            + i % c];
+                y[i] = r->w[node->weight_at
+                            + (size_t)((const int32_t *)from->internal.bound)[i / c] * c + i % c];
             }
             break;
         case LGELU_OP_POSITION:
@@ -159,6 +165,17 @@ static double reference_forward(reference_net *r)
                 for (size_t k = 0; k < c; k++) {
                     y[i + k] = (a[i + k] - mean) / sqrt(square + 1e-5) * r->w[node->bias_at + k]
                                + r->w[node->bias_at + c + k];
+                }
+            }
+            break;
+        case LGELU_OP_RMS_NORM:
+            for (size_t i = 0; i < n; i += c) {
+                double square = 0;
+                for (size_t k = 0; k < c; k++)
+                    square += a[i + k] * a[i + k] / (double)c;
+                for (size_t k = 0; k < c; k++) {
+                    y[i + k] =
+                        a[i + k] / sqrt(square + (double)node->eps) * r->w[node->bias_at + k];
                 }
             }
             break;
@@ -294,7 +311,7 @@ static double reference_forward(reference_net *r)
             }
             break;
         case LGELU_OP_CROSS_ENTROPY: {
-            const int32_t *label = (const int32_t *)net->nodes[node->input[1]].bound;
+            const int32_t *label = (const int32_t *)net->nodes[node->input[1]].internal.bound;
             for (size_t i = 0; label && i < n_in; i += in) {
                 double most = a[i], total = 0;
                 for (size_t k = 1; k < in; k++) {
@@ -310,7 +327,7 @@ static double reference_forward(reference_net *r)
         }
         case LGELU_OP_SQUARED_ERROR: {
             const lgelu_node *target = net->nodes + node->input[1];
-            if (target->op == LGELU_OP_INPUT && !target->bound)
+            if (target->op == LGELU_OP_INPUT && !target->internal.bound)
                 break;
             for (size_t i = 0; i < n_in; i++)
                 sum += (a[i] - b[i]) * (a[i] - b[i]);

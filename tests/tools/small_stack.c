@@ -84,7 +84,7 @@ static void kernels(void)
     sums[1] = lgelu_spearman(x, d, 500) + lgelu_drift(x, 20, 20) + lgelu_roughness(sums, 64);
 }
 
-static int keep(void *user, const void *data, size_t bytes)
+static int keep(const void *data, size_t bytes, void *user)
 {
     (void)user;
     if (written + bytes > sizeof file)
@@ -94,7 +94,7 @@ static int keep(void *user, const void *data, size_t bytes)
     return 0;
 }
 
-static int drop(void *user, const void *data, size_t bytes)
+static int drop(const void *data, size_t bytes, void *user)
 {
     (void)user;
     (void)data;

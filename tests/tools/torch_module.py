@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # torch_module.py PLANS FOLDER: the cases of test_torch_module.sh; PLANS are torch_plan's lines, FOLDER takes files for onnx_back.
-import copy, ctypes, io, math, sys, warnings
+import copy, ctypes, functools, io, math, sys, warnings
 import torch
 from torch import nn
 import lgelu
@@ -152,6 +152,31 @@ def _():
     y = lgelu.gate(shapes["channels last"], 2.0)
     must(y.is_contiguous(memory_format=torch.channels_last))
 
+@case("views that are only marked as negated: x, dy, λ and s count with their sign, value and gradients")
+def _():
+    z, dy = torch.randn(500, dtype=torch.complex64), torch.randn(500)
+    views = {"_neg_view": torch._neg_view(torch.randn(500)), "z.conj().imag": z.conj().imag}
+    for kind in torch.float32, torch.float64:
+        for name, view in views.items():
+            for lam in torch.tensor(2.0), 1 + torch.rand(500):
+                x = view if kind == torch.float32 else torch._neg_view(-view.double())
+                must(x.is_neg(), name)
+                negated = torch._neg_view(-dy.to(kind))
+                plain = both(x.resolve_neg(), lam, dy.to(kind), 0)
+                for gradient in dy.to(kind), negated:
+                    mine = both(x, lam, gradient, 0)
+                    must(all(same(a.resolve_neg(), b) for a, b in zip(mine, plain)), f"{name}, {kind}")
+                must(same(lgelu.gate(x, torch._neg_view(-lam.double()), 0), lgelu.gate(x.resolve_neg(), lam.double(), 0)), "λ")
+    z = z.requires_grad_()
+    lgelu.gate(z.conj().imag, 2.0).sum().backward()
+    w = z.detach().clone().requires_grad_()
+    lgelu.gate(-w.imag, 2.0).sum().backward()
+    must(torch.equal(z.grad.resolve_conj(), w.grad.resolve_conj()), "the gradient of z")
+    g = lgelu.LambdaGELU(2.0, channels=3)
+    lam = g.lam.detach()
+    g.s.data = torch._neg_view(-g.s.data)
+    must(g.s.is_neg() and same(g.lam.detach(), lam), "s")
+
 @case("no elements, no dimensions, gradients that nobody wants")
 def _():
     y, dx, dlam = both(torch.empty(0, 3), torch.tensor(2.0), torch.empty(0, 3))
@@ -283,6 +308,58 @@ def _():
     must(torch.equal(lgelu.to_relu(model)(x), hard) and not lgelu.gates(model))
     must(sum(isinstance(m, nn.ReLU) for m in model.modules()) == 3)
     must(isinstance(lgelu.to_relu(lgelu.LambdaGELU()), nn.ReLU) and len(list(lgelu.to_relu(shared).parameters())) == 6)
+
+@case("nn.TransformerEncoderLayer: nn.GELU, \"gelu\" and F.gelu are replaced, in training and in inference's fast path")
+def _():
+    warnings.filterwarnings("ignore")
+    x, pad = torch.randn(3, 5, 8), torch.tensor([[0, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 1, 1, 1]]).bool()
+    for kind in nn.GELU(), "gelu", nn.functional.gelu:
+        for norm_first in False, True:
+            layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, activation=kind, batch_first=True, norm_first=norm_first)
+            model = nn.TransformerEncoder(layer, 2).eval()
+            def fast(mask=None):
+                with torch.no_grad(): return model(x, src_key_padding_mask=mask)
+            def slow(): return model(x).detach()
+            gelu, rows = fast(), ~pad
+            must(torch.allclose(gelu, slow(), atol=1e-5), "the reference")
+            lgelu.replace_gelu(model, lam=3.0)
+            must(len(lgelu.gates(model)) == 2, f"{len(lgelu.gates(model))} gates")
+            y = fast()
+            must(not torch.allclose(y, gelu, atol=1e-3), f"{kind}: inference still computes GELU")
+            must(torch.allclose(y, slow(), atol=1e-5), f"{kind}: inference differs from training")
+            masked = fast(pad)
+            must(torch.allclose(masked[0], y[0], atol=1e-5) and bool(masked[rows].isfinite().all()), "a padding mask")
+            optimizer = torch.optim.SGD(lgelu.parameter_groups(model, 0.1))
+            model(x).square().mean().backward()
+            must(all(float(g.s.grad.abs()) > 0 for g in lgelu.gates(model)), "λ has no gradient")
+            lgelu.relu_(model)
+            hard = fast()
+            must(torch.allclose(hard, slow(), atol=1e-5) and not torch.allclose(hard, y, atol=1e-3), f"{kind}: relu_")
+            lgelu.to_relu(model)
+            must(torch.allclose(fast(), hard, atol=1e-5) and torch.allclose(slow(), hard, atol=1e-5), f"{kind}: to_relu")
+            must(all(l.activation_relu_or_gelu == 1 and isinstance(l.activation, nn.ReLU) for l in model.layers))
+    decoder = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, activation="gelu", batch_first=True)
+    lgelu.replace_gelu(decoder, lam=3.0)
+    must(len(lgelu.gates(decoder)) == 1 and decoder(x, x).shape == x.shape)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, activation="gelu", batch_first=True).eval()
+    layer.activation = lgelu.LambdaGELU(3.0)                          # put in by hand: the plan sees to it
+    lgelu.Hardening(layer, lgelu.Plan.to_relu(8))
+    with torch.no_grad(): must(torch.allclose(layer(x), layer(x.clone().requires_grad_()).detach(), atol=1e-5))
+
+@case("a model without a gate is refused by replace_gelu, relu_ and to_relu, and stays as it is")
+def _():
+    class Hidden(nn.Module):
+        def __init__(self): super().__init__(); self.fc = nn.Linear(3, 3)
+        def forward(self, x): return nn.functional.gelu(self.fc(x))
+    for model in nn.Sequential(nn.Linear(3, 3), nn.ReLU()), Hidden():
+        refused(ValueError, "no nn.GELU", lambda: lgelu.replace_gelu(model))
+        refused(ValueError, "no nn.GELU", lambda: lgelu.replace_gelu(model, share=True))
+        refused(ValueError, "no LambdaGELU", lambda: lgelu.relu_(model))
+        refused(ValueError, "no LambdaGELU", lambda: lgelu.to_relu(model))
+        must(len(list(model.parameters())) == 2)
+    kept = nn.Sequential(nn.Linear(3, 3))
+    kept[0].act = functools.partial(nn.functional.gelu, approximate="tanh")
+    must(len(lgelu.gates(lgelu.replace_gelu(kept))) == 1, "F.gelu with an argument")
 
 def job(steps, stop=None):
     torch.manual_seed(4)

@@ -16,6 +16,7 @@
 #include "measure.h"
 #include "../../study/output.h"
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <time.h>
 
@@ -355,9 +356,16 @@ static void read_option(const char *name, const char *value)
         fail("%s: a whole number that fits is wanted", name);
 }
 
+static int reads(const void *set, const char *path)
+{
+    return data_reads((const data_set *)set, path);
+}
+
 int main(int argc, char **argv)
 {
     int asked = 0;
+    /* whatever was loaded before: numbers are written with a point */
+    setlocale(LC_NUMERIC, "C");
     if (argc > 1 && !strcmp(argv[1], "--help"))
         return usage(stdout, 0);
     while (argc > 1 && asked < TASKS && strcmp(argv[1], task[asked].name))
@@ -375,15 +383,16 @@ int main(int argc, char **argv)
         fail("%s", "--pictures: more than there are");
     if (!wish.pictures)
         wish.pictures = asked == 0 && data.test > 100 ? 100 : (long)data.test;
+    output_inputs(reads, &data);
     if (wish.csv && (output_try(&csv, wish.csv) || output_begin(&csv)))
-        fail("%s can't be written", wish.csv);
+        fail("--csv: %s", output_error());
     if (csv.f)
         fprintf(csv.f, "row,quantity,arm,seed,value\n");
     task[asked].run();
     if (fflush(stdout) || ferror(stdout))
         fail("%s can't be written", "standard output");
     if (wish.csv && output_end(&csv))
-        fail("%s can't be written", wish.csv);
+        fail("--csv: %s", output_error());
     data_free(&data);
     return 0;
 }

@@ -162,7 +162,7 @@ static void read_boxes(const char *text)
 {
     for (int i = 0; i < BOXES; i++) {
         char *end;
-        eps[i] = strtod(text, &end);
+        eps[i] = deploy_read(text, &end);
         if (end == text || !(eps[i] > (i ? eps[i - 1] : 0) && eps[i] <= 255)
             || *end != (i + 1 < BOXES ? ',' : 0))
             fail("--eps %s: expected three rising numbers up to 255, such as 0.5,1,2", wish.eps);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT-0
+   test_generate: generating token by token gives the bits of a whole forward, where layers that
+   work in place stand before an attention, and rows of all widths share memory with its keys and
+   values.   cc -O2 -I.. test_generate.c tools/lgelu.c -lm */
+#define LGELU_TRAINER
+#include "lgelu.h"
+#include "tools/check.h"
+#include "tools/isa.h"
+
+enum { NODES = 48, CONTEXT = 11, VOCABULARY = 13 };
+typedef enum { DROPOUT, GATE, GATES, POSITION, ADD, TWO, NOTHING, KINDS } kind;
+static const char *const kind_name[KINDS] = { "a dropout",  "a gate", "gates of each channel",
+                                              "a position", "a sum",  "a gate and a position",
+                                              "nothing" };
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[NODES];
+    void *block;
+    int logits;
+} network;
+
+static uint64_t seed, drawn;
+
+static size_t draw(size_t n) { return lgelu_random(seed, 1, drawn++) % n; }
+
+static int in_place(lgelu_net *net, kind what, int x, const char *prefix)
+{
+    int other;
+    strcpy(net->prefix, prefix);
+    switch (what) {
+    case DROPOUT: return lgelu_dropout(net, "drop", x, 0.5f);
+    case GATE: return lgelu_gate(net, "gate", x, LGELU_GATE_LAMBDA, 2);
+    case GATES: return lgelu_gate_channels(net, "gates", x, 2);
+    case POSITION: return lgelu_position(net, "position", x);
+    case ADD:
+        other = lgelu_linear(net, "other", x, net->nodes[x].shape[2]);
+        return lgelu_add(net, "add", other, x);
+    case TWO:
+        x = lgelu_gate(net, "gate", x, LGELU_GATE_GELU, 1);
+        return lgelu_position(net, "position", x);
+    default: return x;
+    }
+}
+
+/* Builds blocks of linear layers, a layer in place, and an attention; the widths come from the
+   seed. */
+static void build(network *n, kind what, lgelu_mode mode)
+{
+    lgelu_net *net = &n->net;
+    size_t bytes;
+    int x;
+    drawn = 0;
+    memset(n, 0, sizeof *n);
+    lgelu_net_begin(net, n->nodes, NODES);
+    x = lgelu_tokens(net, "tokens", CONTEXT, VOCABULARY);
+    x = lgelu_embedding(net, "embedding", x, 1 + draw(40));
+    for (int block = 0; block < 2; block++) {
+        const size_t channels = 1 + draw(12);
+        const char *prefix = block ? "b." : "a.";
+        strcpy(net->prefix, prefix);
+        x = lgelu_linear(net, "wide", x, 1 + draw(60));
+        x = lgelu_linear(net, "qkv", x, 3 * channels);
+        x = in_place(net, what, x, prefix);
+        x = lgelu_attention(net, "attention", x, 1, 1);
+        x = lgelu_linear(net, "out", x, 1 + draw(50));
+    }
+    net->prefix[0] = 0;
+    n->logits = lgelu_linear(net, "logits", x, VOCABULARY);
+    bytes = lgelu_net_bytes(net, 1, mode);
+    n->block = malloc(bytes ? bytes : 1);
+    if (!n->block)
+        abort();
+    lgelu_net_make(net, n->block, bytes, 1, mode, 9);
+    for (size_t i = net->weight_count; i < net->parameter_count; i++)
+        net->w[i] = lgelu_uniform(3, 4, i) - 0.5f;
+}
+
+/* Returns the first token whose logits have other bits than a whole forward's, or CONTEXT. */
+static size_t first_difference(kind what)
+{
+    static int32_t token[CONTEXT];
+    network whole, generated;
+    size_t from = 0, wrong = CONTEXT;
+    const float *expected;
+    build(&whole, what, LGELU_MODE_INFER);
+    build(&generated, what, LGELU_MODE_GENERATE);
+    for (size_t i = 0; i < CONTEXT; i++)
+        token[i] = (int32_t)draw(VOCABULARY);
+    lgelu_net_bind(&whole.net, 0, token);
+    lgelu_net_bind(&generated.net, 0, token);
+    if (lgelu_net_forward(&whole.net, 1))
+        wrong = 0;
+    expected = lgelu_net_value(&whole.net, whole.logits);
+    while (from < CONTEXT && wrong == CONTEXT) {
+        const size_t count = 1 + draw(3);
+        const size_t used = count < CONTEXT - from ? count : CONTEXT - from;
+        const lgelu_status status = lgelu_net_generate(&generated.net, from, used);
+        const float *y = lgelu_net_value(&generated.net, generated.logits);
+        if (status || !y || memcmp(y, expected + from * VOCABULARY, used * VOCABULARY * sizeof *y))
+            wrong = from;
+        from += used;
+    }
+    free(whole.block);
+    free(generated.block);
+    return wrong;
+}
+
+int main(void)
+{
+    isa_from_environment();
+    for (int what = 0; what < KINDS; what++) {
+        char name[96];
+        size_t wrong = CONTEXT, networks = 0;
+        for (seed = 0; seed < 400 && wrong == CONTEXT; seed++) {
+            wrong = first_difference((kind)what);
+            networks++;
+        }
+        snprintf(name, sizeof name,
+                 "generating with %s before the attention: the bits of a whole forward",
+                 kind_name[what]);
+        check(wrong == CONTEXT, name, "network %zu differs from token %zu on", networks - 1, wrong);
+    }
+    return check_end();
+}

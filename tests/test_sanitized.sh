@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT-0
+# test_sanitized.sh: gcc's address and undefined sanitizers over the vector kernels, AVX2 and AVX-512 where the processor has them, in an
+# implementation that is compiled with LGELU_CHECK: what is behind each region of a network's block is poisoned while a layer runs. Each
+# family of kernels has a program here; each runs in its short form. Then the same checks without a sanitizer, by the pattern in
+# these bytes; and a copy of the header whose workspace is planned too small, which must be found out.
+: "${CC:=cc}"
+dir=build/sanitized
+mkdir -p $dir
+. tools/verdict.sh
+sanitized='-std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all'
+echo 'int main(void) { return 0; }' > $dir/none.c
+
+# program NAME SOURCES: builds and runs it in its short form; what a sanitizer has to say is the reason of the failure
+program()
+{
+    name=$1
+    shift
+    if ! $CC $flags -I.. $name.c "$@" -o $dir/$name -lm -pthread > $dir/$name.log 2>&1; then
+        verdict 1 "$what, $name" "it does not compile: $(head -n 1 $dir/$name.log)"
+        return
+    fi
+    $dir/$name --short > $dir/$name.log 2>&1
+    status=$?
+    cases=$(grep -c '^ok' $dir/$name.log)
+    verdict $([ $status = 0 ] && [ "$cases" -gt 0 ]; echo $?) "$what, $name: $cases cases" \
+        "status $status, $(grep -m 1 -E 'runtime error|ERROR|FAIL' $dir/$name.log)"
+}
+
+# ---- sanitizers ----
+what='address and undefined sanitizers'
+flags=$sanitized
+if ! $CC $flags $dir/none.c -o $dir/none 2> /dev/null || ! $dir/none; then
+    echo "skip $what: the compiler has none that run here"
+elif ! $CC $flags -DLGELU_CHECK -c tools/lgelu.c -o $dir/lgelu.o 2> $dir/lgelu.log; then
+    verdict 1 "$what" "the header does not compile: $(head -n 1 $dir/lgelu.log)"
+else
+    program test_partial $dir/lgelu.o
+    program test_gemm $dir/lgelu.o
+    program test_half $dir/lgelu.o
+    program test_optimiser $dir/lgelu.o
+    flags="$sanitized -DLGELU_CHECK"
+    program test_kernels
+    # the poison itself: a gate that writes past its value is reported where it does
+    $CC $sanitized -I.. test_workspace.c -o $dir/test_workspace -lm > $dir/planted.log 2>&1
+    $dir/test_workspace --planted > $dir/planted.log 2>&1
+    verdict $(grep -q 'use-after-poison' $dir/planted.log; echo $?) "$what: a planted write past a value is reported" \
+        "$(tail -n 1 $dir/planted.log)"
+fi
+
+# ---- guards without a sanitizer, and a plan that is too small ----
+what='guards'
+flags='-std=c99 -O1'
+$CC $flags -DLGELU_CHECK -c tools/lgelu.c -o $dir/checked.o
+program test_partial $dir/checked.o
+mkdir -p $dir/small/tests/tools
+sed 's|return most \* sizeof(float) + LGELU__GUARD;|return most * sizeof(float) / 8 + LGELU__GUARD;|' ../lgelu.h > $dir/small/lgelu.h
+cp tools/lgelu.c $dir/small/tests/tools
+verdict $(cmp -s ../lgelu.h $dir/small/lgelu.h; [ $? = 1 ]; echo $?) "a plan that is too small is planted" "the line is another one now"
+$CC $flags -DLGELU_CHECK -c $dir/small/tests/tools/lgelu.c -o $dir/small.o
+$CC $flags -I.. test_partial.c $dir/small.o -o $dir/small_partial -lm -pthread
+$dir/small_partial --short > $dir/small.log 2>&1
+verdict $(grep -q "^FAIL .*: its .* wrote past .*workspace" $dir/small.log; echo $?) "a workspace that is planned too small is found, with layer and region" \
+    "$(grep -m 1 -E 'FAIL|^ok' $dir/small.log)"

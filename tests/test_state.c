@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT-0
+   test_state: what a call leaves behind. A call that is refused changes nothing, so that its retry
+   has the bits of a run that was never refused; loading a file restores what later numbers depend
+   on; a large header takes little time. cc -O2 -I.. test_state.c tools/lgelu.c -lm */
+#define LGELU_TRAINER
+#include "lgelu.h"
+#include "tools/check.h"
+#include "tools/isa.h"
+#include <math.h>
+#include <time.h>
+
+enum { NODES = 24, BATCH = 6, FEATURES = 5, CLASSES = 3 };
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[NODES];
+    unsigned char *block;
+    size_t bytes;
+    float x[BATCH * FEATURES], given[BATCH * 4];
+    int32_t label[BATCH];
+} network;
+
+static void place(network *n, size_t batch, lgelu_mode mode)
+{
+    n->bytes = lgelu_net_bytes(&n->net, batch, mode);
+    n->block = (unsigned char *)calloc(n->bytes ? n->bytes : 1, 1);
+    if (!n->block)
+        abort();
+    lgelu_net_make(&n->net, n->block, n->bytes, batch, mode, 21);
+}
+
+/* a batch norm and a dropout before the loss */
+static void build(network *n, lgelu_map map)
+{
+    int x, y;
+    memset(n, 0, sizeof *n);
+    lgelu_net_begin(&n->net, n->nodes, NODES);
+    n->net.lambda_map.map = map;
+    n->net.lambda_map.temperature = map == LGELU_SOFTPLUS ? 0.25f : 0.5f;
+    n->net.lambda_map.lambda_max = map == LGELU_SIGMOID ? 9.0f : 0.0f;
+    x = lgelu_input(&n->net, "x", 1, 1, FEATURES);
+    x = lgelu_linear(&n->net, "fc1", x, 8);
+    x = lgelu_batch_norm(&n->net, "norm", x, 0.1f, 1e-5f);
+    x = lgelu_gate(&n->net, "gate", x, LGELU_GATE_LAMBDA, 2);
+    x = lgelu_dropout(&n->net, "drop", x, 0.5f);
+    x = lgelu_linear(&n->net, "fc2", x, CLASSES);
+    y = lgelu_labels(&n->net, "y", 1, CLASSES);
+    lgelu_cross_entropy(&n->net, "loss", x, y);
+    place(n, BATCH, LGELU_MODE_TRAIN);
+    for (size_t i = 0; i < BATCH * FEATURES; i++)
+        n->x[i] = lgelu_normal(1, 2, i);
+    for (size_t i = 0; i < BATCH; i++)
+        n->label[i] = (int32_t)(i % CLASSES);
+    lgelu_net_bind(&n->net, 0, n->x);
+    lgelu_net_bind(&n->net, y, n->label);
+}
+
+static void end(network *n) { free(n->block); }
+
+static void forgive(network *n)
+{
+    n->net.status = LGELU_OK;
+    n->net.message[0] = 0;
+}
+
+static void train(network *n, int steps)
+{
+    const lgelu_training plan = lgelu_training_defaults(1e-2f, 100);
+    for (int i = 0; i < steps; i++) {
+        lgelu_net_forward(&n->net, BATCH);
+        lgelu_net_backward(&n->net, 1);
+        lgelu_net_step(&n->net, &plan);
+    }
+}
+
+static int same_state(const network *a, const network *b)
+{
+    return !memcmp(a->net.w, b->net.w, a->net.parameter_count * sizeof(float))
+           && !memcmp(a->net.g, b->net.g, a->net.parameter_count * sizeof(float))
+           && !memcmp(a->net.state, b->net.state, a->net.state_count * sizeof(float))
+           && !memcmp(a->net.s, b->net.s, (size_t)a->net.lambda_count * sizeof(float))
+           && !memcmp(a->net.lambda, b->net.lambda, (size_t)a->net.lambda_count * sizeof(float))
+           && !memcmp(&a->net.loss, &b->net.loss, sizeof a->net.loss) && a->net.pass == b->net.pass
+           && a->net.step == b->net.step;
+}
+
+/* Two networks of the same calls, but that one is refused before each forward. */
+static void refused_forwards(void)
+{
+    const lgelu_training plan = lgelu_training_defaults(1e-2f, 100);
+    network a, b;
+    int refused = 1;
+    build(&a, LGELU_SOFTPLUS);
+    build(&b, LGELU_SOFTPLUS);
+    for (int step = 0; step < 4; step++) {
+        b.label[BATCH - 1] = step % 2 ? -1 : CLASSES;
+        refused &= lgelu_net_forward(&b.net, BATCH) == LGELU_E_LABEL;
+        forgive(&b);
+        b.label[BATCH - 1] = a.label[BATCH - 1];
+        lgelu_net_bind(&b.net, 0, NULL);
+        refused &= lgelu_net_forward(&b.net, BATCH) == LGELU_E_UNBOUND;
+        forgive(&b);
+        lgelu_net_bind(&b.net, 0, b.x);
+        /* a batch norm over one value */
+        refused &= lgelu_net_forward(&b.net, 1) == LGELU_E_ARGUMENT;
+        forgive(&b);
+        lgelu_net_forward(&a.net, BATCH);
+        lgelu_net_forward(&b.net, BATCH);
+        b.label[0] = 99;
+        /* the forward before it still waits for its backward */
+        refused &= lgelu_net_forward(&b.net, BATCH) == LGELU_E_LABEL;
+        forgive(&b);
+        refused &= lgelu_net_reestimate_norms(&b.net, BATCH, 1) == LGELU_E_LABEL;
+        forgive(&b);
+        b.label[0] = a.label[0];
+        lgelu_net_backward(&a.net, 1);
+        lgelu_net_backward(&b.net, 1);
+        lgelu_net_step(&a.net, &plan);
+        lgelu_net_step(&b.net, &plan);
+    }
+    lgelu_net_forward(&a.net, BATCH);
+    lgelu_net_forward(&b.net, BATCH);
+    check(refused, "a forward with a wrong label, no data or one value is refused", "one was not");
+    check(!b.net.status && same_state(&a, &b),
+          "a refused forward changes no statistic, no pass and no bit of what follows",
+          "%s; passes %lu and %lu", b.net.message, (unsigned long)a.net.pass,
+          (unsigned long)b.net.pass);
+    end(&a);
+    end(&b);
+}
+
+static void build_custom_loss(network *n)
+{
+    int x, t;
+    memset(n, 0, sizeof *n);
+    lgelu_net_begin(&n->net, n->nodes, NODES);
+    x = lgelu_input(&n->net, "x", 1, 1, FEATURES);
+    x = lgelu_linear(&n->net, "fc", x, 4);
+    t = lgelu_input(&n->net, "gradient", 1, 1, 4);
+    lgelu_custom_loss(&n->net, "loss", x, t);
+    place(n, BATCH, LGELU_MODE_TRAIN);
+    for (size_t i = 0; i < BATCH * FEATURES; i++)
+        n->x[i] = lgelu_normal(1, 2, i);
+    for (size_t i = 0; i < BATCH * 4; i++)
+        n->given[i] = lgelu_normal(3, 4, i);
+    lgelu_net_bind(&n->net, 0, n->x);
+    lgelu_net_bind(&n->net, t, n->given);
+}
+
+/* A gradient that is not finite: the sum of the backwards before it stays, and so does the forward.
+ */
+static void refused_backward(void)
+{
+    network a, b;
+    lgelu_status status;
+    build_custom_loss(&a);
+    build_custom_loss(&b);
+    for (int k = 0; k < 2; k++) {
+        lgelu_net_forward(&a.net, BATCH);
+        lgelu_net_forward(&b.net, BATCH);
+        if (k == 0)
+            lgelu_net_backward(&b.net, 0.5f);
+        if (k == 0)
+            lgelu_net_backward(&a.net, 0.5f);
+    }
+    b.given[7] = (float)INFINITY;
+    status = lgelu_net_backward(&b.net, 0.5f);
+    forgive(&b);
+    b.given[7] = a.given[7];
+    lgelu_net_backward(&a.net, 0.5f);
+    lgelu_net_backward(&b.net, 0.5f);
+    check(status == LGELU_E_NONFINITE && !b.net.status && same_state(&a, &b),
+          "a refused backward keeps the sum of those before it, and its forward", "status %d, %s",
+          (int)status, b.net.message);
+    end(&a);
+    end(&b);
+}
+
+/* λ of the second gate cannot be driven there: the first one's does not change either. */
+static float drive(int hardness, float lambda0, long step, void *user)
+{
+    (void)user;
+    (void)step;
+    return hardness ? 0.5f : lambda0 + 3;
+}
+
+static void refused_harden(void)
+{
+    network n;
+    lgelu_training plan = lgelu_training_defaults(1e-2f, 100);
+    float before[2];
+    lgelu_status status;
+    int x;
+    memset(&n, 0, sizeof n);
+    lgelu_net_begin(&n.net, n.nodes, NODES);
+    x = lgelu_input(&n.net, "x", 1, 1, FEATURES);
+    x = lgelu_gate(&n.net, "first", x, LGELU_GATE_LAMBDA, 2);
+    lgelu_gate(&n.net, "second", x, LGELU_GATE_LAMBDA, 2);
+    place(&n, 1, LGELU_MODE_TRAIN);
+    memcpy(before, n.net.lambda, sizeof before);
+    plan.drive = drive;
+    status = lgelu_net_harden(&n.net, &plan);
+    check(status == LGELU_E_LAMBDA && !memcmp(before, n.net.lambda, sizeof before),
+          "a refused harden changes no λ", "status %d, λ %g and %g", (int)status,
+          (double)n.net.lambda[0], (double)n.net.lambda[1]);
+    end(&n);
+}
+
+/* Tokens beyond the vocabulary: those that are known stay known. */
+static void refused_generate(void)
+{
+    static int32_t token[8] = { 1, 2, 3, 0, 1, 2, 3, 0 };
+    network n;
+    lgelu_status status;
+    int x;
+    memset(&n, 0, sizeof n);
+    lgelu_net_begin(&n.net, n.nodes, NODES);
+    x = lgelu_tokens(&n.net, "tokens", 8, 4);
+    x = lgelu_embedding(&n.net, "embedding", x, 6);
+    x = lgelu_attention(&n.net, "attention", x, 1, 1);
+    lgelu_linear(&n.net, "fc", x, 4);
+    place(&n, 1, LGELU_MODE_GENERATE);
+    lgelu_net_bind(&n.net, 0, token);
+    lgelu_net_generate(&n.net, 0, 4);
+    token[4] = 4;
+    status = lgelu_net_generate(&n.net, 4, 1);
+    forgive(&n);
+    token[4] = 1;
+    check(status == LGELU_E_LABEL && !lgelu_net_generate(&n.net, 4, 1),
+          "a refused generate leaves the known tokens known", "%s", n.net.message);
+    end(&n);
+}
+
+static void loading(void)
+{
+    memory_file file = { NULL, 0, 0 };
+    network a, b;
+    double loss;
+    build(&a, LGELU_SOFTPLUS);
+    train(&a, 3);
+    lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
+    lgelu_net_forward(&a.net, BATCH);
+    loss = a.net.loss;
+    build(&b, LGELU_SOFTPLUS);
+    train(&b, 1);
+    lgelu_net_forward(&b.net, BATCH);
+    lgelu_net_forward(&b.net, BATCH);
+    lgelu_net_backward(&b.net, 1);
+    lgelu_net_load(&b.net, file.data, file.size);
+    lgelu_net_forward(&b.net, BATCH);
+    check(!(b.net.loss < loss) && !(b.net.loss > loss),
+          "after loading, dropout draws what the saved run drew",
+          "a loss of %.17g, the saved run had %.17g", b.net.loss, loss);
+    lgelu_net_load(&b.net, file.data, file.size);
+    check(lgelu_net_step(&b.net, &(const lgelu_training){ 0 }) == LGELU_E_ARGUMENT,
+          "loading drops gradients that wait for a step", "a step was taken with them");
+    end(&b);
+    for (int map = 0; map < 3; map++) {
+        network c;
+        memory_file other = { NULL, 0, 0 };
+        build(&c, (lgelu_map)map);
+        train(&c, 2);
+        lgelu_net_save(&c.net, NULL, 0, memory_append, &other);
+        build(&b, LGELU_DIRECT);
+        b.net.lambda_map.temperature = 7;
+        lgelu_net_load(&b.net, other.data, other.size);
+        train(&b, 2);
+        train(&c, 2);
+        check(!b.net.status && same_state(&b, &c) && b.net.lambda_map.map == c.net.lambda_map.map,
+              "loading restores the map of the λ's: training goes on with the same bits",
+              "map %d: λ %g and %g", map, (double)b.net.lambda[0], (double)c.net.lambda[0]);
+        free(other.data);
+        end(&b);
+        end(&c);
+    }
+    free(file.data);
+    end(&a);
+}
+
+static void small_things(void)
+{
+    lgelu_net net;
+    lgelu_node node[1];
+    lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
+    float history[4] = { 1, 2, 3, 4 };
+    network n;
+    lgelu_net_begin(&net, node, -5);
+    lgelu_input(&net, "x", 1, 1, 3);
+    check(net.status == LGELU_E_MEMORY && strstr(net.message, "more than 0 nodes"),
+          "a capacity below 0 is one of 0", "%s", net.message);
+    build_custom_loss(&n);
+    plan.history = history;
+    plan.history_every = 1;
+    lgelu_net_forward(&n.net, BATCH);
+    lgelu_net_backward(&n.net, 1);
+    check(!lgelu_net_step(&n.net, &plan) && history[0] < 2 && history[3] > 3,
+          "a history without gates", "%s", n.net.message);
+    end(&n);
+    lgelu_net_begin(&net, node, 1);
+    memset(&n, 0, sizeof n);
+    lgelu_net_begin(&n.net, n.nodes, NODES);
+    n.net.lambda_map.map = LGELU_SIGMOID;
+    n.net.lambda_map.lambda_max = 3;
+    lgelu_gate(&n.net, "gate", lgelu_input(&n.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 8);
+    place(&n, 1, LGELU_MODE_TRAIN);
+    check(n.net.status == LGELU_E_LAMBDA && !n.net.w && !n.net.g && !n.net.lambda && !n.net.memory,
+          "a refused make keeps no pointer into the block", "status %d", (int)n.net.status);
+    end(&n);
+}
+
+/* A header of `tensors` empty tensors of names in a random order, perhaps with a name or a place
+   that is wrong. */
+typedef enum { SOUND, ONE_NAME_TWICE, BACKWARDS, OVERLAP, HOLE, INSIDE } flaw;
+
+static unsigned char *header(size_t tensors, flaw what, size_t *bytes)
+{
+    unsigned char *file = (unsigned char *)malloc(96 * tensors + 4096);
+    size_t at = 8;
+    if (!file)
+        abort();
+    file[at++] = '{';
+    for (size_t i = 0; i < tensors; i++) {
+        size_t name = (i * 7919 + 13) % tensors, from = 0, to = 0;
+        if (what == ONE_NAME_TWICE && i == tensors - 2)
+            name = (5 * 7919 + 13) % tensors;
+        if (what >= BACKWARDS) {
+            from = tensors - 1 - i;
+            to = from + 1;
+        }
+        if (what == OVERLAP && i == tensors / 2) {
+            to = from + 2;
+            from = from + 1;
+        }
+        if (what == HOLE && i == tensors / 2)
+            to = from;
+        if (what == INSIDE && i == 1)
+            to = from;
+        if (what == INSIDE && i == 2)
+            to = from + 2;
+        if (what == INSIDE && i == 3)
+            from = to = from + 2;
+        at += (size_t)sprintf(
+            (char *)file + at,
+            "%s\"t%zu\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":[%zu,%zu]}",
+            i ? "," : "", name, to - from, from, to);
+    }
+    file[at++] = '}';
+    for (int k = 0; k < 8; k++)
+        file[k] = (unsigned char)((at - 8) >> 8 * k);
+    if (what >= BACKWARDS) {
+        file = (unsigned char *)realloc(file, at + tensors);
+        if (!file)
+            abort();
+        memset(file + at, 0, tensors);
+        at += tensors;
+    }
+    *bytes = at;
+    return file;
+}
+
+static void headers(void)
+{
+    static const char *const name[] = { "sound",
+                                        "a name that occurs twice",
+                                        "places in falling order",
+                                        "two tensors of one place",
+                                        "a hole",
+                                        "an empty tensor inside another" };
+    network n;
+    size_t bytes;
+    double seconds;
+    clock_t start;
+    unsigned char *file;
+    memset(&n, 0, sizeof n);
+    lgelu_net_begin(&n.net, n.nodes, NODES);
+    lgelu_flatten(&n.net, "flat", lgelu_input(&n.net, "x", 1, 1, 3));
+    place(&n, 1, LGELU_MODE_INFER);
+    for (size_t tensors = 20; tensors <= 200000; tensors *= 100) {
+        for (int what = 0; what <= INSIDE; what++) {
+            const int good = what == SOUND || what == BACKWARDS;
+            char text[96];
+            lgelu_status got;
+            file = header(tensors, (flaw)what, &bytes);
+            got = lgelu_net_load(&n.net, file, bytes);
+            snprintf(text, sizeof text, "a header of %zu tensors: %s", tensors, name[what]);
+            check(got == (good ? LGELU_OK : LGELU_E_FILE), text, "status %d, %s", (int)got,
+                  n.net.message);
+            free(file);
+        }
+    }
+    file = header(160000, SOUND, &bytes);
+    start = clock();
+    lgelu_net_load(&n.net, file, bytes);
+    seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    printf("# a header of 160000 empty tensors, %.1f MB: %.3f s\n", (double)bytes / 1e6, seconds);
+    check(seconds < 1, "a header of 160000 tensors takes less than a second of processor time",
+          "%.2f s", seconds);
+    free(file);
+    end(&n);
+}
+
+int main(void)
+{
+    isa_from_environment();
+    refused_forwards();
+    refused_backward();
+    refused_harden();
+    refused_generate();
+    loading();
+    small_things();
+    headers();
+    return check_end();
+}
