@@ -436,8 +436,8 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
    also at its root. */
 #define LGELU_SILU_CLAIMS(X)    \
     X(silu_forward, 2.5, 1.0)   \
-    X(silu_dx,      4.0, 2.0)   \
-    X(silu_dbeta,   4.5, 2.0)
+    X(silu_dx,      5.0, 2.0)   \
+    X(silu_dbeta,   4.0, 1.5)
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
@@ -11826,7 +11826,9 @@ LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *
     v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
     v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
     LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
+    /* 0, inf and NaN are the result as they are. */
+    v_each(n[u] = n_add(v_bits(v_abs(p[u])), n_set(INT32_MAX)));
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128) - 1 + INT32_MIN), n[u]), v_sign(d[u], p[u]),
                             p[u]));
     v_each(dx[u] = LGELU__FN(one_nan)(
                v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
@@ -12084,9 +12086,10 @@ LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const
     v_each(p[u] = v_mul(h[u], p[u]));
     v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
                         v_float(n_set(LGELU__TWO(-50)))));
-    v_each(a[u] = v_select(v_lt(a[u], v_float(n_set(LGELU__TWO(-63)))), zero, a[u]));
+
     v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
-    v_each(w[u] = v_select(tiny[u], v_select(thin[u], zero, a[u]), w[u]));
+    v_each(w[u] = v_select(m_less(tiny[u], thin[u]), a[u], w[u]));
+    v_each(w[u] = v_select(v_lt(w[u], v_float(n_set(LGELU__TWO(-63)))), zero, w[u]));
     v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
     v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
     v_each(p[u] = v_select(odd[u], p[u], zero));
