@@ -4,8 +4,8 @@ out=build/gpt
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-clean $out/plain "compiles without a warning" ../examples/4_gpt.c ../examples/text.c
-stoppable $out/gpt ../examples/4_gpt.c ../examples/text.c
+clean $out/plain "compiles without a warning" ../examples/4_gpt.c ../examples/text.c ../examples/tutorial.c
+stoppable $out/gpt ../examples/4_gpt.c ../examples/text.c ../examples/tutorial.c
 size='2 x 8, context 12, batch 3, steps 20, seed 7'
 train() { $out/gpt train ../examples/text.h --size "$size" --file "$@"; }
 # one line on stderr with WHAT in it, the status, nothing but what stood there in the file: stops STATUS WHAT COMMAND...

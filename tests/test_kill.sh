@@ -8,13 +8,13 @@ kills=${KILLS:-5}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
-breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
+breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c
 deploy=../examples/deploy
 breakable reluize $deploy/reluize.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c ../examples/study/output.c \
     ../examples/data.c
 breakable onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
-breakable 1_gate $(declared ../examples/1_gate.c)
-breakable 2_mlp $(declared ../examples/2_mlp.c) ../examples/data.c
+breakable 1_gate $(declared ../examples/1_gate.c) ../examples/tutorial.c
+breakable 2_mlp $(declared ../examples/2_mlp.c) ../examples/data.c ../examples/tutorial.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 tiny $out/tiny
 head -c 3000 ../README.md > $out/text.txt

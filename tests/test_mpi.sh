@@ -12,7 +12,7 @@ if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then
     exit 0
 fi
 . tools/job.sh
-sources="$(declared ../examples/5_mpi.c) ../examples/data.c ../examples/text.c $IMPLEMENTATION"
+sources="$(declared ../examples/5_mpi.c) ../examples/data.c ../examples/text.c ../examples/tutorial.c $IMPLEMENTATION"
 mpicc -std=c99 -O2 $sources -o $out/5_mpi -lm || exit 1
 tiny $out/tiny 12
 mpirun="mpirun -q --oversubscribe"
