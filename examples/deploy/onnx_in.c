@@ -26,11 +26,6 @@ enum { ONNX_MOST_NODES = 16384, ONNX_MOST_VALUES = 65536 };
 #define ONNX_BATCH INT64_MAX /* the stride of the batch */
 
 typedef struct {
-    const unsigned char *p;
-    size_t n;
-} onnx_span;
-
-typedef struct {
     int64_t c;
     int n;
 } onnx_extent; /* c, or c·N with the free batch N */
@@ -50,7 +45,7 @@ typedef struct {
 } onnx_view;
 
 typedef struct {
-    onnx_span name, raw, packed;
+    deploy_span name, raw, packed;
     int type, kind;
     size_t elements;
     int external, chunks;
@@ -81,7 +76,7 @@ enum {
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH };
 typedef struct {
-    onnx_span name, origin; /* its own; of a constant: the tensor's */
+    deploy_span name, origin; /* its own; of a constant: the tensor's */
     int chain, kind;
     onnx_view v; /* of `tensor`, or of `layer` */
     int tensor, integer, test;
@@ -123,7 +118,7 @@ typedef struct {
     /* LINEAR: rows picked from those of other layers, the first ones times alpha */
     int parts;
     onnx_head_place of[3];
-    onnx_span name;
+    deploy_span name;
     int node, wanted;
 } onnx_layer;
 
@@ -139,82 +134,51 @@ struct onnx_model {
     onnx_tensor *tensor;
     onnx_layer *layer;
     int *chain;
-    uint64_t budget; /* elements of constants that may still be looked at */
-    int64_t batch;   /* 0: free */
-    int renamed,
-        numbered[LGELU_OP_SQUARED_ERROR + 1]; /* for the names of a network that is built */
+    uint64_t budget;                       /* elements of constants that may still be looked at */
+    int64_t batch;                         /* 0: free */
+    int renamed, numbered[LGELU_OP_COUNT]; /* for the names of a network that is built */
     char output[64];
 };
 
 typedef struct {
-    onnx_span op, name, domain;
+    deploy_span op, name, domain;
     int inputs, outputs, attributes;
     int in[ONNX_MOST_INPUTS];
-    onnx_span out[ONNX_MOST_OUTPUTS], attribute[ONNX_MOST_ATTRIBUTES];
+    deploy_span out[ONNX_MOST_OUTPUTS], attribute[ONNX_MOST_ATTRIBUTES];
 } onnx_node;
 
-/* ---- messages: %s a text, %d an int64_t, %t a slice; what can't be printed becomes ? ---- */
+/* ---- messages ---- */
+
+/* Writes the first error of a model, in the format of deploy_format; later ones are left out, since
+   they follow from it. Returns 0. */
 static int onnx_fail(onnx_model *m, const char *format, ...)
 {
-    char *p = m->message, *end = p + 159;
     va_list list;
     if (m->failed)
         return 0;
     m->failed = 1;
     va_start(list, format);
-    for (; *format && p < end; format++) {
-        char digit[24];
-        const char *text = digit + 23;
-        size_t n;
-        if (*format != '%') {
-            *p++ = *format;
-            continue;
-        }
-        digit[23] = 0;
-        if (*++format == 't') {
-            const onnx_span *s = va_arg(list, const onnx_span *);
-            text = (const char *)s->p;
-            n = s->n > 48 ? 48 : s->n;
-        } else if (*format == 's') {
-            text = va_arg(list, const char *);
-            n = strlen(text);
-        } else {
-            int64_t x = va_arg(list, int64_t);
-            uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-            char *d = digit + 23;
-            do {
-                *--d = (char)('0' + u % 10);
-                u /= 10;
-            } while (u);
-            if (x < 0)
-                *--d = '-';
-            text = d;
-            n = (size_t)(digit + 23 - d);
-        }
-        for (; n && p < end; n--, text++)
-            *p++ = *text >= 32 && *text < 127 ? *text : '?';
-    }
+    deploy_format(m->message, m->message + 159, format, list);
     va_end(list);
-    *p = 0;
     return 0;
 }
 
 static int onnx_refuse(onnx_model *m, const onnx_node *n, const char *why)
 {
-    const onnx_span *name = n->name.n ? &n->name : n->out;
+    const deploy_span *name = n->name.n ? &n->name : n->out;
     return onnx_fail(m, "node '%t' (%t): %s", name, &n->op, why);
 }
 
 /* ---- protobuf: fields one after another, each a number and a kind, then a number, 8 bytes, a
    length and bytes, or 4 ---- */
 typedef struct {
-    onnx_span left;
+    deploy_span left;
     int field, kind, bad;
     uint64_t x;
-    onnx_span in;
+    deploy_span in;
 } onnx_reader;
 
-static int onnx_varint(onnx_span *s, uint64_t *x)
+static int onnx_varint(deploy_span *s, uint64_t *x)
 {
     int shift;
     for (*x = 0, shift = 0; s->n && shift < 64; shift += 7) {
@@ -259,7 +223,7 @@ static int onnx_next_field(onnx_reader *r)
     return 1;
 }
 
-static onnx_reader onnx_reader_of(onnx_span s)
+static onnx_reader onnx_reader_of(deploy_span s)
 {
     onnx_reader r;
     memset(&r, 0, sizeof r);
@@ -273,12 +237,12 @@ static int onnx_damaged(onnx_model *m, const onnx_reader *r)
                      (int64_t)(r->left.p - m->file));
 }
 
-static int onnx_text_is(onnx_span s, const char *text)
+static int onnx_text_is(deploy_span s, const char *text)
 {
     return s.n == strlen(text) && s.n && !memcmp(s.p, text, s.n);
 }
 
-static int onnx_same_text(onnx_span a, onnx_span b)
+static int onnx_same_text(deploy_span a, deploy_span b)
 {
     return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
 }
@@ -346,7 +310,7 @@ static int onnx_repeated(onnx_reader *r, int64_t *out, int most,
     return 1;
 }
 
-static int onnx_read_tensor(onnx_model *m, onnx_span s, onnx_tensor *t)
+static int onnx_read_tensor(onnx_model *m, deploy_span s, onnx_tensor *t)
 {
     onnx_reader r = onnx_reader_of(s);
     int d;
@@ -448,7 +412,7 @@ static double onnx_from_bits(uint64_t x, int type)
 static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
 {
     const size_t width = onnx_type_bytes(t->type);
-    const onnx_span s = t->raw.p ? t->raw : t->packed;
+    const deploy_span s = t->raw.p ? t->raw : t->packed;
     uint64_t x = 0;
     if (m->budget)
         m->budget--;
@@ -461,7 +425,7 @@ static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
     if (i < t->index)
         t->index = t->at = 0;
     for (; t->index <= i; t->index++) {
-        onnx_span left;
+        deploy_span left;
         left.p = s.p + t->at;
         left.n = s.n - t->at;
         if (m->budget)
@@ -673,7 +637,7 @@ static int onnx_reshape_view(const onnx_view *v, const onnx_extent *shape, int r
 }
 
 /* ---- values by name ---- */
-static unsigned onnx_hash(onnx_span s)
+static unsigned onnx_hash(deploy_span s)
 {
     unsigned h = 2166136261u;
     size_t i;
@@ -682,7 +646,7 @@ static unsigned onnx_hash(onnx_span s)
     return h;
 }
 
-static int onnx_find(const onnx_model *m, onnx_span name)
+static int onnx_find(const onnx_model *m, deploy_span name)
 {
     int i;
     for (i = m->chain[onnx_hash(name) & (unsigned)(m->chains - 1)]; i >= 0; i = m->value[i].chain) {
@@ -692,7 +656,7 @@ static int onnx_find(const onnx_model *m, onnx_span name)
     return -1;
 }
 
-static onnx_value *onnx_add_value(onnx_model *m, onnx_span name) /* NULL: there is one already */
+static onnx_value *onnx_add_value(onnx_model *m, deploy_span name) /* NULL: there is one already */
 {
     const unsigned h = onnx_hash(name) & (unsigned)(m->chains - 1);
     onnx_value *v;
@@ -794,7 +758,7 @@ static int onnx_set_tensor(onnx_model *m, onnx_value *v, int t)
     return 1;
 }
 
-static int onnx_add_tensor(onnx_model *m, onnx_span s) /* its number, or -1 */
+static int onnx_add_tensor(onnx_model *m, deploy_span s) /* its number, or -1 */
 {
     if (m->tensors >= m->most_tensors) {
         onnx_fail(m, "there are more tensors than were counted");
@@ -880,7 +844,7 @@ static int onnx_plain_integers(onnx_model *m, const onnx_value *v, int64_t out[O
 }
 
 /* ---- attributes: name 1, f 2, i 3, s 4, t 5, ints 8 ---- */
-static int onnx_attribute(const onnx_node *n, const char *name, onnx_span *body)
+static int onnx_attribute(const onnx_node *n, const char *name, deploy_span *body)
 {
     int i;
     for (i = 0; i < n->attributes; i++) {
@@ -897,7 +861,7 @@ static int onnx_attribute(const onnx_node *n, const char *name, onnx_span *body)
 
 static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t otherwise)
 {
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return otherwise;
@@ -910,7 +874,7 @@ static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t 
 
 static double onnx_attribute_float(const onnx_node *n, const char *name, double otherwise)
 {
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return otherwise;
@@ -921,9 +885,9 @@ static double onnx_attribute_float(const onnx_node *n, const char *name, double 
     return otherwise;
 }
 
-static onnx_span onnx_attribute_text(const onnx_node *n, const char *name)
+static deploy_span onnx_attribute_text(const onnx_node *n, const char *name)
 {
-    onnx_span s, text = { NULL, 0 };
+    deploy_span s, text = { NULL, 0 };
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return text;
@@ -937,7 +901,7 @@ static onnx_span onnx_attribute_text(const onnx_node *n, const char *name)
 static int onnx_attribute_ints(const onnx_node *n, const char *name,
                                int64_t out[ONNX_FEW]) /* how many, -1: none or too many */
 {
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     int count = 0;
     if (!onnx_attribute(n, name, &s))
@@ -1038,7 +1002,7 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
                     && !(biased && from->bias >= 0);
     onnx_layer *l =
         onnx_new_layer(m, n, has ? from->op : LGELU_OP_CONV, has ? from->input[0] : x->layer, -1);
-    onnx_span name;
+    deploy_span name;
     if (!l)
         return NULL;
     name = l->name;
@@ -2202,7 +2166,7 @@ static int onnx_op_gate(onnx_model *m, const onnx_node *n) /* Relu, Gelu */
 {
     onnx_value x;
     onnx_layer *l;
-    const onnx_span how = onnx_attribute_text(n, "approximate");
+    const deploy_span how = onnx_attribute_text(n, "approximate");
     if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_new_layer(m, n, LGELU_OP_GATE, x.layer, -1)))
         return 0;
     if (how.n && !onnx_text_is(how, "none") && !onnx_text_is(how, "tanh"))
@@ -2318,7 +2282,7 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *
 {
     int64_t k[ONNX_FEW], s[ONNX_FEW] = { 1, 1 }, p[ONNX_FEW] = { 0, 0, 0, 0 },
                          d[ONNX_FEW] = { 1, 1 };
-    const onnx_span pad = onnx_attribute_text(n, "auto_pad");
+    const deploy_span pad = onnx_attribute_text(n, "auto_pad");
     int count = onnx_attribute_ints(n, "kernel_shape", k), i;
     if (count == -1) {
         k[0] = k[1] = kernel;
@@ -2902,7 +2866,7 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
-    const onnx_span mode = onnx_attribute_text(n, "mode");
+    const deploy_span mode = onnx_attribute_text(n, "mode");
     const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p), rank = x ? x->v.rank : 0;
     double s = 0;
     int d, any = 0;
@@ -3204,7 +3168,7 @@ static int onnx_op_constant(onnx_model *m, const onnx_node *n)
 {
     onnx_value *y = onnx_make_output(m, n, 0);
     int64_t ints[ONNX_FEW];
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     int i, t = -1;
     if (!y)
@@ -3256,7 +3220,7 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
     int rank = onnx_integers(m, onnx_operand(m, n, 0), shape), d, t = -1;
     double x = 0;
     int integer = 0;
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     onnx_value *y;
     if (m->failed)
@@ -3536,7 +3500,7 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
 
 /* ---- the file ---- */
 /* NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7 */
-static int onnx_read_node(onnx_model *m, onnx_span s)
+static int onnx_read_node(onnx_model *m, deploy_span s)
 {
     onnx_reader r = onnx_reader_of(s), inputs = r;
     size_t k;
@@ -3594,9 +3558,9 @@ static int onnx_read_node(onnx_model *m, onnx_span s)
 
 /* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2;
    TensorShapeProto: dim 1; Dimension: value 1 */
-static int onnx_read_input(onnx_model *m, onnx_span s)
+static int onnx_read_input(onnx_model *m, deploy_span s)
 {
-    onnx_span name = { NULL, 0 }, shape = { NULL, 0 };
+    deploy_span name = { NULL, 0 }, shape = { NULL, 0 };
     int64_t dim[ONNX_RANK];
     int rank = 0, type = 0, d, last;
     onnx_reader r, q, t;
@@ -3709,7 +3673,7 @@ static int onnx_read_input(onnx_model *m, onnx_span s)
 }
 
 /* The first node that reads input `name` turns pictures from (N, rows, columns, channels) */
-static int onnx_is_channels_last(onnx_span graph, onnx_span name)
+static int onnx_is_channels_last(deploy_span graph, deploy_span name)
 {
     onnx_reader r, q;
     for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
@@ -3739,14 +3703,14 @@ static int onnx_is_channels_last(onnx_span graph, onnx_span name)
 
 /* GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15 */
 typedef struct {
-    onnx_span graph;
+    deploy_span graph;
     int opset, own, nodes, values, tensors, inputs;
 } onnx_counts;
 
 static int onnx_count_graph(onnx_model *m, onnx_counts *c)
 {
     onnx_reader r, q;
-    onnx_span file;
+    deploy_span file;
     int graphs = 0;
     memset(c, 0, sizeof *c);
     file.p = m->file;
@@ -3762,7 +3726,7 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         if (r.field == 25)
             return onnx_fail(m, "functions of the model's own are not read: export without them");
         if (r.field == 8 && r.kind == 2) {
-            onnx_span domain = { NULL, 0 };
+            deploy_span domain = { NULL, 0 };
             uint64_t version = 0;
             for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 if (q.field == 1)
@@ -4112,9 +4076,9 @@ static void onnx_tie_embedding(onnx_model *m)
     }
 }
 
-static int onnx_read_result(onnx_model *m, onnx_span s)
+static int onnx_read_result(onnx_model *m, deploy_span s)
 {
-    onnx_span name = { NULL, 0 };
+    deploy_span name = { NULL, 0 };
     onnx_reader r;
     onnx_node n;
     onnx_value x;
@@ -4156,7 +4120,7 @@ static int onnx_read_result(onnx_model *m, onnx_span s)
                 m, &n, "its dimensions lie neither as pictures nor as tokens or vectors do");
         }
     }
-    if (l->op <= LGELU_OP_LABELS)
+    if (lgelu_op_is((int)l->op, LGELU_TRAIT_SOURCE))
         return onnx_refuse(m, &n, "there is no layer before it");
     m->result = x.layer;
     if (name.n)
@@ -4275,12 +4239,12 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
 {
     static const char suffix[2][8] = { ".weight", ".bias" };
     const int of[2] = { l->weight, l->bias };
-    onnx_span s = { NULL, 0 };
+    deploy_span s = { NULL, 0 };
     size_t n, i;
     int k, again, numbered;
     for (k = 0; k < 2 && !s.n && l->table < 0; k++) {
         if (of[k] >= 0) {
-            const onnx_span o = m->value[of[k]].origin;
+            const deploy_span o = m->value[of[k]].origin;
             n = strlen(suffix[k]);
             if (o.n > n && !memcmp(o.p + o.n - n, suffix[k], n)) {
                 s = o;
@@ -4290,7 +4254,7 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
     }
     if (!s.n)
         s = l->name;
-    for (i = 0; m->own && l->op > LGELU_OP_LABELS && i < s.n; i++) {
+    for (i = 0; m->own && !lgelu_op_is((int)l->op, LGELU_TRAIT_SOURCE) && i < s.n; i++) {
         if (s.p[i] == '/')
             s.n = i;
     }
@@ -4333,18 +4297,45 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
     } while (again);
 }
 
+/* Returns how a layer is called that has no name in the file, before its number. There is no
+   default, so that the compiler reports a new kind of layer. */
+static const char *onnx_short_name(lgelu_op op)
+{
+    switch (op) {
+    case LGELU_OP_INPUT: return "input";
+    case LGELU_OP_TOKENS: return "tokens";
+    case LGELU_OP_LABELS: return "labels";
+    case LGELU_OP_LINEAR: return "linear";
+    case LGELU_OP_GATE: return "gate";
+    case LGELU_OP_ADD: return "add";
+    case LGELU_OP_CONV: return "conv";
+    case LGELU_OP_BATCH_NORM:
+    case LGELU_OP_LAYER_NORM: return "norm";
+    case LGELU_OP_MAX_POOL:
+    case LGELU_OP_AVERAGE_POOL: return "pool";
+    case LGELU_OP_VIEW: return "flatten";
+    case LGELU_OP_EMBEDDING: return "embedding";
+    case LGELU_OP_POSITION: return "position";
+    case LGELU_OP_ATTENTION: return "attention";
+    case LGELU_OP_DROPOUT: return "dropout";
+    case LGELU_OP_PATCHES: return "patches";
+    case LGELU_OP_CLASS_TOKEN: return "class";
+    case LGELU_OP_MEAN_TOKENS: return "mean";
+    case LGELU_OP_CROSS_ENTROPY:
+    case LGELU_OP_SQUARED_ERROR:
+    case LGELU_OP_CUSTOM_LOSS: return "loss";
+    case LGELU_OP_COUNT: break;
+    }
+    return "layer";
+}
+
 static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, int learn)
 {
-    static const char *const kind[] = { "input",   "tokens",    "labels",   "linear", "gate",
-                                        "add",     "conv",      "norm",     "pool",   "pool",
-                                        "flatten", "embedding", "position", "norm",   "attention",
-                                        "dropout", "patches",   "class",    "take",   "",
-                                        "" };
     const int x = l->inputs ? m->layer[l->input[0]].node : -1;
     lgelu_gate_kind gate_kind = l->gate;
     char name[32], flat[32];
     int y, c;
-    onnx_name_layer(m, l, net, kind[l->op], name);
+    onnx_name_layer(m, l, net, onnx_short_name(l->op), name);
     switch (l->op) {
     case LGELU_OP_INPUT: return lgelu_input(net, name, l->shape[0], l->shape[1], l->shape[2]);
     case LGELU_OP_TOKENS: return lgelu_tokens(net, name, l->shape[1], l->shape[2]);

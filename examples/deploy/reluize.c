@@ -477,7 +477,7 @@ static int fits(const network *n)
     const size_t *s = n->nodes[n->in].shape, size = data.channels * data.height * data.width;
     int i, inputs = 0, gates = 0;
     for (i = 0; i < n->net.count; i++)
-        inputs += n->nodes[i].op <= LGELU_OP_TOKENS;
+        inputs += lgelu_op_is((int)n->nodes[i].op, LGELU_TRAIT_DATA);
     for (i = 0; i < n->net.count; i++)
         gates += n->nodes[i].op == LGELU_OP_GATE && n->nodes[i].gate != LGELU_GATE_RELU;
     if (inputs > 1)
@@ -622,7 +622,7 @@ static void compare(row *x, const float *before, const float *after, size_t clas
 static int certify(report *r, const network *tuned)
 {
     network one;
-    certificate c;
+    bounds_certificate c;
     const size_t n = (size_t)option.certify < data.test ? (size_t)option.certify : data.test;
     size_t i, k, classes;
     double *box;
@@ -634,7 +634,7 @@ static int certify(report *r, const network *tuned)
     if (lgelu_net_copy(&one.net, &tuned->net))
         return fail("%s", one.net.message);
     classes = one.nodes[one.out].shape[2];
-    if (certificate_make(&c, &one.net, one.out)) {
+    if (bounds_certificate_make(&c, &one.net, one.out)) {
         snprintf(r->note, sizeof r->note, "no certificate: %s", c.message);
         drop(&one);
         return 0;
@@ -645,7 +645,7 @@ static int certify(report *r, const network *tuned)
         sample(one.x, 1, i, vectors);
         for (k = 0; k < input_size(&one); k++)
             box[k] = (double)one.x[k];
-        if (certificate_run(&c, box, box, BOUNDS_INTERVAL)) {
+        if (bounds_certificate_run(&c, box, box, BOUNDS_INTERVAL)) {
             snprintf(r->note, sizeof r->note, "no certificate: %s", c.message);
             break;
         }
@@ -663,7 +663,7 @@ static int certify(report *r, const network *tuned)
     }
     free(box);
     free(soft);
-    certificate_free(&c);
+    bounds_certificate_free(&c);
     drop(&one);
     return r->certified && r->measured > r->proven
                ? fail("the certificate does not hold: %g is more than %g", r->measured, r->proven)
