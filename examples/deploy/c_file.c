@@ -404,6 +404,7 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
     int i, input;
     if (net->status)
         return net->status;
+    net->message[0] = 0;
     if (!net->w || output < 1 || output >= net->count) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "C file: no such output of a network that is made");

@@ -309,6 +309,15 @@ DEPLOY_FN lgelu_status deploy_refuse(char *message, lgelu_status status, const c
     return status;
 }
 
+/* Writes a text to a buffer of so many bytes. */
+DEPLOY_FN void deploy_text(char *to, size_t bytes, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    deploy_format(to, to + bytes - 1, format, list);
+    va_end(list);
+}
+
 /* ---- writing: gathered in a small room, then handed on ---- */
 typedef struct {
     lgelu_write *write;

@@ -77,6 +77,7 @@ enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH };
 typedef struct {
     deploy_span name, origin; /* its own; of a constant: the tensor's */
+    deploy_span made_by, by;  /* the name and the operator of the Erf or Tanh in its formula */
     int chain, kind;
     onnx_view v; /* of `tensor`, or of `layer` */
     int tensor, integer, test;
@@ -1024,9 +1025,13 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     onnx_layer *l;
     if (x->kind != ONNX_DATA || onnx_is_plain(x))
         return 1;
-    if (x->function)
-        return onnx_refuse(m, n,
-                           "x(1 + erf) or x(1 + tanh) of another form than GELU's, or not halved");
+    if (x->function) {
+        return onnx_fail(m,
+                         "node '%t' (%t): its result is not used as GELU uses it, "
+                         "x * 0.5 * (1 + %s(...)), before node '%t'",
+                         &x->made_by, &x->by, x->function == ONNX_ERF ? "erf" : "tanh",
+                         n->name.n ? &n->name : n->out);
+    }
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
         return onnx_refuse(m, n, "a power stands alone");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
@@ -2154,6 +2159,8 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n) /* Erf, Tanh */
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
     y->function = onnx_text_is(n->op, "Erf") ? ONNX_ERF : ONNX_TANH;
+    y->made_by = n->name.n ? n->name : n->out[0];
+    y->by = n->op;
     memcpy(y->arg, y->p, sizeof y->p);
     y->p[0] = 1;
     y->p[1] = y->p[2] = y->p[3] = 0;
@@ -2975,6 +2982,74 @@ static int onnx_add_embedding(onnx_model *m, const onnx_node *n) /* Gather(table
     return onnx_set_result(m, n, l, &v);
 }
 
+/* Gather(table, indices) with the same constant index everywhere, as token types of zeros: one row
+   of the table, repeated along the dimensions of the indices. The batch becomes a dimension of 1,
+   along which constants are broadcast. */
+static int onnx_gather_same_row(onnx_model *m, const onnx_node *n, const onnx_value *table,
+                                const onnx_value *indices, double index)
+{
+    const int64_t rows = onnx_size(&table->v, 0).c;
+    onnx_view row, v;
+    int d;
+    if (index < 0)
+        index += (double)rows;
+    if (!(index >= 0 && index < (double)rows))
+        return onnx_refuse(m, n, "its index is beyond the table");
+    onnx_restrict_view(&table->v, 0, (int64_t)index, 1, 1, &row);
+    v = onnx_empty_view(row.base);
+    for (d = 0; d < indices->v.rank; d++) {
+        const onnx_extent size = onnx_size(&indices->v, d);
+        if (!onnx_new_dim(&v) || (!size.n && !onnx_push_atom(&v, onnx_atom_of((size_t)size.c, 0))))
+            return onnx_refuse(m, n, "too many dimensions");
+    }
+    for (d = 0; d < row.rank; d++) {
+        if (!onnx_new_dim(&v) || !onnx_copy_dim(&v, &row, d))
+            return onnx_refuse(m, n, "too many dimensions");
+    }
+    return onnx_set_view(m, n, &v) != NULL;
+}
+
+/* Gather(table, indices) with at least two constant indices: first, first + 1, ..., as a table of
+   positions is read, is a part of the table; the same index everywhere is one row of it. */
+static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value *table,
+                            const onnx_value *indices)
+{
+    const int last = indices->v.rank - 1;
+    const int64_t count = onnx_size(&indices->v, last).c, rows = onnx_size(&table->v, 0).c;
+    int64_t first, step, j;
+    onnx_view v;
+    int d;
+    if (!onnx_known(m, indices))
+        return 0;
+    first = (int64_t)onnx_fetch(m, indices, 0);
+    step = onnx_fetch(m, indices, onnx_offset(&indices->v, last, 1)) - (double)first > 0;
+    for (j = 0; j < count && m->budget; j++) {
+        const double index = onnx_fetch(m, indices, onnx_offset(&indices->v, last, j));
+        if (index - (double)(first + step * j) != 0)
+            break;
+    }
+    if (j < count)
+        return onnx_refuse(m, n, "its indices are neither all equal nor count up by 1");
+    if (!step)
+        return onnx_gather_same_row(m, n, table, indices, (double)first);
+    if (first < 0 || count > rows || first > rows - count) {
+        return onnx_fail(m, "node '%t' (%t): its indices %d to %d are beyond a table of %d rows",
+                         n->name.n ? &n->name : n->out, &n->op, first, first + count - 1, rows);
+    }
+    if (!onnx_restrict_view(&table->v, 0, first, count, 0, &v))
+        return onnx_refuse(m, n, "a part of a dimension that is composed of several");
+    if (last) {
+        onnx_view w = onnx_empty_view(v.base);
+        onnx_new_dim(&w);
+        for (d = 0; d < v.rank; d++) {
+            if (!onnx_new_dim(&w) || !onnx_copy_dim(&w, &v, d))
+                return onnx_refuse(m, n, "too many dimensions");
+        }
+        v = w;
+    }
+    return onnx_set_view(m, n, &v) != NULL;
+}
+
 static int onnx_op_gather(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0), *i = onnx_operand(m, n, 1);
@@ -2983,6 +3058,7 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     onnx_view v;
     onnx_value *y;
     int count, d, k;
+    double same;
     if (!x || !i)
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
@@ -3013,37 +3089,16 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
     length = onnx_size(&x->v, d).c;
-    if (i->kind == ONNX_CONSTANT
+    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank > 0 && !d
+        && onnx_single(m, i, &same))
+        return onnx_gather_same_row(m, n, x, i, same);
+    if (m->failed)
+        return 0;
+    if (i->kind == ONNX_CONSTANT && x->kind == ONNX_CONSTANT
         && (i->v.rank == 1 || (i->v.rank == 2 && onnx_size(&i->v, 0).c == 1))
-        && x->kind == ONNX_CONSTANT && onnx_size(&i->v, i->v.rank - 1).c > 1) {
-        /* places 0, 1, 2, ... of a table of positions */
-        const int last = i->v.rank - 1;
-        const int64_t many = onnx_size(&i->v, last).c;
-        int64_t first, j;
-        if (!onnx_known(m, i))
-            return 0;
-        first = (int64_t)onnx_fetch(m, i, 0);
-        if (d || first < 0 || many > length || first > length - many)
-            return onnx_refuse(m, n, "indices out of bounds");
-        for (j = 0; j < many && m->budget; j++) {
-            if (onnx_fetch(m, i, onnx_offset(&i->v, last, j)) - (double)(first + j) != 0)
-                break;
-        }
-        if (j < many)
-            return onnx_refuse(m, n, "indices that do not follow one another");
-        if (!onnx_restrict_view(&x->v, 0, first, many, 0, &v))
-            return onnx_refuse(m, n, "a part of a dimension that is put together of several");
-        if (last) {
-            onnx_view w = onnx_empty_view(v.base);
-            onnx_new_dim(&w);
-            for (k = 0; k < v.rank; k++) {
-                if (!onnx_new_dim(&w) || !onnx_copy_dim(&w, &v, k))
-                    return onnx_refuse(m, n, "too many dimensions");
-            }
-            v = w;
-        }
-        return onnx_set_view(m, n, &v) != NULL;
-    }
+        && onnx_size(&i->v, i->v.rank - 1).c > 1)
+        return d ? onnx_refuse(m, n, "several indices along another axis than the first")
+                 : onnx_gather_rows(m, n, x, i);
     count = onnx_plain_integers(m, i, index);
     if (m->failed)
         return 0;
@@ -3499,6 +3554,31 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
 }
 
 /* ---- the file ---- */
+/* The ids of tokens may only be looked up in a table, or change their shape before that. A node
+   that computes with them, as those of padding masks do, is refused by the name of the input. */
+static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
+{
+    static const char *const allowed[] = { "Gather",   "Shape",     "Reshape",  "Flatten",
+                                           "Squeeze",  "Unsqueeze", "Cast",     "CastLike",
+                                           "Identity", "Dropout",   "Transpose" };
+    size_t a;
+    int k;
+    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
+        if (onnx_text_is(n->op, allowed[a]))
+            return 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_value *x = onnx_operand(m, n, k);
+        if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
+            return onnx_fail(m,
+                             "node '%t' (%t) computes with the integers of input '%t', as padding "
+                             "masks do: export the model without that input",
+                             n->name.n ? &n->name : n->out, &n->op, &m->layer[x->layer].name);
+        }
+    }
+    return 1;
+}
+
 /* NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7 */
 static int onnx_read_node(onnx_model *m, deploy_span s)
 {
@@ -3551,7 +3631,8 @@ static int onnx_read_node(onnx_model *m, deploy_span s)
     }
     for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
         if (onnx_text_is(n.op, onnx_operators[k].op))
-            return onnx_end_norms(m, &n) && onnx_operators[k].read(m, &n) && !m->failed;
+            return onnx_check_tokens(m, &n) && onnx_end_norms(m, &n)
+                   && onnx_operators[k].read(m, &n) && !m->failed;
     }
     return onnx_refuse(m, &n, "this operator is not read");
 }
