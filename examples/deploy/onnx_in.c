@@ -4209,10 +4209,45 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
     return 1;
 }
 
-static int onnx_read_graph(onnx_model *m, const onnx_counts *c)
+/* Finds the output that is called `wanted`, or, where that is NULL, the only one. */
+static int onnx_choose_output(onnx_model *m, deploy_span graph, const char *wanted,
+                              deploy_span *output)
+{
+    deploy_span name[2] = { { NULL, 0 }, { NULL, 0 } };
+    onnx_reader r, q;
+    int count = 0, found = 0;
+    for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
+        deploy_span here = { NULL, 0 };
+        if (r.field != 12 || r.kind != 2)
+            continue;
+        for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
+            if (q.field == 1 && q.kind == 2)
+                here = q.in;
+        }
+        if (count < 2)
+            name[count] = here;
+        count++;
+        if (!wanted || onnx_text_is(here, wanted)) {
+            *output = r.in;
+            found = 1;
+        }
+    }
+    if (!count)
+        return onnx_fail(m, "the graph has no output");
+    if (!found)
+        return onnx_fail(m, "the graph has no output '%s'; it has '%t'", wanted, &name[0]);
+    if (!wanted && count > 1) {
+        return onnx_fail(m, "the graph has more than one output, '%t' and '%t': choose one by name",
+                         &name[0], &name[1]);
+    }
+    return 1;
+}
+
+static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *wanted)
 {
     onnx_reader r, q;
-    int outputs = 0, i, t;
+    deploy_span output;
+    int i, t;
     for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.field == 5 && r.kind == 2) {
             onnx_value *v;
@@ -4235,16 +4270,8 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c)
         if (r.field == 1 && r.kind == 2 && !onnx_read_node(m, r.in))
             return 0;
     }
-    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
-        if (r.field == 12 && r.kind == 2) {
-            if (outputs++)
-                return onnx_fail(m, "the graph has more than one output");
-            if (!onnx_read_result(m, r.in))
-                return 0;
-        }
-    }
-    if (!outputs)
-        return onnx_fail(m, "the graph has no output");
+    if (!onnx_choose_output(m, c->graph, wanted, &output) || !onnx_read_result(m, output))
+        return 0;
     onnx_mark_wanted(m);
     onnx_tie_embedding(m);
     for (i = 0; i < m->layers; i++) {
@@ -4259,7 +4286,8 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c)
     return 1;
 }
 
-onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160])
+onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const char *output,
+                             char message[160])
 {
     onnx_model first, *m = (onnx_model *)work;
     unsigned char *block = (unsigned char *)work;
@@ -4292,7 +4320,12 @@ onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[1
     m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + c.inputs;
     m->input = m->result = -1;
     m->budget = 16 * (uint64_t)bytes + (1 << 24);
-    return onnx_read_graph(m, &c) ? m : NULL;
+    return onnx_read_graph(m, &c, output) ? m : NULL;
+}
+
+onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160])
+{
+    return onnx_open_output(file, bytes, work, NULL, message);
 }
 
 /* ---- the network ---- */
