@@ -91,13 +91,13 @@
    OPTIONS     #define before including. Put the implementation into a file of its own: it takes
                seconds to compile.
      LGELU_IMPLEMENTATION  compiles the code here.
-     LGELU_TRAINER         adds the network of rooms [8] and [9]; define it wherever you include.
+     LGELU_TRAINER         adds the network of sections [8] and [9]; define it wherever you include.
      LGELU_STATIC          makes every function static.   LGELU_DEF     your linkage, in place of extern
      LGELU_NO_SIMD         leaves the scalar kernels only. LGELU_ASSERT your assert(condition)
      LGELU_SELF            the name under which the file includes itself, "lgelu.h" unless you define
                            it: needed only if the vendored file has another name.
      LGELU_CHECK           makes a checking build: 64 bytes behind every region of a network's block
-                           (weights, gradients, statistics, values, workspace of each strand, ...)
+                           (weights, gradients, statistics, values, workspace of each worker, ...)
                            are watched, and a layer that writes there makes the call return
                            LGELU_E_MEMORY with the layer and the region in net.message. The block is
                            larger. Under AddressSanitizer these bytes are poisoned while a layer runs.
@@ -106,8 +106,8 @@
                 file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`, RMSNorm,
-                      partial batches and generation mended; tests/README.md lists old and new names.
-                      The names of 0.2 in enums of shapes and instruction sets remain valid.
+                      SiLU, gated units; partial batches and generation mended;
+                      tests/names-1.0.md lists old and new names.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public view of
                       the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer
@@ -182,6 +182,49 @@ LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n);
 /* Computes dx = dy times the derivative of the tanh approximation at x. dx may be dy. */
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
+/* ---- x·σ(βx): SiLU and QuickGELU ---- */
+
+/* Computes y = x·σ(βx) for n floats, σ(z) = 1/(1 + e^-z). y may be x. β = 1 is SiLU, also called
+   Swish (arXiv 1702.03118, 1710.05941), β = 1.702 is QuickGELU, β = 0 is x/2 and β = INFINITY is
+   ReLU. A NaN or negative β gives NaN. */
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n);
+
+/* Computes dx = dy·f'(x) for n floats and returns dL/dβ = Σ dy·x²σ(βx)(1 - σ(βx)). dx is
+   overwritten; it may be dy, or NULL if only dL/dβ is wanted. */
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n);
+
+/* Compute the same in double, one value at a time, with errors of a few units in the last place. */
+LGELU_DEF double lgelu_exact_silu(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta);
+
+/* Returns the largest distance of x·σ(βx) from ReLU, 0.2784645/β, which occurs at |βx| = 1.2784645.
+ */
+LGELU_DEF float lgelu_silu_gap(float beta);
+
+/* ---- gated units, y = f(a)·b (arXiv 2002.05202) ---- */
+
+/* Compute y = f(a)·b for n floats; f(a) is rounded to float, then the product. y may be a or b. The
+   gate f(a; λ) gives GEGLU for λ = 1 and ReGLU for λ = INFINITY; SiLU gives SwiGLU for β = 1; the
+   tanh approximation gives the GEGLU of Gemma. */
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda,
+                                   size_t n);
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n);
+
+/* Compute da = dy·b·f'(a) and db = dy·f(a) for n floats. The first two return dL/dλ or dL/dβ, with
+   dy·b in the place of dy. da and db are overwritten; each may be NULL, or one of the inputs. */
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n);
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n);
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n);
+
+/* ---- 16-bit floats ---- */
+
 /* Converts n 16-bit floats, each in a uint16_t, to f32, exactly. bf16 has 8 exponent and 7 fraction
    bits; IEEE f16 has 5 and 10. A NaN keeps its sign and leading bits and becomes quiet. */
 LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
@@ -201,6 +244,19 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
                                      float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
+/* The same for the tanh approximation and for SiLU. */
+LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                       size_t n);
+LGELU_DEF void lgelu_silu_forward_bf16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF void lgelu_silu_forward_f16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                          float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                         float beta, size_t n);
 
 /* How a gradient passes the stochastic gate: through the open gates only (straight-through), or by
    the derivative of the gate's mean, which is f. */
@@ -376,6 +432,12 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
     X(forward,      2.25, 1.0)  \
     X(dx,           2.5,  1.6)  \
     X(dlambda,      3.0,  1.2)
+/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is relative
+   also at its root. */
+#define LGELU_SILU_CLAIMS(X)    \
+    X(silu_forward, 2.5, 1.0)   \
+    X(silu_dx,      4.0, 2.0)   \
+    X(silu_dbeta,   4.5, 2.0)
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
@@ -616,6 +678,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
    1e-5 unless you change the node's. */
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
 
+/* Adds RMS normalisation over the channels, x/√(mean of x² + eps)·gain (Zhang and Sennrich, arXiv
+   1910.07467): no mean is subtracted and no shift added. eps is 1e-5 unless you change the node's.
+ */
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x);
+
 /* Adds max pooling; the kernel is at most 15, the padding at most half of it. */
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding);
@@ -750,8 +817,19 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps);
    steps and driven to 159.577 over the last one. */
 LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps);
 
+/* Returns our plan to ReLU for a network that is already trained: λ is driven from the first step
+   on, up to three quarters of the steps, without the quarter in which lgelu_training_to_relu learns
+   it; the rate rises over a tenth of the steps, since the moments are new. A rate of a tenth of the
+   first training's is a good start. (If nothing may be trained, refit: examples/deploy/refit.h.) */
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps);
+
 /* Returns the learning rate of a step; steps count from 1. */
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
+
+/* Returns 1 if every driven λ is at its target after `step` steps, or if the plan drives none; else
+   0. Early stopping must wait for it: a network that is stopped earlier is still smooth, and its
+   swap to ReLU costs score. A plan with a function `drive` has settled at its last step. */
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
    clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no limit.
@@ -881,55 +959,65 @@ typedef enum {
 } lgelu_trait;
 
 /* One row for each kind of layer: X(KIND, name, forward, backward, range, aux, workspace, traits).
-   The enum, the names and the table of room [8j] are made from these rows, so that a kind is
-   described in one place. Room [8] has the functions (without their prefix lgelu__) and says what
-   each column means; [8j] has the checklist for a new kind. The order is no promise: ask for traits
-   instead. */
+   The enum, the names and the table of section [8j] are made from these rows, so that a kind is
+   described in one place. Section [8] has the functions (without their prefix lgelu__) and says
+   what each column means; [8j] has the checklist for a new kind. The order is no promise: ask for
+   traits instead. */
 /* clang-format off */
 #define LGELU_LAYERS(X)                                                                            \
     X(INPUT,          "input",              0, 0, 0, 0, 0, LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)  \
-    X(TOKENS,         "tokens",             numbers_forward, 0, 0, 0, 0,                           \
+    X(TOKENS,         "tokens",             integers_forward, 0, 0, 0, 0,                          \
                                             LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)                 \
-    X(LABELS,         "labels",             numbers_forward, 0, 0, 0, 0, LGELU_TRAIT_SOURCE)       \
+    X(LABELS,         "labels",             integers_forward, 0, 0, 0, 0, LGELU_TRAIT_SOURCE)      \
     X(LINEAR,         "linear",             linear_forward, linear_backward, 0, 0, linear_work,    \
-                                            LGELU__KEEPS | LGELU_TRAIT_TOKENWISE)                  \
-    X(GATE,           "gate",               0, gate_backward, gate_piece, gate_aux, 0,             \
-                                            LGELU__KEEPS | LGELU__IN_PLACE | LGELU__AFFINE         \
+                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE)           \
+    X(GATE,           "gate",               0, gate_backward, gate_range, gate_aux, 0,             \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU__READS_AFFINE                                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
-    X(ADD,            "add",                0, pass_backward, affine_piece, 0, 0,                  \
-                                            LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE        \
+    X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
+                                            LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
+                                            | LGELU__READS_AFFINE                                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(CONV,           "convolution",        conv_forward, conv_backward, 0, 0, conv_work,          \
-                                            LGELU__KEEPS | LGELU__ADDS)                            \
-    X(BATCH_NORM,     "batch norm",         norm_forward, norm_backward, affine_piece, norm_aux, 0,\
-                                            LGELU__KEEPS | LGELU__IN_PLACE | LGELU_TRAIT_TOKENWISE \
-                                            | LGELU_TRAIT_NORM)                                    \
-    X(MAX_POOL,       "max pool",           0, 0, pool_piece, pool_aux, 0, LGELU__SAMPLES)         \
-    X(AVERAGE_POOL,   "average pool",       0, 0, pool_piece, 0, 0, LGELU__SAMPLES)                \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)               \
+    X(BATCH_NORM,     "batch norm",         norm_forward, norm_backward, affine_range,             \
+                                            norm_aux, 0,                                           \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(MAX_POOL,       "max pool",           0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)       \
+    X(AVERAGE_POOL,   "average pool",       0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)              \
     X(VIEW,           "view",               0, pass_backward, 0, 0, 0,                             \
-                                            LGELU__PASSES | LGELU_TRAIT_TOKENWISE)                 \
+                                            LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
     X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
-                                            LGELU__KEEPS | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)   \
-    X(POSITION,       "position",           0, position_backward, position_piece, 0, 0,            \
-                                            LGELU__IN_PLACE | LGELU__SAMPLES                       \
+                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE            \
+                                            | LGELU__TABLE)                                        \
+    X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
+                                            LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
                                             | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)                \
-    X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_piece,              \
+    X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
-                                            LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS             \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
+                                            | LGELU__BY_64_ROWS                                    \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(RMS_NORM,       "RMS norm",           0, rms_norm_backward, rms_norm_range, rms_norm_aux, 0, \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
+                                            | LGELU__BY_64_ROWS                                    \
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
     X(ATTENTION,      "attention",          attention_forward, attention_backward, 0,              \
-                                            attention_aux, attention_work, LGELU__KEEPS)           \
-    X(DROPOUT,        "dropout",            0, 0, dropout_piece, 0, 0,                             \
-                                            LGELU__IN_PLACE | LGELU__FOURS | LGELU_TRAIT_TOKENWISE)\
-    X(PATCHES,        "patches",            0, 0, squares_piece, 0, 0, LGELU__SAMPLES)             \
-    X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_piece, 0, 0,      \
-                                            LGELU__SAMPLES)                                        \
-    X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_piece, 0, 0, LGELU__SAMPLES)                \
+                                            attention_aux, attention_work, LGELU__KEEPS_INPUTS)    \
+    X(DROPOUT,        "dropout",            0, 0, dropout_range, 0, 0,                             \
+                                            LGELU__IN_PLACE | LGELU__BY_FOUR                       \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
+    X(PATCHES,        "patches",            0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)           \
+    X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_range, 0, 0,      \
+                                            LGELU__BY_SAMPLE)                                      \
+    X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)              \
     X(CROSS_ENTROPY,  "cross-entropy",      cross_entropy_forward, cross_entropy_backward, 0,      \
                                             cross_entropy_aux, 0,                                  \
-                                            LGELU__KEEPS | LGELU_TRAIT_LOSS)                       \
-    X(SQUARED_ERROR,  "mean squared error", squared_error_forward, squared_error_backward, 0, 0, 0,\
-                                            LGELU__KEEPS | LGELU_TRAIT_LOSS)                       \
+                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)                \
+    X(SQUARED_ERROR,  "mean squared error", squared_error_forward, squared_error_backward, 0,      \
+                                            0, 0, LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)          \
     X(CUSTOM_LOSS,    "custom loss",        0, custom_loss_backward, 0, 0, 0, LGELU_TRAIT_LOSS)
 /* clang-format on */
 
@@ -985,7 +1073,8 @@ struct lgelu_node {
             holds; /* has a gradient; which of its gradients are filled, during a backward */
         int ahead; /* a loss: the last forward has computed gradients already */
         const void *bound; /* an input's data */
-        int host, lent;    /* the nodes in whose buffers the value and the gradient are stored */
+        int value_node,
+            gradient_node; /* the nodes in whose buffers the value and the gradient are stored */
         lgelu_buffer
             buffer[4]; /* value, gradient, what the forward leaves for the backward, scratch */
     } internal;        /* private: what the memory plan and the runs store */
@@ -1043,7 +1132,7 @@ struct lgelu_net {
         unsigned char *arena;
         float *scratch, *prepacked; /* workspace of products; prepacked matrices */
         size_t arena_bytes, scratch_bytes, prepacked_bytes;
-        int broken; /* LGELU_CHECK: a strand wrote past its workspace */
+        int broken; /* LGELU_CHECK: a worker wrote past its workspace */
     } internal;     /* private: what one call leaves for the next */
 };
 
@@ -1129,7 +1218,8 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
 #define LGELU__IMPLEMENTED
 
 /* ==== [2] PLATFORM ============================================================================ */
-/* What compilers and processors differ in. Everything after this room is written in its macros. */
+/* What compilers and processors differ in. Everything after this section is written in its macros.
+ */
 #include <math.h>
 #include <string.h>
 #include <float.h>
@@ -1698,6 +1788,85 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
+/* SiLU. With a = abs(βx) and e = exp(-a),
+     σ(a)·σ(-a) = g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a).
+   The factor 1 + e - a has its root at a = 1.2784645. */
+typedef struct {
+    double a, e, g, root;
+} lgelu__silu_terms;
+
+/* Returns the terms for abs(βx) < 800. Near the root, root = 1 + e - a is computed from its Taylor
+   series in the distance d from the root a0 = 1 + e0, which is the sum of two doubles:
+     root = d·(e0·d·(1/2 - d/6 + d²/24 - ...) - a0). */
+static lgelu__silu_terms lgelu__silu(double x, double beta)
+{
+    const lgelu__exact_product z = lgelu__z(x, beta);
+    const double low = z.h < 0 ? -z.l : z.l;
+    lgelu__silu_terms t;
+    double d, p = 1;
+    int i;
+    t.a = fabs(z.h);
+    t.e = lgelu__exp_sum(-t.a, -low);
+    t.g = t.e / fma(t.e, t.e + 2, 1.0);
+    t.root = ((1 - t.a) + t.e) - low;
+    d = (t.a - 1.2784645427610737) + (low - 1.0946994183093437e-16);
+    if (fabs(d) < 0.25) {
+        for (i = 14; i > 2; i--)
+            p = fma(p * d, -1.0 / i, 1.0);
+        t.root = d * fma(0.5 * 0.27846454276107380 * d, p, -1.2784645427610737);
+    }
+    return t;
+}
+
+LGELU_DEF double lgelu_exact_silu(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5 * x;
+    /* Here f is ReLU, with -0 for a negative x. */
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? x : copysign(0.0, x);
+    t = lgelu__silu(x, beta);
+    return x < 0 ? x * (t.e / (1 + t.e)) : x / (1 + t.e);
+}
+
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5;
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? 1 : 0;
+    t = lgelu__silu(x, beta);
+    return x < 0 ? t.g * t.root : fma(-t.g, t.root, 1.0);
+}
+
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta)
+{
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (fabs(x) > DBL_MAX || (beta > 0 && !(fabs(beta * x) < 800)))
+        return 0;
+    return x * (x * lgelu__silu(x, beta).g);
+}
+
+/* Returns the tanh approximation of GELU, x/(1 + e^-v). It has no parameter; the second argument
+   gives it the type of the other exact functions. */
+static double lgelu__exact_tanh(double x, double unused)
+{
+    const double v = x * fma(0.071354816272600248776, x * x, 1.5957691216057307118);
+    double e;
+    (void)unused;
+    if (!(fabs(v) < 800))
+        return x > 0 || x != x ? x : copysign(0.0, x);
+    e = lgelu__exp(-fabs(v));
+    return x < 0 ? x * (e / (1 + e)) : x / (1 + e);
+}
+
 /* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
@@ -1829,7 +1998,7 @@ typedef struct {
 } lgelu__rule;
 
 #ifdef LGELU_TRAINER
-static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t lgelu__min(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Returns the height of the next sliver of a block in which `rest` rows remain, at most `most`. The
    slivers of a block have about equal heights. A height above 9 is even, so that fewer tiles have
@@ -1850,7 +2019,7 @@ enum {
     LGELU__BLOCK = 196608, /* elements of a block of B */
     LGELU__ACROSS = 384,   /* rows of a block of B where A is read along its columns */
     LGELU__GROUP = 8,      /* slivers that are then copied together */
-    LGELU__STRANDS = 16    /* tasks at a time that need a workspace */
+    LGELU__WORKERS = 16    /* tasks at a time that need a workspace */
 };
 
 /* Winograd's transforms: of the input, the weights, the output, and of the gradients of the output
@@ -1861,15 +2030,15 @@ enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };
 typedef struct {
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t rows, cols;  /* of a block of C */
-    size_t depth;       /* how many k are processed at a time */
-    size_t room;        /* bytes of workspace for each strand */
-    int across;         /* whether A is read along its columns */
-    int pack_a, pack_b; /* whether A and B are copied */
-    int panels;         /* whether B is stored in panels */
-    int next;           /* the next task to begin */
+    size_t rows, cols;   /* of a block of C */
+    size_t depth;        /* how many k are processed at a time */
+    size_t worker_bytes; /* of workspace for each worker */
+    int across;          /* whether A is read along its columns */
+    int pack_a, pack_b;  /* whether A and B are copied */
+    int panels;          /* whether B is stored in panels */
+    int next;            /* the next task to begin */
     unsigned char *work;
-    int *broken; /* LGELU_CHECK: raised when a strand wrote past its workspace; or NULL */
+    int *broken; /* LGELU_CHECK: raised when a worker wrote past its workspace; or NULL */
 } lgelu__block;
 
 /* The product of `slivers` slivers of A with `run` panels of B, over k rows of B. */
@@ -1901,7 +2070,7 @@ typedef struct {
                        row after the group */
     float *a_pack, *b_pack, *edge;
     lgelu__sliver t;
-} lgelu__stand;
+} lgelu__block_state;
 
 /* Images that are read as a matrix with one row for each position of the convolution's kernel. A
    row index stands for (sample, row, column) of the output grid, a column index for (row, column,
@@ -1924,8 +2093,10 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
-/* The list of kernels, as X(result, name, arguments). It generates the type of the table of kernels
-   as well as the table of each instruction set. */
+/* The list of the public kernels, as X(result, name, arguments). Each has a table of its own,
+   indexed by instruction set, so that a linker that removes unused sections keeps the kernels that
+   a program calls. With LGELU_TRAINER this list and the next also generate one table of kernels for
+   each instruction set. */
 #define LGELU__KERNELS(X)                                                                         \
     X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
     X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
@@ -1937,72 +2108,95 @@ typedef struct {
        size_t outer, size_t channels, size_t inner))                                              \
     X(void, tanh_forward, (float *y, const float *x, size_t n))                                   \
     X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
+    X(void, silu_forward, (float *y, const float *x, float beta, size_t n))                       \
+    X(double, silu_backward, (float *dx, const float *dy, const float *x, float beta, size_t n))  \
+    X(void, gated_forward, (float *y, const float *a, const float *b, float lambda, size_t n))    \
+    X(double, gated_backward,                                                                     \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
+       size_t n))                                                                                 \
+    X(void, silu_gated_forward, (float *y, const float *a, const float *b, float beta, size_t n)) \
+    X(double, silu_gated_backward,                                                                \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float beta,         \
+       size_t n))                                                                                 \
+    X(void, tanh_gated_forward, (float *y, const float *a, const float *b, size_t n))             \
+    X(void, tanh_gated_backward,                                                                  \
+      (float *da, float *db, const float *dy, const float *a, const float *b, size_t n))          \
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
-    X(double, square_sum, (const float *x, size_t n))                                             \
-    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
-    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
     X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                          \
     X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                           \
     X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
     X(double, backward16,                                                                         \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(void, tanh_forward16, (uint16_t * y, const uint16_t *x, int format, size_t n))              \
+    X(void, tanh_backward16,                                                                      \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, int format, size_t n))               \
+    X(void, silu_forward16, (uint16_t * y, const uint16_t *x, float beta, int format, size_t n))  \
+    X(double, silu_backward16,                                                                    \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float beta, int format, size_t n))   \
     /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
     X(void, stochastic,                                                                           \
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
        uint64_t stream, uint64_t first))
-#ifndef LGELU_TRAINER
-#define LGELU__TRAINER_KERNELS(X)
-#else
-#define LGELU__TRAINER_KERNELS(X)                                                                 \
-    /* p = exp(scale·(x - max x)), followed by zeros from n to room. stat receives max x         \
-       and Σ p. p may be x, or NULL. */                                                          \
-    X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
-    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p),     \
-       both followed by zeros from n to room. */                                                  \
-    X(void, softmax_backward,                                                                     \
-      (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                \
-    X(void, normalise,                                                                            \
-      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))            \
-    X(void, normalise_backward,                                                                   \
-      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,               \
-       const float *gain, int add, size_t n))                                                     \
-    X(void, dropout,                                                                              \
-      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,        \
-       size_t n))                                                                                 \
-    X(void, copy,                                                                                 \
-      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,   \
-       size_t col, size_t cols))                                                                  \
-    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room))  \
-    X(void, column_sums,                                                                          \
-      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))             \
-    X(void, im2col,                                                                               \
-      (float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,                  \
-       const void *user))                                                                         \
-    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                    \
-    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))   \
-    X(void, affine,                                                                               \
-      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))          \
-    X(void, depthwise,                                                                            \
-      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                      \
-       const float *const *tap, size_t taps))                                                     \
-    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at           \
-       x + at[k], or 0 where at[k] is -1. winograd_kernel transforms 3×3 weights into 16         \
-       matrices, and winograd_out 16 matrices into 2×2 pixels. */                                \
-    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))     \
-    X(void, winograd_kernel,                                                                      \
-      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                    \
-    X(void, winograd_out,                                                                         \
-      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,       \
-       size_t n))                                                                                 \
-    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */  \
-    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))    \
-    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))        \
-    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                            \
+#ifdef LGELU_TRAINER
+#define LGELU__TRAINER_KERNELS(X)                                                                \
+    X(double, square_sum, (const float *x, size_t n))                                            \
+    X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
+    X(void, scale, (float *y, const float *x, float scale, size_t n))                            \
+    /* p = exp(scale·(x - max x)), followed by zeros from n to padded. stat receives max x      \
+       and Σ p. p may be x, or NULL. */                                                         \
+    X(void, exp_row,                                                                             \
+      (float *p, float *stat, const float *x, float scale, size_t n, size_t padded))             \
+    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p),    \
+       both followed by zeros from n to padded. */                                               \
+    X(void, softmax_backward,                                                                    \
+      (float *x, float *d, const float *stat, float scale, size_t n, size_t padded))             \
+    X(void, normalise,                                                                           \
+      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))           \
+    X(void, normalise_backward,                                                                  \
+      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,              \
+       const float *gain, int add, size_t n))                                                    \
+    /* y = x·r·gain with r = 1/√(Σ x²/n + eps), which *root receives. y may be x. */       \
+    X(void, rms_normalise,                                                                       \
+      (float *y, float *root, const float *x, const float *gain, float eps, size_t n))           \
+    X(void, rms_normalise_backward,                                                              \
+      (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
+       int add, size_t n))                                                                       \
+    X(void, dropout,                                                                             \
+      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
+       size_t n))                                                                                \
+    X(void, copy,                                                                                \
+      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,  \
+       size_t col, size_t cols))                                                                 \
+    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *work)) \
+    X(void, column_sums,                                                                         \
+      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))            \
+    X(void, im2col,                                                                              \
+      (float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,                 \
+       const void *user))                                                                        \
+    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                   \
+    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))  \
+    X(void, affine,                                                                              \
+      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))         \
+    X(void, depthwise,                                                                           \
+      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                     \
+       const float *const *tap, size_t taps))                                                    \
+    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at          \
+       x + at[k], or 0 where at[k] is -1. winograd_kernel transforms 3×3 weights into 16        \
+       matrices, and winograd_out 16 matrices into 2×2 pixels. */                               \
+    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))    \
+    X(void, winograd_kernel,                                                                     \
+      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                   \
+    X(void, winograd_out,                                                                        \
+      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,      \
+       size_t n))                                                                                \
+    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */ \
+    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))   \
+    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))       \
+    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                           \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
-#endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
@@ -2010,12 +2204,13 @@ typedef struct lgelu__kernels {
     LGELU__TRAINER_KERNELS(LGELU__FIELD)
     size_t rows, cols; /* of a tile of the matrix product */
 } lgelu__kernels;
+#endif
 
 /* The 16-bit formats. */
 enum { LGELU__F16, LGELU__BF16 };
 
-/* Room [K], at the end of this file, is written once in terms of a small vocabulary of vector
-   operations. Each include below compiles that room for another instruction set. Every function
+/* Section [K], at the end of this file, is written once in terms of a small vocabulary of vector
+   operations. Each include below compiles that section for another instruction set. Every function
    then has its own target attribute, so that no compiler flag is needed, and a debugger or profiler
    shows the real lines of this one file. LGELU_SELF is the name of this file, a literal because
    __FILE__ fails with a relative -I. Define it if you rename the file. */
@@ -2149,7 +2344,26 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
     return -1;
 }
 
-/* The tables of kernels, indexed by lgelu_isa_id. */
+/* Of each public kernel a table of its functions, indexed by lgelu_isa_id. */
+#if LGELU__ARM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
+#elif LGELU__WASM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_simd128
+#elif LGELU__X86
+#define LGELU__FUNCTIONS(name) \
+    lgelu__##name##_scalar, NULL, lgelu__##name##_avx2, lgelu__##name##_avx512
+#else
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar
+#endif
+#define LGELU__TABLE(result, name, arguments)                 \
+    static result(*const lgelu__##name##_of[LGELU_ISA_COUNT]) \
+        arguments = { LGELU__FUNCTIONS(name) };
+LGELU__KERNELS(LGELU__TABLE)
+/* The function of a public kernel that is in force. */
+#define LGELU__CALL(name) lgelu__##name##_of[lgelu_isa()]
+
+#ifdef LGELU_TRAINER
+/* The tables of all kernels, indexed by lgelu_isa_id. */
 static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
 #if LGELU__ARM
                                                                           &lgelu__kernels_neon,
@@ -2166,18 +2380,19 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu
 
 /* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
+#endif
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->forward(y, x, lambda, n));
+    LGELU__TO_NEAREST(LGELU__CALL(forward)(y, x, lambda, n));
 }
 
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     double sum;
     LGELU__GIVEN(n, dy && x);
-    LGELU__TO_NEAREST(sum = lgelu__k()->backward(dx, dy, x, lambda, n));
+    LGELU__TO_NEAREST(sum = LGELU__CALL(backward)(dx, dy, x, lambda, n));
     return sum;
 }
 
@@ -2185,7 +2400,7 @@ LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lam
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
-    LGELU__TO_NEAREST(lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner));
+    LGELU__TO_NEAREST(LGELU__CALL(forward_channels)(y, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
@@ -2194,44 +2409,127 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
     LGELU__TO_NEAREST(
-        lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner));
+        LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_forward(y, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_forward)(y, x, n));
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
     LGELU__GIVEN(n, dx && dy && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_backward(dx, dy, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_backward)(dx, dy, x, n));
 }
 
-#define LGELU__HALVES(name, format)                                                             \
-    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->from16(y, x, format, n));                                 \
-    }                                                                                           \
-    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->to16(y, x, format, n));                                   \
-    }                                                                                           \
-    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->forward16(y, x, lambda, format, n));                      \
-    }                                                                                           \
-    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
-                                           float lambda, size_t n)                              \
-    {                                                                                           \
-        double sum;                                                                             \
-        LGELU__GIVEN(n, dy &&x);                                                                \
-        LGELU__TO_NEAREST(sum = lgelu__k()->backward16(dx, dy, x, lambda, format, n));          \
-        return sum;                                                                             \
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(gated_forward)(y, a, b, lambda, n));
+}
+
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(gated_backward)(da, db, dy, a, b, lambda, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_gated_forward)(y, a, b, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_gated_backward)(da, db, dy, a, b, beta, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_forward)(y, a, b, n));
+}
+
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n)
+{
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_backward)(da, db, dy, a, b, n));
+}
+
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n)
+{
+    LGELU__GIVEN(n, y && x);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_forward)(y, x, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && x);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward)(dx, dy, x, beta, n));
+    return sum;
+}
+
+#define LGELU__HALVES(name, format)                                                                \
+    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                        \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(from16)(y, x, format, n));                                   \
+    }                                                                                              \
+    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                          \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(to16)(y, x, format, n));                                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n)    \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(forward16)(y, x, lambda, format, n));                        \
+    }                                                                                              \
+    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x,    \
+                                           float lambda, size_t n)                                 \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(backward16)(dx, dy, x, lambda, format, n));            \
+        return sum;                                                                                \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_forward_##name(uint16_t *y, const uint16_t *x, size_t n)             \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_forward16)(y, x, format, n));                           \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
+                                              size_t n)                                            \
+    {                                                                                              \
+        LGELU__GIVEN(n, dx &&dy &&x);                                                              \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_backward16)(dx, dy, x, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_silu_forward_##name(uint16_t *y, const uint16_t *x, float beta, size_t n) \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(silu_forward16)(y, x, beta, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF double lgelu_silu_backward_##name(uint16_t *dx, const uint16_t *dy,                  \
+                                                const uint16_t *x, float beta, size_t n)           \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward16)(dx, dy, x, beta, format, n));         \
+        return sum;                                                                                \
     }
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
@@ -2240,7 +2538,7 @@ LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, 
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first));
+    LGELU__TO_NEAREST(LGELU__CALL(stochastic)(y, x, x, lambda, n, seed, stream, first));
 }
 
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
@@ -2250,9 +2548,9 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
     double sum;
     LGELU__GIVEN(n, dy && x);
     LGELU__TO_NEAREST(
-        sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
+        sum = LGELU__CALL(backward)(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
     if (dx && how != LGELU_ESTIMATE_MEAN)
-        LGELU__TO_NEAREST(lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first));
+        LGELU__TO_NEAREST(LGELU__CALL(stochastic)(dx, dy, x, lambda, n, seed, stream, first));
     return sum;
 }
 
@@ -2344,6 +2642,8 @@ LGELU_DEF float lgelu_gate_error(float lambda)
 {
     return (float)(0.79788456080286536 / (double)lambda);
 }
+
+LGELU_DEF float lgelu_silu_gap(float beta) { return (float)(0.27846454276107380 / (double)beta); }
 
 /* A gap or gate error of the form constant/λ is its own inverse. */
 LGELU_DEF float lgelu_lambda_for_gap(float gap) { return lgelu_gap(gap); }
@@ -2441,7 +2741,7 @@ static void lgelu__nearest_adamw_step(float *w, float *m, float *v, const float 
     LGELU__GIVEN(n, w && m && v && g);
     /* Steps are counted from 1: at 0 the bias corrections would divide by 0. */
     LGELU_ASSERT(step > 0);
-    lgelu__k()->adamw(w, m, v, g, &r, n);
+    LGELU__CALL(adamw)(w, m, v, g, &r, n);
 }
 
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
@@ -2455,7 +2755,7 @@ static void lgelu__nearest_sgd_step(float *w, float *m, const float *g, float lr
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
     LGELU__GIVEN(n, w && m && g);
-    lgelu__k()->sgd(w, m, NULL, g, &r, n);
+    LGELU__CALL(sgd)(w, m, NULL, g, &r, n);
 }
 
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
@@ -2689,8 +2989,8 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
    ==================================================================================================
  */
 /* Words. A *task* is one call, on whichever thread, and makes one *piece*: of a layer so many whole
-   rows, of a product a *block* of C, of an update so many parameters. A *strand* is one of a few
-   tasks that take pieces in turn, each in room of its own; the threads that help are a *crew*. A
+   rows, of a product a *block* of C, of an update so many parameters. A *worker* is one of a few
+   tasks that take pieces in turn, each in room of its own; the threads that help are a *team*. A
    *round* is as many Winograd tiles as a cache holds. */
 #include <limits.h>
 #include <stdarg.h>
@@ -2708,8 +3008,8 @@ typedef void lgelu__rows_task(const lgelu__job *p, size_t row,
 struct lgelu__job {
     lgelu_net *net;
     lgelu_node *node;
-    const lgelu_node *from;                /* from: its input 0 */
-    size_t samples, rows, channels, piece; /* piece: rows of one */
+    const lgelu_node *from; /* from: its input 0 */
+    size_t samples, rows, channels, rows_per_task;
     lgelu__rows_task *task;
     const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy; /* dy NULL: forward */
     float *y, *aux, *w, *dw, *bias, *dbias, *dx[2],
@@ -2727,16 +3027,16 @@ struct lgelu__job {
    for the backward work       returns the bytes of net.internal.scratch that it needs, in training
    or not traits     those of lgelu_trait, which formats may ask for, and these: */
 enum {
-    LGELU__KEEPS = 1 << 8,    /* the backward reads the inputs' values */
-    LGELU__IN_PLACE = 1 << 9, /* the value may overwrite that of input 0 */
-    LGELU__PASSES = 1 << 10,  /* each input's gradient is the node's own */
-    LGELU__ADDS = 1 << 11,    /* the backward can add to dx[0] */
-    LGELU__AFFINE =
+    LGELU__KEEPS_INPUTS = 1 << 8,     /* the backward reads the inputs' values */
+    LGELU__IN_PLACE = 1 << 9,         /* the value may overwrite that of input 0 */
+    LGELU__PASSES_GRADIENT = 1 << 10, /* each input's gradient is the node's own */
+    LGELU__ADDS_TO_DX = 1 << 11,      /* the backward can add to dx[0] */
+    LGELU__READS_AFFINE =
         1 << 12, /* can read a batch norm as x·scale + shift, which is then not written */
-    LGELU__LEFT = 1 << 13,    /* its value is never written: its only reader computes it */
-    LGELU__SAMPLES = 1 << 14, /* range is called for whole samples, */
-    LGELU__64ROWS = 1 << 15,  /* for 64 rows, */
-    LGELU__FOURS = 1 << 16,   /* or for a multiple of four values */
+    LGELU__FUSED = 1 << 13,      /* its value is never written: its only reader computes it */
+    LGELU__BY_SAMPLE = 1 << 14,  /* range is called for whole samples, */
+    LGELU__BY_64_ROWS = 1 << 15, /* for 64 rows, */
+    LGELU__BY_FOUR = 1 << 16,    /* or for a multiple of four values */
     LGELU__TABLE =
         1 << 17 /* its matrix has rows of its value, normal with net.deviation at first */
 };
@@ -2744,20 +3044,21 @@ enum {
 /* clang-format off */
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
-    /* values that are never written, since the only reader computes them */                       \
-    X(NORM_LEFT,   BATCH_NORM,    norm_forward, norm_backward, 0, norm_aux, 0,                     \
-                                  LGELU__KEEPS | LGELU__LEFT | LGELU_TRAIT_TOKENWISE               \
+    /* Values that are never written, because the only reader computes them itself. */             \
+    X(NORM_FUSED,   BATCH_NORM,   norm_forward, norm_backward, 0, norm_aux, 0,                     \
+                                  LGELU__KEEPS_INPUTS | LGELU__FUSED | LGELU_TRAIT_TOKENWISE       \
                                   | LGELU_TRAIT_NORM)                                              \
-    X(ADD_LEFT,    ADD,           0, pass_backward, 0, 0, 0, LGELU__PASSES | LGELU__LEFT)          \
-    X(LINEAR_LEFT, LINEAR,        0, linear_left_backward, 0, linear_left_aux, linear_work,        \
-                                  LGELU__KEEPS | LGELU__LEFT)                                      \
-    X(LINEAR_LOSS, CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0, cross_entropy_aux, \
-                                  0, LGELU__KEEPS | LGELU_TRAIT_LOSS)                              \
-    /* convolutions that have an algorithm of their own */                                         \
-    X(DEPTHWISE,   CONV,          depthwise_forward, depthwise_backward, 0, 0, depthwise_work,     \
-                                  LGELU__KEEPS | LGELU__ADDS)                                      \
-    X(WINOGRAD,    CONV,          winograd_forward, winograd_backward, 0, 0, winograd_work,        \
-                                  LGELU__KEEPS | LGELU__ADDS)
+    X(ADD_FUSED,    ADD,          0, pass_backward, 0, 0, 0,                                       \
+                                  LGELU__PASSES_GRADIENT | LGELU__FUSED)                           \
+    X(LINEAR_FUSED, LINEAR,       0, linear_fused_backward, 0, linear_fused_aux, linear_work,      \
+                                  LGELU__KEEPS_INPUTS | LGELU__FUSED)                              \
+    X(LINEAR_LOSS, CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0,                    \
+                                  cross_entropy_aux, 0, LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)    \
+    /* Special algorithms for convolutions. */                                                     \
+    X(DEPTHWISE,    CONV,         depthwise_forward, depthwise_backward, 0, 0, depthwise_work,     \
+                                  LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                         \
+    X(WINOGRAD,     CONV,         winograd_forward, winograd_backward, 0, 0, winograd_work,        \
+                                  LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)
 /* clang-format on */
 
 enum {
@@ -2773,24 +3074,24 @@ typedef struct {
     const char *name;
     lgelu_status (*forward)(lgelu__job *p);
     void (*backward)(lgelu__job *p);
-    lgelu__rows_task *piece;
+    lgelu__rows_task *range;
     size_t (*aux)(const lgelu__job *p);
     size_t (*work)(const lgelu__job *p, int train);
     unsigned traits;
 } lgelu__layer;
 
-static const lgelu__layer *lgelu__row(const lgelu_node *node);
+static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
 
 LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
 {
-    return (lgelu__row(node)->traits & traits) != 0;
+    return (lgelu__layer_of(node)->traits & traits) != 0;
 }
 
 /* ---- [8a] texts: %s a text, %n a layer, %z a size_t, %d a long, after a width padded on the right
    or, numbers, on the left; cut at end, which becomes the closing 0 at the latest ---- */
-static char *lgelu__say(char *p, const char *end, const char *format, ...);
+static char *lgelu__format(char *p, const char *end, const char *format, ...);
 
-static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
+static char *lgelu__format_list(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
         char digit[24], *d = digit + sizeof digit - 1;
@@ -2807,7 +3108,7 @@ static char *lgelu__format(char *p, const char *end, const char *format, va_list
             text = va_arg(list, const char *);
         } else if (*format == 'n') {
             const lgelu_node *node = va_arg(list, const lgelu_node *);
-            p = lgelu__say(p, end, "%s '%s'", lgelu__row(node)->name, node->name);
+            p = lgelu__format(p, end, "%s '%s'", lgelu_op_name((int)node->op), node->name);
             continue;
         } else {
             long n = *format == 'd' ? va_arg(list, long) : 0;
@@ -2832,11 +3133,11 @@ static char *lgelu__format(char *p, const char *end, const char *format, va_list
     return p;
 }
 
-static char *lgelu__say(char *p, const char *end, const char *format, ...)
+static char *lgelu__format(char *p, const char *end, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    p = lgelu__format(p, end, format, list);
+    p = lgelu__format_list(p, end, format, list);
     va_end(list);
     return p;
 }
@@ -2870,7 +3171,7 @@ static size_t lgelu__utf8(const void *text,
 }
 
 #define LGELU__PLAIN "must be UTF-8 without control characters, quotation marks and backslashes"
-static int lgelu__plain(const char *text)
+static int lgelu__is_plain_text(const char *text)
 {
     const char *c;
     for (c = text; (unsigned char)*c >= 32 && *c != '"' && *c != '\\'; c++) {
@@ -2879,7 +3180,7 @@ static int lgelu__plain(const char *text)
 }
 
 /* how every call begins: an error sticks, an older message goes */
-LGELU__APART lgelu_status lgelu__enter(lgelu_net *net)
+LGELU__APART lgelu_status lgelu__begin_call(lgelu_net *net)
 {
     if (!net->status)
         net->message[0] = 0;
@@ -2894,7 +3195,7 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
     if (net->status)
         return net->status;
     va_start(list, format);
-    lgelu__format(net->message, net->message + sizeof net->message - 1, format, list);
+    lgelu__format_list(net->message, net->message + sizeof net->message - 1, format, list);
     va_end(list);
     return net->status = status;
 }
@@ -2915,9 +3216,9 @@ LGELU__APART size_t lgelu__plus(size_t a, size_t b)
     return b > (size_t)-1 - a ? (size_t)-1 : a + b;
 }
 
-static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
+static size_t lgelu__max(size_t a, size_t b) { return a > b ? a : b; }
 
-static size_t lgelu__size(const lgelu_node *node)
+static size_t lgelu__elements(const lgelu_node *node)
 {
     return node->shape[0] * node->shape[1] * node->shape[2];
 }
@@ -2933,38 +3234,38 @@ static size_t lgelu__outputs(const lgelu_node *node)
     return node->bias_count ? node->bias_count : node->shape[2];
 }
 
-LGELU__APART float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
+LGELU__APART float *lgelu__buffer_at(const lgelu_net *net, const lgelu_node *node, int which)
 {
     size_t from = which == LGELU__VALUE
                       ? net->internal.from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2])
                       : 0;
     if (which == LGELU__VALUE)
-        node = net->nodes + node->internal.host;
+        node = net->nodes + node->internal.value_node;
     if (which == LGELU__GRADIENT)
-        node = net->nodes + node->internal.lent;
+        node = net->nodes + node->internal.gradient_node;
     return (float *)(void *)(net->internal.arena + node->internal.buffer[which].at) + from;
 }
 
-static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node,
-                              int slot) /* the value of an input */
+static const float *lgelu__input_value(const lgelu_net *net, const lgelu_node *node,
+                                       int slot) /* the value of an input */
 {
-    const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].internal.host;
+    const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].internal.value_node;
     return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound)
                ? (const float *)x->internal.bound
-               : lgelu__at(net, x, LGELU__VALUE);
+               : lgelu__buffer_at(net, x, LGELU__VALUE);
 }
 
 /* the value of a normalisation left to its reader is its input's: scale, then shift (channels
    each); NULL: plain values */
-static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
+static const float *lgelu__input_scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
-    return x->internal.row == LGELU__NORM_LEFT ? lgelu__at(net, x, LGELU__AUX) : NULL;
+    return x->internal.row == LGELU__NORM_FUSED ? lgelu__buffer_at(net, x, LGELU__AUX) : NULL;
 }
 
 /* ---- [8b] threads: the only place that knows of any; the work is cut by the problem, so their
    number cannot change a bit. NULL: this thread alone ---- */
-static void lgelu__alone(lgelu_task *task, void *job, size_t count, void *user)
+static void lgelu__run_serial(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t i;
     (void)user;
@@ -2991,7 +3292,7 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
     rounded.task = task;
     rounded.job = job;
     if (!threads || !LGELU__ATOMIC || count < 2) {
-        LGELU__TO_NEAREST(lgelu__alone(task, job, count, NULL));
+        LGELU__TO_NEAREST(lgelu__run_serial(task, job, count, NULL));
         return;
     }
     if (threads->run) {
@@ -3006,27 +3307,27 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
             lgelu__run_rounded((size_t)k, &rounded);
     }
 #else
-    lgelu__alone(lgelu__run_rounded, &rounded, count, NULL);
+    lgelu__run_serial(lgelu__run_rounded, &rounded, count, NULL);
 #endif
 }
 
-/* A crew: threads called once for many short loops, since waking them takes longer than most loops.
+/* A team: threads called once for many short loops, since waking them takes longer than most loops.
    The first to come leads and does the work; its loops are shared with whoever else has come.
    `state` counts those inside a loop, plus LGELU__OPEN while the door is open; the leader changes
    the loop only when nobody is inside. A hook that has one thread only finds all done after the
    first call. */
-enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
-/* the least work worth sharing, in fma: one product of a crew's, a product that has to call a crew,
+enum { LGELU__OPEN = 65536, LGELU__TEAM = 64 };
+/* the least work worth sharing, in fma: one product of a team's, a product that has to call a team,
    a run of a network */
-static const double lgelu__share_product = 1e5, lgelu__share_call = 2e6, lgelu__share_run = 3e5;
+static const double lgelu__fma_in_team = 1e5, lgelu__fma_for_team = 2e6, lgelu__fma_for_run = 3e5;
 typedef struct {
-    void (*work)(void *with, const lgelu_threads *crew);
+    void (*work)(void *with, const lgelu_threads *team);
     void *with;
     lgelu_task *task;
     void *job;
     size_t count;
     int next, state, came, over;
-} lgelu__crew;
+} lgelu__team;
 
 static void lgelu__wait(unsigned *turns)
 {
@@ -3036,68 +3337,68 @@ static void lgelu__wait(unsigned *turns)
         LGELU__YIELD();
 }
 
-static void lgelu__crew_loop(lgelu__crew *crew)
+static void lgelu__team_work(lgelu__team *team)
 {
     size_t i;
-    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count)
-        crew->task(i, crew->job);
+    while ((i = (size_t)LGELU__ADD(&team->next, 1)) < team->count)
+        team->task(i, team->job);
 }
 
-static void lgelu__crew_run(lgelu_task *task, void *job, size_t count,
+static void lgelu__team_run(lgelu_task *task, void *job, size_t count,
                             void *user) /* called by the leader */
 {
-    lgelu__crew *crew = (lgelu__crew *)user;
+    lgelu__team *team = (lgelu__team *)user;
     unsigned turns = 0;
-    crew->task = task;
-    crew->job = job;
-    crew->count = count;
-    crew->next = 0;
-    LGELU__ADD(&crew->state, LGELU__OPEN);
-    lgelu__crew_loop(crew);
-    LGELU__ADD(&crew->state, -LGELU__OPEN);
-    while (LGELU__ADD(&crew->state, 0))
+    team->task = task;
+    team->job = job;
+    team->count = count;
+    team->next = 0;
+    LGELU__ADD(&team->state, LGELU__OPEN);
+    lgelu__team_work(team);
+    LGELU__ADD(&team->state, -LGELU__OPEN);
+    while (LGELU__ADD(&team->state, 0))
         lgelu__wait(&turns);
 }
 
-static void lgelu__crew_join(size_t index, void *user)
+static void lgelu__team_join(size_t index, void *user)
 {
-    lgelu__crew *crew = (lgelu__crew *)user;
+    lgelu__team *team = (lgelu__team *)user;
     unsigned turns = 0;
     (void)index;
-    if (!LGELU__ADD(&crew->came, 1)) {
-        const lgelu_threads threads = { lgelu__crew_run, crew };
-        crew->work(crew->with, &threads);
-        LGELU__SET(&crew->over, 1);
+    if (!LGELU__ADD(&team->came, 1)) {
+        const lgelu_threads threads = { lgelu__team_run, team };
+        team->work(team->with, &threads);
+        LGELU__SET(&team->over, 1);
     } else {
-        while (!LGELU__GET(&crew->over)) {
-            if (LGELU__GET(&crew->state) < LGELU__OPEN) {
+        while (!LGELU__GET(&team->over)) {
+            if (LGELU__GET(&team->state) < LGELU__OPEN) {
                 lgelu__wait(&turns);
                 continue;
             }
-            if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN)
-                lgelu__crew_loop(crew);
-            LGELU__ADD(&crew->state, -1);
+            if (LGELU__ADD(&team->state, 1) >= LGELU__OPEN)
+                lgelu__team_work(team);
+            LGELU__ADD(&team->state, -1);
             turns = 0;
         }
     }
 }
 
-static void lgelu__with_crew(const lgelu_threads *threads,
-                             void (*work)(void *with, const lgelu_threads *crew), void *with)
+static void lgelu__with_team(const lgelu_threads *threads,
+                             void (*work)(void *with, const lgelu_threads *team), void *with)
 {
-    lgelu__crew crew;
-    memset(&crew, 0, sizeof crew);
-    crew.work = work;
-    crew.with = with;
+    lgelu__team team;
+    memset(&team, 0, sizeof team);
+    team.work = work;
+    team.with = with;
 #if defined(_OPENMP) && LGELU__ATOMIC
     /* each of its threads once */
     if (!threads->run) {
 #pragma omp parallel
-        LGELU__TO_NEAREST(lgelu__crew_join(0, &crew));
+        LGELU__TO_NEAREST(lgelu__team_join(0, &team));
         return;
     }
 #endif
-    lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
+    lgelu__parallel(threads, lgelu__team_join, &team, LGELU__TEAM);
 }
 
 /* ---- guards (LGELU_CHECK): a pattern behind a region, which nothing may change while the region
@@ -3142,71 +3443,71 @@ static size_t lgelu__even(size_t n, size_t most, size_t unit)
    may well need more than the large one. Blocks are equal parts of m, n and k, so a k of 512 may
    have a depth of 256 and a k of 384 one of 384; where the depth shrinks the columns grow; and
    fewer rows may be cut into more tasks. What a product is given is therefore not what its own
-   blocks need, but a bound that grows with m, n and k alike: strands(m, n, k) times space(n, k).
+   blocks need, but a bound that grows with m, n and k alike: workers(m, n, k) times space(n, k).
 
    Why the bound holds. Take any m' <= m, n' <= n and k' <= k.
-   1. lgelu__blocks never returns more than lgelu__strands(m', n', k'), however many tasks or
-   threads there are; and only the strand's index, never a thread's, chooses its workspace.
-   2. lgelu__strands never decreases: the parts of n are the more the larger n is, and the more the
-   larger the depth is, for which it takes the largest one possible, min(k, LGELU__K); the other
+   1. lgelu__blocks never returns more than lgelu__max_workers(m', n', k'), however many tasks or
+   threads there are; and only the worker's index, never a thread's, chooses its workspace.
+   2. lgelu__max_workers never decreases: the parts of n are the more the larger n is, and the more
+   the larger the depth is, for which it takes the largest one possible, min(k, LGELU__K); the other
    number follows m·n·k by steps.
-   3. A strand needs (columns + 32)·(depth + 1) floats for its copy of B (all panels, of at most 32
+   3. A worker needs (columns + 32)·(depth + 1) floats for its copy of B (all panels, of at most 32
    columns, are filled up, and each has one row to spare) and 16·(depth + 32) for its copy of A, or
    that for each of LGELU__GROUP slivers. lgelu__even returns at most n' and at most what it may, so
    that columns <= min(n, LGELU__N), depth <= min(k, LGELU__K or LGELU__ACROSS), and columns·depth
    <= LGELU__BLOCK. Halving a block's columns, and the flatter blocks of a few rows, only need less.
-   4. lgelu__strand_space multiplies out (columns + 32)·(depth + 1) and puts in these three limits,
+   4. lgelu__worker_bytes multiplies out (columns + 32)·(depth + 1) and puts in these three limits,
    which never decrease. */
-static size_t lgelu__strands(size_t m, size_t n, size_t k)
+static size_t lgelu__max_workers(size_t m, size_t n, size_t k)
 {
-    const size_t depth = lgelu__least(k + !k, LGELU__K),
-                 cols = lgelu__least(LGELU__N, LGELU__BLOCK / depth / 32 * 32);
+    const size_t depth = lgelu__min(k + !k, LGELU__K),
+                 cols = lgelu__min(LGELU__N, LGELU__BLOCK / depth / 32 * 32);
     const size_t size = lgelu__times(lgelu__times(m, n), k), parts = n ? (n - 1) / cols + 1 : 1;
-    size_t most = LGELU__STRANDS;
+    size_t most = LGELU__WORKERS;
     if (size < (size_t)1 << 25) {
-        most = lgelu__most(parts, size < (size_t)1 << 22 ? 1 : 8);
+        most = lgelu__max(parts, size < (size_t)1 << 22 ? 1 : 8);
     }
-    return lgelu__least(most, LGELU__STRANDS);
+    return lgelu__min(most, LGELU__WORKERS);
 }
 
-/* The floats of A that a strand has copied at once. */
+/* The floats of A that a worker has copied at once. */
 static size_t lgelu__a_space(size_t depth, int across)
 {
     return (across ? (size_t)LGELU__GROUP : 1) * 16 * (depth + 32);
 }
 
-/* The bytes that one strand needs at most, see above. */
-static size_t lgelu__strand_space(size_t n, size_t k)
+/* The bytes that one worker needs at most, see above. */
+static size_t lgelu__worker_bytes(size_t n, size_t k)
 {
-    const size_t cols = lgelu__least(n + !n, LGELU__N);
+    const size_t cols = lgelu__min(n + !n, LGELU__N);
     size_t most = 0;
     int across;
     for (across = 0; across < 2; across++) {
-        const size_t depth = lgelu__least(k + !k, across ? LGELU__ACROSS : LGELU__K);
-        const size_t b = lgelu__least(cols * depth, LGELU__BLOCK) + cols + 32 * (depth + 1);
-        most = lgelu__most(most, b + lgelu__a_space(depth, across));
+        const size_t depth = lgelu__min(k + !k, across ? LGELU__ACROSS : LGELU__K);
+        const size_t b = lgelu__min(cols * depth, LGELU__BLOCK) + cols + 32 * (depth + 1);
+        most = lgelu__max(most, b + lgelu__a_space(depth, across));
     }
     return most * sizeof(float) + LGELU__GUARD;
 }
 
 /* The blocks: for one thread as the cache wants them; else they are cut, if need be, into 8 of at
-   least 2^21 fma or 16 of 2^26. Returns the strands. */
+   least 2^21 fma or 16 of 2^26. Returns the workers. */
 static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
     p->rows = m;
     p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
-    p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
+    p->cols = lgelu__even(n, lgelu__min(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
     for (;;) {
         size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
-        p->room =
+        p->worker_bytes =
             ((p->cols + 32) * (p->depth + 1) + lgelu__a_space(p->depth, p->across)) * sizeof(float)
             + LGELU__GUARD;
         if (alone) {
-            return lgelu__least(tasks, 1);
+            return lgelu__min(tasks, 1);
         }
-        if (tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
+        if (tasks >= LGELU__WORKERS || (p->rows <= 1 && p->cols <= 32)
             || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) {
-            return lgelu__least(tasks, lgelu__strands(m, n, k));
+            return lgelu__min(tasks, lgelu__max_workers(m, n, k));
         }
         /* of any size */
         if (p->rows > p->cols || p->cols <= 32)
@@ -3220,8 +3521,8 @@ static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int a
    them, wherever it begins. */
 static size_t lgelu__workspace(size_t m, size_t n, size_t k, int alone)
 {
-    const size_t strands = alone ? 1 : lgelu__strands(m, n, k);
-    return (strands * lgelu__strand_space(n, k) + 127) & ~(size_t)63;
+    const size_t workers = alone ? 1 : lgelu__max_workers(m, n, k);
+    return (workers * lgelu__worker_bytes(n, k) + 127) & ~(size_t)63;
 }
 
 LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
@@ -3237,7 +3538,7 @@ static const lgelu__kernels *lgelu__in_panels(const lgelu_matrix *b)
     return !b->read && !b->row_stride && !b->col_stride ? (const lgelu__kernels *)b->user : NULL;
 }
 
-static void lgelu__multiply_strand(size_t strand, void *user)
+static void lgelu__multiply_worker(size_t worker, void *user)
 {
     lgelu__block *p = (lgelu__block *)user;
     size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
@@ -3247,44 +3548,44 @@ static void lgelu__multiply_strand(size_t strand, void *user)
         j = j / down * p->cols;
         if (j >= n)
             return;
-        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols),
-                      (float *)(void *)(p->work + strand * p->room));
+        p->isa->block(p, i, lgelu__min(m - i, p->rows), j, lgelu__min(n - j, p->cols),
+                      (float *)(void *)(p->work + worker * p->worker_bytes));
     }
 }
 
 static void lgelu__few_rows(size_t task, void *user)
 {
     const lgelu__block *p = (const lgelu__block *)user;
-    p->isa->few_rows(p->job, task * p->cols, lgelu__least(p->job->n, (task + 1) * p->cols));
+    p->isa->few_rows(p->job, task * p->cols, lgelu__min(p->job->n, (task + 1) * p->cols));
 }
 
 static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
                             int *broken);
 
-static void lgelu__multiply_crew(void *user, const lgelu_threads *crew)
+static void lgelu__multiply_team(void *user, const lgelu_threads *team)
 {
     const lgelu__block *p = (const lgelu__block *)user;
-    lgelu__multiply(p->job, p->work, crew, p->broken);
+    lgelu__multiply(p->job, p->work, team, p->broken);
 }
 
-/* Runs the strands, each with p->room bytes of workspace, the last LGELU__GUARD of which are its
-   guard. */
-static void lgelu__multiply_strands(lgelu__block *p, size_t strands, int whole,
+/* Runs the workers, each with p->worker_bytes bytes of workspace, the last LGELU__GUARD of which
+   are its guard. */
+static void lgelu__multiply_workers(lgelu__block *p, size_t workers, int whole,
                                     const lgelu_threads *threads)
 {
-    unsigned char *guard = p->work + p->room - LGELU__GUARD;
-    const int watched = LGELU__GUARD && p->room;
+    unsigned char *guard = p->work + p->worker_bytes - LGELU__GUARD;
+    const int watched = LGELU__GUARD && p->worker_bytes;
     size_t i;
-    for (i = 0; watched && i < strands; i++) {
-        lgelu__guard_set(guard + i * p->room);
+    for (i = 0; watched && i < workers; i++) {
+        lgelu__guard_set(guard + i * p->worker_bytes);
     }
     if (whole) {
         p->isa->block(p, 0, p->job->m, 0, p->job->n, (float *)(void *)p->work);
     } else {
-        lgelu__parallel(threads, lgelu__multiply_strand, p, strands);
+        lgelu__parallel(threads, lgelu__multiply_worker, p, workers);
     }
-    for (i = 0; watched && i < strands; i++) {
-        if (lgelu__guard_broken(guard + i * p->room) && p->broken) {
+    for (i = 0; watched && i < workers; i++) {
+        if (lgelu__guard_broken(guard + i * p->worker_bytes) && p->broken) {
             LGELU__SET(p->broken, 1);
         }
     }
@@ -3302,10 +3603,10 @@ static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_th
     const lgelu__kernels *panels = lgelu__in_panels(b);
     double size = (double)job->m * (double)job->n * (double)job->k;
     lgelu__block p;
-    size_t strands;
+    size_t workers;
     int whole;
     if (size
-        < (threads && threads->run == lgelu__crew_run ? lgelu__share_product : lgelu__share_call))
+        < (threads && threads->run == lgelu__team_run ? lgelu__fma_in_team : lgelu__fma_for_team))
         threads = NULL;
     p.job = job;
     p.isa = panels ? panels : lgelu__k();
@@ -3313,8 +3614,8 @@ static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_th
     p.next = 0;
     p.work = (unsigned char *)work;
     p.broken = broken;
-    if (threads && threads->run != lgelu__crew_run) {
-        lgelu__with_crew(threads, lgelu__multiply_crew, &p);
+    if (threads && threads->run != lgelu__team_run) {
+        lgelu__with_team(threads, lgelu__multiply_team, &p);
         return;
     }
     /* a few rows times Wᵀ: nothing is copied, if its columns fill a vector, in each task */
@@ -3331,14 +3632,14 @@ static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_th
        fight for the same lines of the cache; A where its numbers are. B read once only (one sliver)
        is copied a little at a time. */
     p.across = a->row_stride == 1 && a->col_stride != 1 && !a->read;
-    strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
-    whole = strands && p.rows >= job->m && p.cols >= job->n;
+    workers = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
+    whole = workers && p.rows >= job->m && p.cols >= job->n;
     if (threads && p.panels && job->m <= 8 && !a->read && a->col_stride == 1) {
         /* four of the widest panels; nothing is copied */
         p.cols = 128;
-        p.room = 0;
-        strands = lgelu__least((job->n + p.cols - 1) / p.cols, LGELU__STRANDS);
-        whole = strands == 1;
+        p.worker_bytes = 0;
+        workers = lgelu__min((job->n + p.cols - 1) / p.cols, LGELU__WORKERS);
+        whole = workers == 1;
     }
     p.pack_b = !p.panels
                && (b->read || b->col_stride != 1
@@ -3349,15 +3650,15 @@ static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_th
                             : a->col_stride != 1);
     if (job->m <= p.isa->rows && job->k && !p.panels) {
         if (p.pack_b) {
-            p.depth = lgelu__least(p.depth, 64);
+            p.depth = lgelu__min(p.depth, 64);
             p.cols = p.isa->cols;
         } else if (b->row_stride * job->k > 65536) {
-            p.depth = lgelu__least(p.depth, 16);
+            p.depth = lgelu__min(p.depth, 16);
             if (!threads)
                 p.cols = job->n;
         }
     }
-    lgelu__multiply_strands(&p, strands, whole, threads);
+    lgelu__multiply_workers(&p, workers, whole, threads);
 }
 
 typedef struct {
@@ -3367,11 +3668,11 @@ typedef struct {
     int accumulate;
 } lgelu__sums;
 
-static void lgelu__column_sums_piece(size_t task, void *user)
+static void lgelu__column_sums_task(size_t task, void *user)
 {
     const lgelu__sums *p = (const lgelu__sums *)user;
     size_t j = task * 256;
-    lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__least(p->n - j, 256),
+    lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__min(p->n - j, 256),
                             p->accumulate);
 }
 
@@ -3379,7 +3680,7 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
                                  int accumulate, const lgelu_threads *threads)
 {
     lgelu__sums p = { sum, x, x_row, m, n, accumulate };
-    lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
+    lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_task, &p, (n + 255) / 256);
 }
 
 /* X, a row every `row` floats, and Xᵀ */
@@ -3422,7 +3723,7 @@ LGELU__APART size_t lgelu__panels(size_t out, size_t k)
     return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32);
 } /* floats */
 
-static const float *lgelu__packed(const lgelu_net *net, const lgelu_node *node)
+static const float *lgelu__prepacked_of(const lgelu_net *net, const lgelu_node *node)
 {
     return net->prepacked_valid && node->internal.prepacked_at
                ? net->internal.prepacked + node->internal.prepacked_at - 1
@@ -3441,7 +3742,7 @@ static lgelu_matrix lgelu__of_panels(const lgelu_net *net, const float *panels)
 static lgelu_matrix lgelu__weights(const lgelu__job *j, size_t row,
                                    size_t k) /* Wᵀ, of W's rows from this one on */
 {
-    const float *panels = lgelu__packed(j->net, j->node);
+    const float *panels = lgelu__prepacked_of(j->net, j->node);
     return panels ? lgelu__of_panels(j->net, panels) : lgelu__transpose(j->w + row * k, k);
 }
 
@@ -3479,28 +3780,29 @@ static void lgelu__linear_backward(lgelu__job *j)
     lgelu__multiply(&p, j->net->internal.scratch, &j->net->threads, &j->net->internal.broken);
 }
 
-static size_t lgelu__products_room(size_t m, size_t n,
-                                   size_t k) /* of y (m, n) = x (m, k) W, dW and dx */
+static size_t lgelu__products_bytes(size_t m, size_t n,
+                                    size_t k) /* of y (m, n) = x (m, k) W, dW and dx */
 {
-    return lgelu__most(lgelu_multiply_bytes(m, n, k),
-                       lgelu__most(lgelu_multiply_bytes(n, k, m), lgelu_multiply_bytes(m, k, n)));
+    return lgelu__max(lgelu_multiply_bytes(m, n, k),
+                      lgelu__max(lgelu_multiply_bytes(n, k, m), lgelu_multiply_bytes(m, k, n)));
 }
 
 static size_t lgelu__linear_work(const lgelu__job *p, int train)
 {
     const size_t out = p->channels, in = p->from->shape[2];
-    return train ? lgelu__products_room(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
+    return train ? lgelu__products_bytes(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
 }
 
 /* ---- jobs ---- */
-static size_t lgelu__piece(const lgelu_node *node) /* rows: a sample's, or about 16 Ki numbers */
+static size_t lgelu__rows_per_task(
+    const lgelu_node *node) /* rows: a sample's, or about 16 Ki numbers */
 {
     const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
-    if (lgelu__is_a(node, LGELU__SAMPLES))
+    if (lgelu__is_a(node, LGELU__BY_SAMPLE))
         return node->shape[0] * node->shape[1];
-    return lgelu__is_a(node, LGELU__64ROWS)  ? 64
-           : lgelu__is_a(node, LGELU__FOURS) ? (rows + 3) / 4 * 4
-                                             : rows;
+    return lgelu__is_a(node, LGELU__BY_64_ROWS) ? 64
+           : lgelu__is_a(node, LGELU__BY_FOUR)  ? (rows + 3) / 4 * 4
+                                                : rows;
 }
 
 static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node,
@@ -3516,17 +3818,17 @@ static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node,
     p->rows = net->internal.tokens ? net->internal.tokens
                                    : lgelu__times(samples, whole->shape[0] * whole->shape[1]);
     p->channels = whole->shape[2];
-    p->piece = lgelu__piece(whole);
+    p->rows_per_task = lgelu__rows_per_task(whole);
 }
 
-static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node) /* of the forward */
+static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)
 {
     const lgelu_node *reader;
     lgelu__job p;
     lgelu__job_size(&p, net, node, net->samples);
-    reader = p.from->internal.row == LGELU__ADD_LEFT ? p.from : node;
-    p.y = lgelu__at(net, node, LGELU__VALUE);
-    p.aux = lgelu__at(net, node, LGELU__AUX);
+    reader = p.from->internal.row == LGELU__ADD_FUSED ? p.from : node;
+    p.y = lgelu__buffer_at(net, node, LGELU__VALUE);
+    p.aux = lgelu__buffer_at(net, node, LGELU__AUX);
     p.sum = (double *)(void *)p.aux;
     if (net->w)
         p.w = net->w + node->weight_at;
@@ -3539,37 +3841,41 @@ static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node) /* of the fo
     if (!node->inputs)
         return p;
     if (node->op == LGELU_OP_CROSS_ENTROPY)
-        p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
+        p.label = (const int32_t *)(const void *)lgelu__input_value(net, node, 1);
     /* a row's part of the loss */
     p.per_row = (float)(1 / (double)p.rows) * net->internal.loss_scale;
-    p.x = lgelu__in(net, reader, 0);
-    p.scale = lgelu__scale(net, reader, 0);
+    p.x = lgelu__input_value(net, reader, 0);
+    p.scale = lgelu__input_scale(net, reader, 0);
     if (p.scale)
         p.shift = p.scale + p.channels;
     if (reader->op != LGELU_OP_ADD)
         return p;
-    p.b = lgelu__in(net, reader, 1);
-    p.b_scale = lgelu__scale(net, reader, 1);
+    p.b = lgelu__input_value(net, reader, 1);
+    p.b_scale = lgelu__input_scale(net, reader, 1);
     if (p.b_scale)
         p.b_shift = p.b_scale + p.channels;
     return p;
 }
 
-LGELU__APART size_t lgelu__pieces(const lgelu__job *p) { return (p->rows - 1) / p->piece + 1; }
+LGELU__APART size_t lgelu__task_count(const lgelu__job *p)
+{
+    return (p->rows - 1) / p->rows_per_task + 1;
+}
 
-static void lgelu__do_piece(size_t index, void *user)
+static void lgelu__rows_task_run(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
-    p->task(p, index * p->piece, lgelu__least(p->rows - index * p->piece, p->piece));
+    p->task(p, index * p->rows_per_task,
+            lgelu__min(p->rows - index * p->rows_per_task, p->rows_per_task));
 }
 
-LGELU__APART void lgelu__each(lgelu__job *p, lgelu__rows_task *task) /* piece of its rows */
+LGELU__APART void lgelu__for_rows(lgelu__job *p, lgelu__rows_task *task)
 {
     p->task = task;
-    lgelu__parallel(&p->net->threads, lgelu__do_piece, p, lgelu__pieces(p));
+    lgelu__parallel(&p->net->threads, lgelu__rows_task_run, p, lgelu__task_count(p));
 }
 
-static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows) /* what goes in */
+static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
     const lgelu__scaled a = { p->x + at, p->scale, p->shift },
@@ -3577,7 +3883,7 @@ static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows
     lgelu__k()->affine(y, &a, &b, rows, p->channels);
 }
 
-static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
 {
     lgelu__affine(p, p->y + row * p->channels, row, rows);
 }
@@ -3585,7 +3891,7 @@ static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
 /* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the
    caller's own gate, which are added in order ---- */
 enum {
-    LGELU__GATE_ROOM = 2048
+    LGELU__GATE_BUFFER = 2048
 }; /* floats that wait on the stack between a normalisation or a sum and its gate */
 
 static size_t lgelu__gate_sums(const lgelu_node *node)
@@ -3595,24 +3901,25 @@ static size_t lgelu__gate_sums(const lgelu_node *node)
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__times(lgelu__pieces(p), lgelu__gate_sums(p->node)), sizeof(double));
+    return lgelu__times(lgelu__times(lgelu__task_count(p), lgelu__gate_sums(p->node)),
+                        sizeof(double));
 }
 
-static void lgelu__gate_piece(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__gate_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const float *lambda = p->net->lambda + p->node->first_lambda;
     const lgelu_custom_gate *custom = p->node->gate == LGELU_GATE_CUSTOM ? p->node->custom : NULL;
     const int made = p->scale || p->b;
-    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_ROOM / c : rows,
+    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_BUFFER / c : rows,
                  sums = lgelu__gate_sums(p->node);
-    double *dlambda = p->sum + row / p->piece * sums;
-    float room[LGELU__GATE_ROOM];
+    double *dlambda = p->sum + row / p->rows_per_task * sums;
+    float room[LGELU__GATE_BUFFER];
     if (p->dy)
         memset(dlambda, 0, sums * sizeof *dlambda);
     for (; row < end; row += rows) {
         const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
         float *y = p->y + row * c, *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
-        rows = lgelu__least(end - row, step);
+        rows = lgelu__min(end - row, step);
         if (made)
             lgelu__affine(p, room, row, rows);
         if (custom && !dy) {
@@ -3643,10 +3950,10 @@ static void lgelu__gate_backward(lgelu__job *p)
     const size_t n = (size_t)p->node->lambda_count, sums = lgelu__gate_sums(p->node);
     double *sum = p->net->dlambda + p->node->first_lambda;
     size_t i;
-    lgelu__each(p, lgelu__gate_piece);
+    lgelu__for_rows(p, lgelu__gate_range);
     if (!p->add_dbias)
         memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < lgelu__pieces(p) * sums; i++) {
+    for (i = 0; i < lgelu__task_count(p) * sums; i++) {
         if (i % sums < n)
             sum[i % sums] += p->sum[i];
         else if (i >= sums)
@@ -3690,9 +3997,8 @@ static size_t lgelu__conv_work(const lgelu__job *p, int train)
     /* a lattice that is yet to be spread, in whole lines */
     const size_t waits =
         s > 1 ? lgelu__plus(lgelu__times(lattice, in * sizeof(float)), 63) & ~(size_t)63 : 0;
-    return train ? lgelu__most(
-               y,
-               lgelu__most(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits)))
+    return train ? lgelu__max(
+               y, lgelu__max(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits)))
                  : y;
 }
 
@@ -3769,13 +4075,13 @@ static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t row
         size_t tap = i / channels, o = i % channels;
         size_t row = l->last[0] - tap / l->dy.across * node->stride,
                column = l->last[1] - tap % l->dy.across * node->stride;
-        n = lgelu__least(rows, channels - o);
+        n = lgelu__min(rows, channels - o);
         w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
     }
 }
 
-static void lgelu__spread_piece(size_t i, size_t rows, size_t j, size_t cols, const void *with)
+static void lgelu__scatter_block(size_t i, size_t rows, size_t j, size_t cols, const void *with)
 {
     const lgelu__lattice *l = (const lgelu__lattice *)with;
     const lgelu_node *node = l->job->node, *x = l->job->from;
@@ -3839,7 +4145,7 @@ static void lgelu__conv_dx(const lgelu__job *job)
                 p.c = net->internal.scratch;
                 p.c_stride = in;
                 p.accumulate = 0;
-                p.finish = lgelu__spread_piece;
+                p.finish = lgelu__scatter_block;
                 p.user = &l;
             }
             lgelu__multiply(&p, net->internal.scratch + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0),
@@ -3916,7 +4222,7 @@ static void lgelu__depthwise_weight(size_t index, void *user)
     const size_t *x = p->from->shape;
     size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps,
            i = tap / node->window[0], j = tap % node->window[0];
-    size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
+    size_t first = index / taps * 64, n = lgelu__min(c - first, 64), row, column;
     float *sum = p->net->internal.scratch + tap * c + first;
     memset(sum, 0, n * sizeof *sum);
     for (row = 0; row < p->samples * node->shape[0]; row++) {
@@ -3974,9 +4280,9 @@ static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
    products (tiles, in) by (in, out) for a round of tiles. A thread takes whole rounds, in its cache
    from pixels to pixels; only where there are many channels are the steps of a round shared out. dx
    is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around
-   the products backwards: each of the eight strands (or one, with many channels) sums up tiles of
+   the products backwards: each of the eight workers (or one, with many channels) sums up tiles of
    its own. */
-enum { LGELU__WSTRANDS = 8 };
+enum { LGELU__WINOGRAD_WORKERS = 8 };
 typedef struct {
     const float *x, *w, *bias, *dy;
     float *y, *dw;           /* x and w to y, or x and dy to dw */
@@ -3984,7 +4290,7 @@ typedef struct {
     size_t in, out, padding, across, down, tiles, first,
         count; /* tiles: in a row, in a column, all, of this round */
     size_t most, own,
-        multiply; /* tiles in a round; of a strand of dW; bytes of the room for a product */
+        multiply; /* tiles in a round; of a worker of dW; bytes of the room for a product */
     float *u, *m, *kernel;
     unsigned char *work;
     int big, flip, add, *next, *broken;
@@ -4000,11 +4306,11 @@ static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out) /*
     for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384;)
         p->most /= 2;
     p->multiply =
-        lgelu__most(lgelu__workspace(p->most, out, in, 1), lgelu__workspace(out, in, p->most, 1));
+        lgelu__max(lgelu__workspace(p->most, out, in, 1), lgelu__workspace(out, in, p->most, 1));
     room = 64 * p->most * (in + out);
     if (p->big)
-        return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
-    return LGELU__WSTRANDS * (kernel + room + p->multiply);
+        return lgelu__plus(kernel, room + LGELU__WORKERS * p->multiply);
+    return LGELU__WINOGRAD_WORKERS * (kernel + room + p->multiply);
 }
 
 /* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
@@ -4012,7 +4318,7 @@ static void lgelu__winograd_taps(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     const lgelu__kernels *isa = lgelu__k();
-    size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
+    size_t i = 16 * task, count = lgelu__min(p->in - i, 16), step = p->in * p->out, j, k;
     float taps[9 * 16 * 16];
     lgelu_matrix w = lgelu__transpose(NULL, 9 * p->in);
     for (k = 0; p->flip && k < count; k++) {
@@ -4021,7 +4327,7 @@ static void lgelu__winograd_taps(size_t task, void *user)
     }
     for (j = 0; !p->flip && j < p->out; j += 16) {
         /* the last may be made twice */
-        const size_t o = lgelu__least(j, p->out - 16);
+        const size_t o = lgelu__min(j, p->out - 16);
         for (k = 0; k < 9; k++) {
             w.x = p->w + k * p->in;
             isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, o, 16);
@@ -4075,7 +4381,7 @@ static void lgelu__winograd_out(size_t task, void *user)
     }
 }
 
-static void lgelu__winograd_products(size_t strand, void *user)
+static void lgelu__winograd_products(size_t worker, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     size_t k;
@@ -4089,7 +4395,7 @@ static void lgelu__winograd_products(size_t strand, void *user)
                                         p->panels ? lgelu__of_panels(p->panels, kernel)
                                                   : lgelu__matrix(kernel, p->out));
         job.accumulate = p->dw && p->first % p->own != 0;
-        lgelu__multiply(&job, p->work + strand * p->multiply, NULL, p->broken);
+        lgelu__multiply(&job, p->work + worker * p->multiply, NULL, p->broken);
     }
 }
 
@@ -4100,28 +4406,28 @@ static void lgelu__winograd_round(lgelu__winograd *p,
     int next = 0;
     p->next = &next;
     lgelu__parallel(threads, lgelu__winograd_in, p, eights);
-    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
+    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__WORKERS : 1);
     if (!p->dw)
         lgelu__parallel(threads, lgelu__winograd_out, p, eights);
 }
 
-/* rounds of few channels; dW: a strand's own */
-static void lgelu__winograd_rounds(size_t strand, void *user)
+/* rounds of few channels; dW: a worker's own */
+static void lgelu__winograd_rounds(size_t worker, void *user)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.own) : p.tiles;
+    size_t end = p.dw ? lgelu__min(p.tiles, (worker + 1) * p.own) : p.tiles;
     int *next = p.next;
-    p.u += strand * 16 * p.most * (p.in + p.out);
+    p.u += worker * 16 * p.most * (p.in + p.out);
     p.m = p.u + 16 * p.most * p.in;
-    p.work += strand * p.multiply;
+    p.work += worker * p.multiply;
     if (p.dw)
-        p.kernel += strand * 16 * p.in * p.out;
-    for (p.first = strand * p.own;; p.first += p.most) {
+        p.kernel += worker * 16 * p.in * p.out;
+    for (p.first = worker * p.own;; p.first += p.most) {
         if (!p.dw)
             p.first = (size_t)LGELU__ADD(next, 1) * p.most;
         if (p.first >= end)
             return;
-        p.count = lgelu__least(end - p.first, p.most);
+        p.count = lgelu__min(end - p.first, p.most);
         lgelu__winograd_round(&p, NULL);
     }
 }
@@ -4129,11 +4435,11 @@ static void lgelu__winograd_rounds(size_t strand, void *user)
 static void lgelu__winograd_dtaps(size_t o, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t size = p->in * p->out, strand, k;
+    size_t size = p->in * p->out, worker, k;
     float *kernel = p->kernel + o * p->in;
-    for (strand = 1; strand * p->own < p->tiles; strand++) {
+    for (worker = 1; worker * p->own < p->tiles; worker++) {
         for (k = 0; k < 16; k++) {
-            lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * strand + k) * size,
+            lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * worker + k) * size,
                             p->in);
         }
     }
@@ -4146,7 +4452,7 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     lgelu_net *net = job->net;
     const lgelu_node *node = job->node;
     const lgelu_threads *threads = &net->threads;
-    size_t strands;
+    size_t workers;
     int next = 0;
     lgelu__winograd p;
     p.from = dx ? node->shape : job->from->shape;
@@ -4162,27 +4468,29 @@ static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
     p.across = (p.to[1] + 1) / 2;
     p.down = (p.to[0] + 1) / 2;
     p.tiles = job->samples * p.across * p.down;
-    strands = p.big || !dw ? 1 : LGELU__WSTRANDS;
-    p.own = ((p.tiles - 1) / strands / p.most + 1) * p.most;
-    p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
+    workers = p.big || !dw ? 1 : LGELU__WINOGRAD_WORKERS;
+    p.own = ((p.tiles - 1) / workers / p.most + 1) * p.most;
+    p.panels = !dx && !dw && lgelu__prepacked_of(net, node) ? net : NULL;
     p.flip = dx != NULL;
     p.add = dw ? job->add_dw : dx && job->add;
     p.next = &next;
     p.broken = &net->internal.broken;
     /* before it stands elsewhere, see below */
     p.kernel = net->internal.scratch;
-    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WSTRANDS);
+    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WINOGRAD_WORKERS);
     p.m = p.u + 16 * p.most * p.in;
-    p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__WSTRANDS));
+    p.work =
+        (unsigned char *)(p.u
+                          + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__WINOGRAD_WORKERS));
     if (p.panels)
         p.kernel = net->internal.prepacked + node->internal.prepacked_at - 1;
     else if (!dw)
         lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
     if (!p.big) {
-        lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__WSTRANDS);
+        lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__WINOGRAD_WORKERS);
     } else {
         for (p.first = 0; p.first < p.tiles; p.first += p.count) {
-            p.count = lgelu__least(p.tiles - p.first, p.most);
+            p.count = lgelu__min(p.tiles - p.first, p.most);
             lgelu__winograd_round(&p, threads);
         }
     }
@@ -4209,7 +4517,7 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     const size_t in = job->from->shape[2], out = job->channels;
     lgelu__winograd p;
     const size_t y = lgelu__winograd_size(&p, in, out);
-    return train ? lgelu__most(y, lgelu__winograd_size(&p, out, in)) : y;
+    return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
 /* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's
@@ -4223,22 +4531,22 @@ static double *lgelu__norm_mean(const lgelu__job *p)
 
 static size_t lgelu__norm_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(p), 16), 40), p->channels);
+    return lgelu__times(lgelu__plus(lgelu__times(lgelu__task_count(p), 16), 40), p->channels);
 }
 
-static void lgelu__norm_sums_piece(const lgelu__job *p, size_t row,
+static void lgelu__norm_sums_range(const lgelu__job *p, size_t row,
                                    size_t rows) /* Σ x and Σ x·b of each channel */
 {
     const size_t c = p->channels;
-    lgelu__k()->channel_sums(p->sum + row / p->piece * 2 * c, p->x + row * c, p->b + row * c, rows,
-                             c);
+    lgelu__k()->channel_sums(p->sum + row / p->rows_per_task * 2 * c, p->x + row * c,
+                             p->b + row * c, rows, c);
 }
 
 static void lgelu__norm_sums(lgelu__job *p) /* the totals end up in the first piece's place */
 {
     size_t i, n = 2 * p->channels;
-    lgelu__each(p, lgelu__norm_sums_piece);
-    for (i = n; i < lgelu__pieces(p) * n; i++)
+    lgelu__for_rows(p, lgelu__norm_sums_range);
+    for (i = n; i < lgelu__task_count(p) * n; i++)
         p->sum[i % n] += p->sum[i];
 }
 
@@ -4308,24 +4616,24 @@ static void lgelu__norm_backward(lgelu__job *p)
     p->b_scale = factor + c;
     p->b_shift = factor + 2 * c;
     if (p->dx[0])
-        lgelu__each(p, lgelu__affine_piece);
+        lgelu__for_rows(p, lgelu__affine_range);
 }
 
 /* ---- [8g] pooling: y = max x or Σ x·factor over the taps; aux keeps which tap was the largest,
    the first of equals. dx = dy there, or dy·factor at each tap ---- */
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
 
-static void lgelu__pool_piece(const lgelu__job *p, size_t first,
+static void lgelu__pool_range(const lgelu__job *p, size_t first,
                               size_t rows) /* a sample: its value, or dx */
 {
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape, c = p->channels,
-                 picture = first / rows * lgelu__size(p->from);
+                 picture = first / rows * lgelu__elements(p->from);
     const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t row, column, i, j, k;
     if (back)
-        memset(p->dx[0] + picture, 0, lgelu__size(p->from) * sizeof *p->dx[0]);
+        memset(p->dx[0] + picture, 0, lgelu__elements(p->from) * sizeof *p->dx[0]);
     for (row = 0; row < node->shape[0]; row++) {
         for (column = 0; column < node->shape[1]; column++) {
             size_t at = (first + row * node->shape[1] + column) * c;
@@ -4380,10 +4688,11 @@ static void lgelu__pool_piece(const lgelu__job *p, size_t first,
     }
 }
 
-/* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward
-   reads that copy ---- */
-/* lgelu__check_forward has looked at them */
-static lgelu_status lgelu__numbers_forward(lgelu__job *p)
+/* ---- [8h] tokens and labels ---- */
+
+/* Copies the bound integers into the node's value, which the backward reads as well. Their range
+   has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
+static lgelu_status lgelu__integers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
     const int32_t *x = (const int32_t *)node->internal.bound;
@@ -4393,8 +4702,9 @@ static lgelu_status lgelu__numbers_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* ---- tokens: a table's rows, plus a learned vector for each place. Its gradient: summed row by
-   row, 64 channels a piece ---- */
+/* ---- embedding and position ---- */
+
+/* y[i] = row token[i] of the matrix (vocabulary, channels). */
 static lgelu_status lgelu__embedding_forward(lgelu__job *p)
 {
     const int32_t *token = (const int32_t *)(const void *)p->x;
@@ -4404,11 +4714,13 @@ static lgelu_status lgelu__embedding_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-static void lgelu__embedding_piece(size_t task, void *user)
+/* Adds each row of dy to the matrix row of its token. A task has 64 channels and takes the rows in
+   order, so that each sum has one order on any number of threads. */
+static void lgelu__embedding_range(size_t task, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const int32_t *token = (const int32_t *)(const void *)p->x;
-    size_t i, first = task * 64, n = lgelu__least(p->channels - first, 64);
+    size_t i, first = task * 64, n = lgelu__min(p->channels - first, 64);
     for (i = 0; i < p->rows; i++) {
         float *sum = p->dw + (size_t)token[i] * p->channels + first;
         lgelu__k()->add(sum, sum, p->dy + i * p->channels + first, n);
@@ -4419,10 +4731,11 @@ static void lgelu__embedding_backward(lgelu__job *p)
 {
     if (!p->add_dw)
         memset(p->dw, 0, p->node->weight_count * sizeof *p->dw);
-    lgelu__parallel(&p->net->threads, lgelu__embedding_piece, p, (p->channels + 63) / 64);
+    lgelu__parallel(&p->net->threads, lgelu__embedding_range, p, (p->channels + 63) / 64);
 }
 
-static void lgelu__position_piece(const lgelu__job *p, size_t row, size_t rows)
+/* y = x + P for whole samples. While tokens are generated, `from` is the position of the first. */
+static void lgelu__position_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
     lgelu__k()->add(p->y + at, p->x + at, p->w + p->net->internal.from * p->channels,
@@ -4431,24 +4744,25 @@ static void lgelu__position_piece(const lgelu__job *p, size_t row, size_t rows)
 
 static void lgelu__position_backward(lgelu__job *p)
 {
-    const size_t n = lgelu__size(p->node);
+    const size_t n = lgelu__elements(p->node);
     lgelu_column_sums(p->dw, p->dy, n, p->samples, n, p->add_dw, &p->net->threads);
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean
-   and 1/deviation of each row, then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d =
-   dy·gain, dx = (d - mean(d) - x̂·mean(d·x̂))/deviation ---- */
+/* ---- layer normalisation: y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of
+   each row. The auxiliary buffer holds mean and r of each row, then for each task the sums over its
+   rows dgain = Σ dy·h and dshift = Σ dy, which the backward adds up in order. With g = dy·gain,
+   dx = r·(g - mean(g) - h·mean(g·h)). ---- */
 static size_t lgelu__layer_norm_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__pieces(p), p->channels)),
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
                         2 * sizeof(float));
 }
 
-static void lgelu__layer_norm_piece(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__layer_norm_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
-    float *sums = p->aux + 2 * (p->rows + row / p->piece * c);
+    float *sums = p->aux + 2 * (p->rows + row / p->rows_per_task * c);
     size_t i;
     if (p->dy)
         memset(sums, 0, 2 * c * sizeof *sums);
@@ -4466,39 +4780,89 @@ static void lgelu__layer_norm_piece(const lgelu__job *p, size_t row, size_t rows
 static void lgelu__layer_norm_backward(lgelu__job *p)
 {
     const size_t n = 2 * p->channels;
-    lgelu__each(p, lgelu__layer_norm_piece);
-    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__pieces(p), n, p->add_dbias,
+    lgelu__for_rows(p, lgelu__layer_norm_range);
+    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__task_count(p), n, p->add_dbias,
                       &p->net->threads);
 }
 
-/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for
-   64 queries at a time, so memory grows with the context, not with its square. The forward leaves
-   each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks,
-   each with its own place in net->pack: scores, their gradients, products. ---- */
-enum { LGELU__QUERIES = 64 };
+/* ---- RMS normalisation: y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The
+   auxiliary buffer holds r of each row, then for each task the sums over its rows dgain = Σ dy·h.
+   With g = dy·gain, dx = r·(g - h·mean(g·h)). ---- */
+static size_t lgelu__rms_norm_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
+                        sizeof(float));
+}
+
+static void lgelu__rms_norm_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels;
+    float *dgain = p->aux + p->rows + row / p->rows_per_task * c;
+    size_t i;
+    if (p->dy)
+        memset(dgain, 0, c * sizeof *dgain);
+    for (i = row; i < row + rows; i++) {
+        if (!p->dy) {
+            lgelu__k()->rms_normalise(p->y + i * c, p->aux + i, p->x + i * c, p->bias, p->node->eps,
+                                      c);
+        } else {
+            lgelu__k()->rms_normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, dgain,
+                                               p->dy + i * c, p->x + i * c, p->aux[i], p->bias,
+                                               p->add, c);
+        }
+    }
+}
+
+static void lgelu__rms_norm_backward(lgelu__job *p)
+{
+    const size_t n = p->channels;
+    lgelu__for_rows(p, lgelu__rms_norm_range);
+    lgelu_column_sums(p->dbias, p->aux + p->rows, n, lgelu__task_count(p), n, p->add_dbias,
+                      &p->net->threads);
+}
+
+/* ---- attention: for each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries
+   with all their keys are computed at a time, so that memory grows with the context and not with
+   its square. The forward keeps the largest score and Σ exp of each row, from which the backward
+   computes the scores again. A few workers take the tasks in turn; each has its own part of
+   net.internal.scratch, for scores, their gradients and the workspace of products. ---- */
+enum { LGELU__QUERIES = 64 }; /* queries in a block */
+
 typedef struct {
-    const float *x, *dy;
-    float *y, *dx, *stat, scale;
-    unsigned char *work;
-    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand;
+    const float *x, *dy;  /* (samples, tokens, 3·channels): queries, keys, values; dy of y */
+    float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
+    float scale;          /* 1/√width */
+    unsigned char *work;  /* `worker` bytes for each worker */
+    size_t tokens, channels, heads, width;
+    size_t row;                 /* floats from one row of scores to the next */
+    size_t tasks, blocks;       /* heads of all samples; blocks of queries of each */
+    size_t from, count, worker; /* the first query and how many there are */
     int causal, *broken;
 } lgelu__attention_job;
+
+/* One block of queries of one head. Positions are in elements of x, y and stat. */
+typedef struct {
+    size_t first;         /* the first query, as a position in the sequence */
+    size_t queries, keys; /* how many queries, and how many keys the last of them sees */
+    size_t q_at, k_at, v_at, y_at, stat_at;
+} lgelu__attention_block;
 
 static size_t lgelu__attention_row(const lgelu_node *node)
 {
     return (node->shape[1] + 15) & ~(size_t)15;
-} /* of the scores */
+}
 
-/* Two blocks of scores and the workspace of a product on one thread. For at most 64 queries, w
+/* Returns the bytes of one worker: two blocks of scores, and the workspace of a product on one
+   thread. For at most 64 queries, w
    channels of a head and t tokens, the products are (64, t, w), (64, w, t) and (t, w, 64). A causal
    attention multiplies by any number of tokens up to the context; since the workspace of a product
    suffices for every smaller one, that of the whole context suffices for them all. */
-static size_t lgelu__attention_strand(const lgelu_node *node)
+static size_t lgelu__attention_worker(const lgelu_node *node)
 {
     const size_t n = LGELU__QUERIES, t = node->shape[1], w = node->shape[2] / node->option[0];
     const size_t most =
-        lgelu__most(lgelu__workspace(n, t, w, 1),
-                    lgelu__most(lgelu__workspace(n, w, t, 1), lgelu__workspace(t, w, n, 1)));
+        lgelu__max(lgelu__workspace(n, t, w, 1),
+                   lgelu__max(lgelu__workspace(n, w, t, 1), lgelu__workspace(t, w, n, 1)));
     return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63)
            & ~(size_t)63;
 }
@@ -4506,7 +4870,7 @@ static size_t lgelu__attention_strand(const lgelu_node *node)
 static size_t lgelu__attention_work(const lgelu__job *p, int train)
 {
     (void)train;
-    return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(p->node));
+    return lgelu__times(LGELU__WORKERS, lgelu__attention_worker(p->node));
 }
 
 static size_t lgelu__attention_aux(const lgelu__job *p)
@@ -4527,7 +4891,7 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.causal = node->option[1] != 0;
     p.broken = &net->internal.broken;
     p.row = lgelu__attention_row(node);
-    p.strand = lgelu__attention_strand(node);
+    p.worker = lgelu__attention_worker(node);
     p.from = net->internal.from;
     p.count = net->internal.tokens ? net->internal.tokens : p.tokens;
     p.x = job->x - p.from * 3 * p.channels;
@@ -4541,98 +4905,133 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     return p;
 }
 
-static void lgelu__attention_forward_strand(size_t strand, void *user)
+static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_job *p, size_t head,
+                                                        size_t block)
+{
+    const size_t sample = head / p->heads, channel = head % p->heads * p->width;
+    const size_t x_row = 3 * p->channels, first_token = sample * p->tokens;
+    lgelu__attention_block b;
+    b.first = p->from + block * LGELU__QUERIES;
+    b.queries = lgelu__min(p->from + p->count - b.first, LGELU__QUERIES);
+    b.keys = p->causal ? b.first + b.queries : p->tokens;
+    b.q_at = (first_token + b.first) * x_row + channel;
+    b.k_at = first_token * x_row + p->channels + channel;
+    b.v_at = b.k_at + p->channels;
+    b.y_at = (first_token + b.first) * p->channels + channel;
+    b.stat_at = 2 * (head * p->tokens + b.first);
+    return b;
+}
+
+/* Returns how many keys query number i of a block sees. */
+static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__attention_block *b,
+                                    size_t i)
+{
+    return p->causal ? b->first + i + 1 : b->keys;
+}
+
+static void lgelu__attention_forward_block(const lgelu__attention_job *p,
+                                           const lgelu__attention_block *b, float *s, void *work)
+{
+    const lgelu__kernels *isa = lgelu__k();
+    const size_t row = p->row, x_row = 3 * p->channels, c = p->channels;
+    float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ */
+    job = lgelu__product_make(b->queries, b->keys, p->width, s, row,
+                              lgelu__matrix(p->x + b->q_at, x_row),
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* Each row of S becomes exp(scale·(S - its largest)); stat receives that and the sum. */
+    for (i = 0; i < b->queries; i++) {
+        isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
+                     lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* O = P V, divided by the sums at the end */
+    job = lgelu__product_make(b->queries, p->width, b->keys, y, c, lgelu__matrix(s, row),
+                              lgelu__matrix(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    for (i = 0; i < b->queries; i++)
+        isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
+}
+
+static void lgelu__attention_forward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
-    float *s = (float *)(void *)(p->work + strand * p->strand);
-    void *pack = s + 2 * LGELU__QUERIES * row;
-    size_t task, i;
-    for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
-        const size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * w;
-        const size_t first = p->from + task % p->blocks * LGELU__QUERIES;
-        const size_t m = lgelu__least(p->from + p->count - first, LGELU__QUERIES),
-                     n = p->causal ? first + m : p->tokens;
-        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c,
-                    *v = k + c;
-        float *y = p->y + (sample * p->tokens + first) * c + at,
-              *stat = p->stat + 2 * (head * p->tokens + first);
-        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                lgelu__transpose(k, x_row));
-        /* S = Q Kᵀ */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++) {
-            isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
-                         p->causal ? first + i + 1 : n, n);
-        }
-        job = lgelu__product_make(m, w, n, y, c, lgelu__matrix(s, row), lgelu__matrix(v, x_row));
-        /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++)
-            isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
+    float *s = (float *)(void *)(p->work + worker * p->worker);
+    void *work = s + 2 * LGELU__QUERIES * p->row;
+    size_t task;
+    for (task = worker; task < p->tasks * p->blocks; task += LGELU__WORKERS) {
+        const lgelu__attention_block b =
+            lgelu__attention_block_of(p, task / p->blocks, task % p->blocks);
+        lgelu__attention_forward_block(p, &b, s, work);
     }
 }
 
-static void lgelu__attention_backward_strand(size_t strand, void *user)
+/* Computes dQ of a block, and dK and dV of the keys that it sees: they are written if `first` is 1,
+   else added to. s and ds have one block of scores each. */
+static void lgelu__attention_backward_block(const lgelu__attention_job *p,
+                                            const lgelu__attention_block *b, int first, float *s,
+                                            float *ds, void *work)
+{
+    const size_t row = p->row, x_row = 3 * p->channels, w = p->width;
+    const lgelu_matrix q = lgelu__matrix(p->x + b->q_at, x_row);
+    const lgelu_matrix dy = lgelu__matrix(p->dy + b->y_at, p->channels);
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ, as in the forward */
+    job = lgelu__product_make(b->queries, b->keys, w, s, row, q,
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dP = dO Vᵀ */
+    job = lgelu__product_make(b->queries, b->keys, w, ds, row, dy,
+                              lgelu__transpose(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* P = softmax(S·scale) replaces S, and dS = P·(dP - Σ P·dP)·scale replaces dP. */
+    for (i = 0; i < b->queries; i++) {
+        lgelu__k()->softmax_backward(s + i * row, ds + i * row, p->stat + b->stat_at + 2 * i,
+                                     p->scale, lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* dV = Pᵀ dO */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->v_at, x_row,
+                              lgelu__transpose(s, row), dy);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dK = dSᵀ Q */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->k_at, x_row,
+                              lgelu__transpose(ds, row), q);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dQ = dS K */
+    job = lgelu__product_make(b->queries, w, b->keys, p->dx + b->q_at, x_row,
+                              lgelu__matrix(ds, row), lgelu__matrix(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+}
+
+/* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
+   writes every row of dK and dV, and the others add to them. */
+static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
-    float *s = (float *)(void *)(p->work + strand * p->strand), *ds = s + LGELU__QUERIES * row;
-    void *pack = ds + LGELU__QUERIES * row;
-    size_t head, block, i;
-    /* the last sees all keys */
-    for (head = strand; head < p->tasks; head += LGELU__STRANDS) {
-        for (block = p->blocks; block--;) {
-            const size_t sample = head / p->heads, at = head % p->heads * w,
-                         first = block * LGELU__QUERIES;
-            const size_t m = lgelu__least(p->tokens - first, LGELU__QUERIES),
-                         n = p->causal ? first + m : p->tokens;
-            const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row,
-                        *k = x + c, *v = k + c;
-            const float *dy = p->dy + (sample * p->tokens + first) * c + at;
-            float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row,
-                  *dk = dx + c, *dv = dk + c;
-            lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                    lgelu__transpose(k, x_row));
-            /* S = Q Kᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = ds;
-            job.a = lgelu__matrix(dy, c);
-            job.b.x = v;
-            /* O = P V: dP = dO Vᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
-            for (i = 0; i < m; i++) {
-                isa->softmax_backward(s + i * row, ds + i * row,
-                                      p->stat + 2 * (head * p->tokens + first + i), p->scale,
-                                      p->causal ? first + i + 1 : n, n);
-            }
-            job = lgelu__product_make(n, w, m, dv, x_row, lgelu__transpose(s, row),
-                                      lgelu__matrix(dy, c));
-            job.accumulate = block + 1 < p->blocks;
-            /* dV = Pᵀ dO */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = dk;
-            job.a.x = ds;
-            job.b = lgelu__matrix(q, x_row);
-            /* dK = dSᵀ Q */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row),
-                                      lgelu__matrix(k, x_row));
-            /* dQ = dS K */
-            lgelu__multiply(&job, pack, NULL, p->broken);
+    float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
+    void *work = ds + LGELU__QUERIES * p->row;
+    size_t head, k;
+    for (head = worker; head < p->tasks; head += LGELU__WORKERS) {
+        for (k = 0; k < p->blocks; k++) {
+            const lgelu__attention_block b = lgelu__attention_block_of(p, head, p->blocks - 1 - k);
+            lgelu__attention_backward_block(p, &b, k == 0, s, ds, work);
         }
     }
 }
 
+/* Below 2^16 products of values, as in generating a token, other threads would cost more than they
+   compute. */
 static lgelu_status lgelu__attention_forward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
-    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &job->net->threads,
-                    lgelu__attention_forward_strand, &p,
-                    lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
+    const int alone = p.count * p.tokens * p.channels < 65536;
+    lgelu__parallel(alone ? NULL : &job->net->threads, lgelu__attention_forward_worker, &p,
+                    lgelu__min(LGELU__WORKERS, p.tasks * p.blocks));
     return LGELU_OK;
 }
 
@@ -4640,14 +5039,14 @@ static void lgelu__attention_backward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
     if (p.dx) {
-        lgelu__parallel(&job->net->threads, lgelu__attention_backward_strand, &p,
-                        lgelu__least(LGELU__STRANDS, p.tasks));
+        lgelu__parallel(&job->net->threads, lgelu__attention_backward_worker, &p,
+                        lgelu__min(LGELU__WORKERS, p.tasks));
     }
 }
 
-/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept
-   for the backward ---- */
-static void lgelu__dropout_piece(const lgelu__job *p, size_t row, size_t rows)
+/* ---- dropout: which values are dropped depends on seed, step, pass, layer and index only, so that
+   the backward draws them again and nothing is stored ---- */
+static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const lgelu_net *net = p->net;
     const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47
@@ -4661,14 +5060,16 @@ static void lgelu__dropout_piece(const lgelu__job *p, size_t row, size_t rows)
         memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a
-   sample at a time ---- */
-static void lgelu__squares_piece(const lgelu__job *p, size_t row, size_t rows)
+/* ---- images as tokens: patches, the class token, the mean of tokens; a task has one sample ----
+ */
+
+/* Copies row i of the image, which has one line of each of the `across` patches beside each other,
+   to these patches; in the backward the other way. */
+static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2],
                  across = x[1] / side, sample = row / rows;
     size_t i, k;
-    /* a line of patch k in row i of the picture */
     for (i = 0; i < x[0]; i++) {
         for (k = 0; k < across; k++) {
             const size_t at = ((sample * x[0] + i) * across + k) * line,
@@ -4681,7 +5082,8 @@ static void lgelu__squares_piece(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
-static void lgelu__class_token_piece(const lgelu__job *p, size_t row, size_t rows)
+/* The learned token, then the sample's tokens. */
+static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c,
                  from = (row - row / rows) * c;
@@ -4695,15 +5097,16 @@ static void lgelu__class_token_piece(const lgelu__job *p, size_t row, size_t row
 
 static void lgelu__class_token_backward(lgelu__job *p)
 {
-    lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->samples, p->channels, p->add_dbias,
-                      &p->net->threads);
+    lgelu_column_sums(p->dbias, p->dy, lgelu__elements(p->node), p->samples, p->channels,
+                      p->add_dbias, &p->net->threads);
     if (p->dx[0])
-        lgelu__each(p, lgelu__class_token_piece);
+        lgelu__for_rows(p, lgelu__class_token_range);
 }
 
-static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows) /* rows: 1 */
+/* The value has one row for each sample, so that `rows` is 1 here. */
+static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
 {
-    const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__size(p->from);
+    const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__elements(p->from);
     const size_t at = row * n, first = at + p->node->option[0] * c;
     const float factor = (float)(1 / (double)count);
     float *y = p->y + row * c;
@@ -4719,23 +5122,25 @@ static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows) /* r
     }
 }
 
-/* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient
-   may lie where they lie: row by row it is made from them. ---- */
-/* -log softmax at the label; dx: (softmax - 1[label])·share/rows, may be x */
-static void lgelu__cross_entropy_piece(const lgelu__job *p, size_t row, size_t rows)
+/* ---- [8i] losses: the mean over samples and tokens ---- */
+
+/* Computes the loss of each row into p->sum, -log softmax(x)[label], and its gradient
+   (softmax(x) - 1[label])·loss_scale/rows, if dx is wanted. dx may be stored where the logits x
+   are: each row is read before it is written. Without labels the gradient is 0. */
+static void lgelu__cross_entropy_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
     size_t i;
     for (i = row; i < row + rows; i++) {
         const float *x = p->x + i * c;
-        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], of_label;
+        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], label_logit;
         if (!p->label) {
             memset(d, 0, c * sizeof *d);
             continue;
         }
-        of_label = x[(size_t)p->label[i]];
+        label_logit = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
-        p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        p->sum[i] = ((double)stat[0] - (double)label_logit) + lgelu__log((double)stat[1]);
         if (!d)
             continue;
         lgelu__k()->scale(d, d, p->per_row / stat[1], c);
@@ -4743,6 +5148,7 @@ static void lgelu__cross_entropy_piece(const lgelu__job *p, size_t row, size_t r
     }
 }
 
+/* Adds the mean of the rows' losses, summed in order, to net.loss. */
 static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
 {
     double sum = 0;
@@ -4757,45 +5163,53 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu__job *p)
 {
     if (!p->label)
         return LGELU_OK;
-    lgelu__each(p, lgelu__cross_entropy_piece);
+    lgelu__for_rows(p, lgelu__cross_entropy_range);
     return lgelu__cross_entropy_end(p);
 }
 
 static void lgelu__cross_entropy_backward(lgelu__job *p)
 {
     if (p->dx[0])
-        lgelu__each(p, lgelu__cross_entropy_piece);
+        lgelu__for_rows(p, lgelu__cross_entropy_range);
 }
 
-/* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one
-   place: their loss, its gradient where they stand, and what follows from that, straight into
-   net->g; only the gradient of the linear layer's input waits in its aux. So the forward does half
-   of the backward, unless g holds something or nothing is learned: then the backward makes them
-   again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 }; /* bytes of all; rows at a time */
+/* ---- a linear layer and its cross-entropy, fused: logits of more than LGELU__LARGE bytes that
+   only a loss reads are computed LGELU__LOGITS_ROWS rows at a time, in one place. The loss of these
+   rows follows, its gradient in the same place, and from it the gradients of the linear layer:
+   those of its parameters go to net.g, that of its input waits in its auxiliary buffer. So the
+   forward does half of the backward. Where net.g holds gradients already, or nothing is learned,
+   the backward computes the logits again instead. ---- */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
 
-static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
+/* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
+static void lgelu__logits_by_rows(const lgelu__job *p, int gradients)
 {
     lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
-    size_t left;
-    linear.y = lgelu__at(p->net, p->node, LGELU__SCRATCH);
+    const size_t in = linear.from->shape[2];
+    size_t left = p->rows;
+    linear.y = lgelu__buffer_at(p->net, p->node, LGELU__SCRATCH);
     linear.dx[0] = linear.aux;
     linear.dy = loss.x = linear.y;
     linear.add_dw = p->add_dw;
     linear.add_dbias = p->add_dbias;
     loss.dx[0] = gradients ? linear.y : NULL;
-    for (left = p->rows; left; left -= loss.rows) {
-        loss.rows = linear.rows = lgelu__least(left, LGELU__LOGITS_ROWS);
+    while (left > 0) {
+        const size_t rows = lgelu__min(left, LGELU__LOGITS_ROWS);
+        loss.rows = rows;
+        linear.rows = rows;
         lgelu__linear_forward(&linear);
-        lgelu__each(&loss, lgelu__cross_entropy_piece);
+        lgelu__for_rows(&loss, lgelu__cross_entropy_range);
         if (gradients)
             lgelu__linear_backward(&linear);
-        linear.x += linear.rows * linear.from->shape[2];
-        linear.dx[0] += linear.rows * linear.from->shape[2];
-        linear.add_dw = linear.add_dbias = 1;
+        /* the next rows; their gradients of parameters are added */
+        linear.x += rows * in;
+        linear.dx[0] += rows * in;
+        linear.add_dw = 1;
+        linear.add_dbias = 1;
         if (loss.label)
-            loss.label += loss.rows;
-        loss.sum += loss.rows;
+            loss.label += rows;
+        loss.sum += rows;
+        left -= rows;
     }
 }
 
@@ -4804,33 +5218,35 @@ static lgelu_status lgelu__linear_loss_forward(lgelu__job *p)
     p->node->internal.ahead = p->label && p->net->internal.learning && p->net->internal.fresh;
     if (!p->label)
         return LGELU_OK;
-    lgelu__logits_in_turn(p, p->node->internal.ahead);
+    lgelu__logits_by_rows(p, p->node->internal.ahead);
     return lgelu__cross_entropy_end(p);
 }
 
+/* The forward has computed the gradients for a loss scale of 1. */
 static void lgelu__linear_loss_backward(lgelu__job *p)
 {
     const lgelu__job linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
     const size_t in = linear.from->shape[2];
-    const float share = p->net->internal.loss_scale;
+    const float scale = p->net->internal.loss_scale;
     if (!p->dx[0])
         return;
     if (!p->node->internal.ahead) {
-        lgelu__logits_in_turn(p, 1);
-    } else if (share < 1 || share > 1) {
-        lgelu__k()->scale(linear.dw, linear.dw, share, p->channels * in);
-        lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->bias_count);
-        lgelu__k()->scale(linear.aux, linear.aux, share, p->rows * in);
+        lgelu__logits_by_rows(p, 1);
+    } else if (scale < 1 || scale > 1) {
+        lgelu__k()->scale(linear.dw, linear.dw, scale, p->channels * in);
+        lgelu__k()->scale(linear.dbias, linear.dbias, scale, linear.node->bias_count);
+        lgelu__k()->scale(linear.aux, linear.aux, scale, p->rows * in);
     }
 }
 
-static void lgelu__linear_left_backward(lgelu__job *p) /* its gradient is there already */
+/* The loss, which ran before, has left the gradient in the auxiliary buffer. */
+static void lgelu__linear_fused_backward(lgelu__job *p)
 {
     if (p->dx[0])
         memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
 }
 
-static size_t lgelu__linear_left_aux(const lgelu__job *p)
+static size_t lgelu__linear_fused_aux(const lgelu__job *p)
 {
     return lgelu__times(p->rows, p->from->shape[2] * sizeof(float));
 }
@@ -4840,47 +5256,83 @@ static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
     return lgelu__times(p->rows, sizeof(double));
 }
 
+/* An unbound target leaves the loss out. */
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
-    const float *t = lgelu__in(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     double sum = 0;
-    for (i = 0; t && i < n; i++) {
-        double d = (double)p->x[i] - (double)t[i];
+    size_t i;
+    if (!target)
+        return LGELU_OK;
+    for (i = 0; i < n; i++) {
+        const double d = (double)p->x[i] - (double)target[i];
         sum = fma(d, d, sum);
     }
     p->net->loss += sum / (double)n;
     return LGELU_OK;
 }
 
+/* dx = (a - b)·factor */
+static void lgelu__scaled_difference(float *dx, const float *a, const float *b, float factor,
+                                     size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        dx[i] = (a[i] - b[i]) * factor;
+}
+
 static void lgelu__squared_error_backward(lgelu__job *p)
 {
-    const float *x = p->x, *t = lgelu__in(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     const float factor = (float)(2 / (double)n) * p->net->internal.loss_scale;
     int k;
     for (k = 0; k < 2; k++) {
-        for (i = 0; p->dx[k] && i < n; i++)
-            p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * factor : 0;
+        if (!p->dx[k])
+            continue;
+        if (!target)
+            memset(p->dx[k], 0, n * sizeof(float));
+        else if (k == 0)
+            lgelu__scaled_difference(p->dx[k], p->x, target, factor, n);
+        else
+            lgelu__scaled_difference(p->dx[k], target, p->x, factor, n);
     }
 }
 
+/* Without the caller's gradient the loss is left out. */
 static void lgelu__custom_loss_backward(lgelu__job *p)
 {
-    const float *given = lgelu__in(p->net, p->node, 1);
-    size_t i;
-    for (i = 0; p->dx[0] && i < p->rows * p->channels; i++)
-        p->dx[0][i] = given ? given[i] * p->net->internal.loss_scale : 0;
+    const float *gradient = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
+    if (!p->dx[0])
+        return;
+    if (gradient)
+        lgelu__k()->scale(p->dx[0], gradient, p->net->internal.loss_scale, n);
+    else
+        memset(p->dx[0], 0, n * sizeof(float));
 }
 
 /* ---- [8j] the table of layers ---- */
-/* To add a kind of layer:
-     1. LGELU_LAYERS in [1]: a row. The compiler then asks for the functions that the row names.
-     2. [1] and [8k]: the builder's declaration and its code, which sets shape and counts.
-     3. [8d] to [8i]: the functions.
-   And outside of this file, where the compiler or a test names each place that is missing:
-     4. examples/deploy/onnx_out.c, onnx_in.c, torch_file.c: a row of each format's table.
-     5. tests/tools/reference_net.h: the layer in double; tests/test_same_bits.c: a hash. */
+
+/* To add a kind of layer (RMS_NORM is a small example to follow):
+
+   In this file
+     1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
+        it, and the compiler asks for the functions that it names.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
+   its body in [K]; the compiler asks for either where the other is.
+     3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
+     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_biases), or if
+   it has other tensors than a matrix and biases (lgelu__tensor_of). Outside of this file. These
+   places count the kinds and do not compile before each knows the new one:
+     5. tests/tools/reference_net.h: the layer in double.
+     6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
+     7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse a new kind by
+   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
+   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
+   (make record). */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
     {                                                                                            \
@@ -4894,11 +5346,14 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
     },
 static const lgelu__layer lgelu__layers[] = { LGELU_LAYERS(LGELU__KIND)
                                                   LGELU__VARIANTS(LGELU__VARIANT) };
+typedef char
+    lgelu__layers_have_every_row[sizeof lgelu__layers / sizeof *lgelu__layers == LGELU__ROWS ? 1
+                                                                                             : -1];
 #undef lgelu__0
 #undef LGELU__KIND
 #undef LGELU__VARIANT
 
-static const lgelu__layer *lgelu__row(const lgelu_node *node)
+static const lgelu__layer *lgelu__layer_of(const lgelu_node *node)
 {
     return lgelu__layers + node->internal.row;
 }
@@ -4928,11 +5383,11 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     lgelu_node node;
     int k;
     memset(&node, 0, sizeof node);
-    lgelu__say(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
+    lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
     /* cut between two characters */
     node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
-    lgelu__enter(net);
-    if (!lgelu__plain(net->prefix) || !lgelu__plain(name)) {
+    lgelu__begin_call(net);
+    if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
         lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu__layers[op].name,
                     (size_t)net->count, LGELU__PLAIN);
     }
@@ -5232,7 +5687,7 @@ LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_VIEW, name, x, -1);
-    node.shape[2] = lgelu__size(&node);
+    node.shape[2] = lgelu__elements(&node);
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
 }
@@ -5258,6 +5713,15 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
     node.eps = 1e-5f;
     /* gains, then shifts: neither decays */
     node.bias_count = 2 * node.shape[2];
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
+    node.eps = 1e-5f;
+    /* gains, which don't decay */
+    node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
 
@@ -5328,9 +5792,9 @@ LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
     char name[16];
     int k;
     for (k = 0; k < count && !net->status; k++) {
-        lgelu__say(name, name + 15, "fc%z", (size_t)k + 1);
+        lgelu__format(name, name + 15, "fc%z", (size_t)k + 1);
         x = lgelu_linear(net, name, x, outputs[k]);
-        lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
+        lgelu__format(name, name + 15, "gate%z", (size_t)k + 1);
         if (k + 1 < count)
             x = lgelu_gate(net, name, x, kind, lambda);
     }
@@ -5367,8 +5831,8 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
         for (block = 0; block < blocks && !net->status; block++) {
             size_t stride = stage && !block ? 2 : 1;
             int y;
-            lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1,
-                       (size_t)block);
+            lgelu__format(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.",
+                          (size_t)stage + 1, (size_t)block);
             y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
             y = lgelu_gate(net, "gate1", y, kind, lambda);
             y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
@@ -5396,7 +5860,7 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     net->deviation = given;
     x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
-        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
+        lgelu__format(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
         y = lgelu_layer_norm(net, "ln_1", x);
         y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
         y = lgelu_attention(net, "attn", y, t->heads, causal);
@@ -5457,7 +5921,7 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
 /* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A
    buffer lives from its first write to its last read; buffers whose lives do not meet share space:
    the largest is placed first, each as low as it fits. ---- */
-LGELU__APART void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
+LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes;
     b->from = from;
@@ -5483,8 +5947,8 @@ LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu
         for (k = 0; k < net->nodes[j].inputs; k++) {
             if (net->nodes[j].input[k] == i) {
                 const lgelu_node *reader = net->nodes + j;
-                const int end = 2 * net->count,
-                          kept = mode == LGELU_MODE_TRAIN && lgelu__is_a(reader, LGELU__KEEPS);
+                const int end = 2 * net->count, kept = mode == LGELU_MODE_TRAIN
+                                                       && lgelu__is_a(reader, LGELU__KEEPS_INPUTS);
                 const int use = mode == LGELU_MODE_GENERATE && reader->op == LGELU_OP_ATTENTION
                                     ? end
                                 : kept ? end - 1 - j
@@ -5493,7 +5957,8 @@ LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu
                     r.until = use;
                 if (r.inputs) {
                     r.below = r.last;
-                    r.scratch |= r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS);
+                    r.scratch |=
+                        r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS_TO_DX);
                 } else {
                     r.first = j;
                 }
@@ -5506,9 +5971,9 @@ LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu
     return r;
 }
 
-static int lgelu__stays(const lgelu_net *net, int i, int until) /* the value of node i */
+static int lgelu__value_lasts(const lgelu_net *net, int i, int until) /* the value of node i */
 {
-    const lgelu_node *x = net->nodes + net->nodes[i].internal.host;
+    const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
@@ -5536,22 +6001,22 @@ static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lge
 {
     const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
     const int back = 2 * net->count - 1 - r->last, plain = (int)node->op,
-              fits = node->shape[2] <= LGELU__GATE_ROOM;
+              fits = node->shape[2] <= LGELU__GATE_BUFFER;
     if (node->op == LGELU_OP_CROSS_ENTROPY) {
-        return net->nodes[node->input[0]].internal.row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS
-                                                                             : plain;
+        return net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED ? LGELU__LINEAR_LOSS
+                                                                              : plain;
     }
     if (node->op == LGELU_OP_CONV)
         return lgelu__choose_conv(net, node);
     if (r->inputs != 1 || node->internal.keep)
         return plain;
     if (node->op == LGELU_OP_BATCH_NORM)
-        return fits && lgelu__is_a(reader, LGELU__AFFINE) ? LGELU__NORM_LEFT : plain;
+        return fits && lgelu__is_a(reader, LGELU__READS_AFFINE) ? LGELU__NORM_FUSED : plain;
     if (node->op == LGELU_OP_ADD) {
         return fits && train && reader->op == LGELU_OP_GATE
-                       && lgelu__stays(net, node->input[0], back)
-                       && lgelu__stays(net, node->input[1], back)
-                   ? LGELU__ADD_LEFT
+                       && lgelu__value_lasts(net, node->input[0], back)
+                       && lgelu__value_lasts(net, node->input[1], back)
+                   ? LGELU__ADD_FUSED
                    : plain;
     }
     if (node->op != LGELU_OP_LINEAR || !train || reader->op != LGELU_OP_CROSS_ENTROPY
@@ -5559,68 +6024,70 @@ static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lge
         return plain;
     while (other < net->nodes + net->count && (!node->tied || other->tied != node->tied))
         other++;
-    return other == net->nodes + net->count ? LGELU__LINEAR_LEFT : plain;
+    return other == net->nodes + net->count ? LGELU__LINEAR_FUSED : plain;
 }
 
-LGELU__APART void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
+LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
     lgelu_node *node = net->nodes + i;
     lgelu_buffer *b = node->internal.buffer;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
     const int end = 2 * net->count, back = end - 1 - i,
-              x = node->inputs ? net->nodes[node->input[0]].internal.host : i;
+              x = node->inputs ? net->nodes[node->input[0]].internal.value_node : i;
     const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
     const size_t each = node->op == LGELU_OP_INPUT              ? 0
                         : lgelu__is_a(node, LGELU_TRAIT_SOURCE) ? node->shape[1]
-                                                                : lgelu__size(node);
+                                                                : lgelu__elements(node);
     const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
     lgelu__job job;
     int hosted, left;
-    node->internal.host = node->internal.lent = i;
+    node->internal.value_node = node->internal.gradient_node = i;
     node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
     lgelu__job_size(&job, net, node, batch);
-    left = lgelu__is_a(node, LGELU__LEFT);
-    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, /* results stay readable */
-                (r.layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE)) && !node->internal.keep
-                    ? r.until
-                    : end);
+    left = lgelu__is_a(node, LGELU__FUSED);
+    lgelu__buffer_set(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, /* results stay readable */
+                      (r.layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE)) && !node->internal.keep
+                          ? r.until
+                          : end);
     hosted =
-        node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_LEFT
+        node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED
         || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU_TRAIT_SOURCE)
             && net->nodes[x].internal.buffer[LGELU__VALUE].to == i);
     if (hosted) {
-        /* The host lives as long as its guest does. What an attention keeps from call to call lives
-           from the start as well: otherwise an earlier layer of the next call would write over it.
+        /* The target lives as long as its guest does. What an attention keeps from call to call
+           lives from the start as well: otherwise an earlier layer of the next call would write
+           over it.
          */
-        lgelu_buffer *host = net->nodes[x].internal.buffer + LGELU__VALUE;
-        node->internal.host = x;
-        if (host->to < b[LGELU__VALUE].to)
-            host->to = b[LGELU__VALUE].to;
-        if (host->from > b[LGELU__VALUE].from)
-            host->from = b[LGELU__VALUE].from;
+        lgelu_buffer *target = net->nodes[x].internal.buffer + LGELU__VALUE;
+        node->internal.value_node = x;
+        if (target->to < b[LGELU__VALUE].to)
+            target->to = b[LGELU__VALUE].to;
+        if (target->from > b[LGELU__VALUE].from)
+            target->from = b[LGELU__VALUE].from;
     }
     if (hosted || left)
-        lgelu__live(b + LGELU__VALUE, 0, i, i);
-    lgelu__live(b + LGELU__AUX, lgelu__row(node)->aux ? lgelu__row(node)->aux(&job) : 0, i,
-                learns          ? back
-                : r.until < end ? r.until
-                                : i);
-    lgelu__live(b + LGELU__GRADIENT,
-                learns && r.inputs && node->internal.row != LGELU__LINEAR_LEFT ? bytes : 0,
-                end - 1 - r.last, back);
-    lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
-                end - 1 - r.first);
+        lgelu__buffer_set(b + LGELU__VALUE, 0, i, i);
+    lgelu__buffer_set(b + LGELU__AUX,
+                      lgelu__layer_of(node)->aux ? lgelu__layer_of(node)->aux(&job) : 0, i,
+                      learns          ? back
+                      : r.until < end ? r.until
+                                      : i);
+    lgelu__buffer_set(b + LGELU__GRADIENT,
+                      learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED ? bytes : 0,
+                      end - 1 - r.last, back);
+    lgelu__buffer_set(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
+                      end - 1 - r.first);
     if (node->internal.row == LGELU__LINEAR_LOSS) {
-        lgelu__live(b + LGELU__SCRATCH,
-                    LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float), i,
-                    back);
+        lgelu__buffer_set(b + LGELU__SCRATCH,
+                          LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float),
+                          i, back);
     }
 }
 
 /* Gradients that need no buffer of their own, from the last node up: x's may be that of its last
    reader, which passes it on unchanged. Nobody may write to it before all who share it have read
    it: x's next writer comes after the other's backward. */
-static void lgelu__lend(lgelu_net *net)
+static void lgelu__share_gradients(lgelu_net *net)
 {
     int i;
     for (i = net->count - 1; i >= 0; i--) {
@@ -5629,17 +6096,18 @@ static void lgelu__lend(lgelu_net *net)
         lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT,
                      *b = to->internal.buffer + LGELU__GRADIENT;
         const int other = to->input[to->input[0] == i];
-        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES)
-            || to->internal.lent != r.last || (to->inputs == 2 && (other == i || other <= r.below)))
+        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES_GRADIENT)
+            || to->internal.gradient_node != r.last
+            || (to->inputs == 2 && (other == i || other <= r.below)))
             continue;
-        net->nodes[i].internal.lent = r.last;
+        net->nodes[i].internal.gradient_node = r.last;
         if (b->to < own->to)
             b->to = own->to;
         own->bytes = 0;
     }
 }
 
-static lgelu_buffer *lgelu__largest(
+static lgelu_buffer *lgelu__largest_unplaced(
     const lgelu_net *net) /* of those without a place; NULL when all have one */
 {
     lgelu_buffer *best = NULL;
@@ -5671,10 +6139,10 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch,
             net->nodes[i].internal.row = (int)net->nodes[i].op;
     }
     for (i = 0; i < net->count; i++)
-        lgelu__lives(net, i, batch, mode);
+        lgelu__plan_node(net, i, batch, mode);
     if (mode == LGELU_MODE_TRAIN)
-        lgelu__lend(net);
-    while ((b = lgelu__largest(net)) != NULL) {
+        lgelu__share_gradients(net);
+    while ((b = lgelu__largest_unplaced(net)) != NULL) {
         size_t at = 0, bytes = lgelu__buffer_bytes(b);
         if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
             return (size_t)-1;
@@ -5707,7 +6175,7 @@ static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node) /* c
                                      : net->nodes[node->input[0]].shape[2];
 }
 
-static size_t lgelu__packs(const lgelu_net *net, const lgelu_node *node)
+static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
 {
     if (node->internal.row == LGELU__WINOGRAD)
         return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
@@ -5762,8 +6230,8 @@ LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count,
     return count ? p : NULL;
 }
 
-enum { LGELU__PIECE = 65536 };     /* parameters to a task */
-enum { LGELU__READING = 1 << 17 }; /* bytes in which room [9] looks for names, at least */
+enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters to a task */
+enum { LGELU__READING = 1 << 17 };       /* bytes in which section [9] looks for names, at least */
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
@@ -5795,24 +6263,24 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         net->state_count += node->state_count;
         net->lambda_count += node->lambda_count;
         biases = lgelu__plus(biases, node->bias_count);
-        if (net->prepack && mode != LGELU_MODE_TRAIN && lgelu__packs(net, node)) {
+        if (net->prepack && mode != LGELU_MODE_TRAIN && lgelu__prepacked_floats(net, node)) {
             node->internal.prepacked_at = packs + 1;
-            packs = lgelu__plus(packs, lgelu__packs(net, node));
+            packs = lgelu__plus(packs, lgelu__prepacked_floats(net, node));
         } else {
             node->internal.prepacked_at = 0;
         }
-        if (lgelu__row(node)->work) {
+        if (lgelu__layer_of(node)->work) {
             lgelu__job job;
             lgelu__job_size(&job, net, node, batch);
-            pack = lgelu__most(pack, lgelu__row(node)->work(&job, mode == LGELU_MODE_TRAIN));
+            pack = lgelu__max(pack, lgelu__layer_of(node)->work(&job, mode == LGELU_MODE_TRAIN));
         }
     }
     for (i = 0; i < net->count; i++)
         net->nodes[i].bias_at += net->weight_count;
     net->parameter_count = lgelu__plus(net->weight_count, biases);
     net->internal.scratch_bytes =
-        lgelu__most(lgelu__most(pack, LGELU__READING),
-                    net->parameter_count / LGELU__PIECE * sizeof(double) + 64);
+        lgelu__max(lgelu__max(pack, LGELU__READING),
+                   net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64);
     trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
     hard = (size_t)net->lambda_count;
     net->w = (float *)lgelu__carve(memory, &at, net->parameter_count, sizeof(float));
@@ -5894,8 +6362,8 @@ static void *lgelu__guard_of_work(lgelu_net *net, lgelu_node *node)
     size_t bytes = 0;
     lgelu__job job;
     lgelu__job_size(&job, net, product, net->samples);
-    if (lgelu__row(product)->work) {
-        bytes = lgelu__row(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
+    if (lgelu__layer_of(product)->work) {
+        bytes = lgelu__layer_of(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
     }
     bytes = (bytes + 63) & ~(size_t)63;
     return bytes + LGELU__GUARD <= net->internal.scratch_bytes
@@ -5970,7 +6438,7 @@ static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
     }
     if (net->internal.broken) {
         lgelu__fail(net, LGELU_E_MEMORY,
-                    "%n: its %s wrote past the workspace of a product's strand", node, what);
+                    "%n: its %s wrote past the workspace of a product's worker", node, what);
     }
     for (i = 0; i < net->count; i++) {
         for (k = 0; k < 4; k++) {
@@ -5985,7 +6453,7 @@ static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
 
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return 0;
     if (net->memory) {
         lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
@@ -6006,7 +6474,7 @@ typedef struct {
     uint64_t seed;
 } lgelu__first;
 
-static void lgelu__first_piece(size_t index,
+static void lgelu__first_range(size_t index,
                                void *user) /* first weights; stream: the layer's number */
 {
     const lgelu__first *p = (const lgelu__first *)user;
@@ -6014,7 +6482,8 @@ static void lgelu__first_piece(size_t index,
     double out = (double)lgelu__outputs(node), in = (double)node->weight_count / out;
     float *w = p->net->w + node->weight_at, bound;
     const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__TABLE);
-    size_t j = index * LGELU__PIECE, end = lgelu__least(node->weight_count, j + LGELU__PIECE);
+    size_t j = index * LGELU__TASK_PARAMETERS,
+           end = lgelu__min(node->weight_count, j + LGELU__TASK_PARAMETERS);
     if (node->op == LGELU_OP_CONV)
         out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
     bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
@@ -6080,8 +6549,8 @@ static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         lgelu__first first = { net, i, seed };
-        lgelu__parallel(&net->threads, lgelu__first_piece, &first,
-                        (node->weight_count + LGELU__PIECE - 1) / LGELU__PIECE);
+        lgelu__parallel(&net->threads, lgelu__first_range, &first,
+                        (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
         /* biases start at 0, gains at 1 */
         for (j = 0; j < node->bias_count; j++) {
             if (node->custom)
@@ -6121,7 +6590,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
 
 LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
 {
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
@@ -6143,7 +6612,7 @@ static void lgelu__changed(lgelu_net *net)
 LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
 {
     int i, k;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (input < 0 || input >= net->count || !lgelu__is_a(net->nodes + input, LGELU_TRAIT_SOURCE)) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
@@ -6161,10 +6630,10 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- [8n] running ---- */
-/* run(net) with a crew, where there is work enough for one; without, no thread is woken */
-static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *crew))
+/* run(net) with a team, where there is work enough for one; without, no thread is woken */
+static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team))
 {
-    const lgelu_threads own = net->threads, alone = { lgelu__alone, NULL };
+    const lgelu_threads own = net->threads, alone = { lgelu__run_serial, NULL };
     double work = 0;
     int i;
     for (i = 0; i < net->count; i++) {
@@ -6174,19 +6643,19 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
                     * ((double)node->weight_count + 16 * (double)node->shape[2]);
         }
     }
-    if (work < lgelu__share_run)
+    if (work < lgelu__fma_for_run)
         LGELU__TO_NEAREST(run(net, &alone));
     else
-        lgelu__with_crew(&own, run, net);
+        lgelu__with_team(&own, run, net);
     net->threads = own;
     return net->status;
 }
 
-static void lgelu__run_forward(void *user, const lgelu_threads *crew)
+static void lgelu__run_forward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
     int i;
-    net->threads = *crew;
+    net->threads = *team;
     if (net->prepack && net->prepacked_valid != 1 + lgelu_isa() && net->mode != LGELU_MODE_TRAIN)
         lgelu__prepack(net);
     net->loss = 0;
@@ -6198,14 +6667,14 @@ static void lgelu__run_forward(void *user, const lgelu_threads *crew)
         net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        const lgelu__layer *row = lgelu__row(node);
+        const lgelu__layer *row = lgelu__layer_of(node);
         lgelu__job p;
         if (net->internal.tokens && lgelu__is_a(node, LGELU_TRAIT_LOSS))
             continue;
         p = lgelu__job_make(net, node);
         lgelu__guards_set(net, node, i);
-        if ((!row->forward || !row->forward(&p)) && row->piece)
-            lgelu__each(&p, row->piece);
+        if ((!row->forward || !row->forward(&p)) && row->range)
+            lgelu__for_rows(&p, row->range);
         lgelu__guards_look(net, node, i);
         if (net->status)
             return;
@@ -6283,12 +6752,12 @@ static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate
 
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
 {
-    return lgelu__enter(net) ? net->status : lgelu__forward(net, samples, 0);
+    return lgelu__begin_call(net) ? net->status : lgelu__forward(net, samples, 0);
 }
 
 LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples, long k)
 {
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (k < 1)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
@@ -6299,7 +6768,7 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
 {
     size_t context = 0;
     int i;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->mode != LGELU_MODE_GENERATE)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
@@ -6341,18 +6810,18 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
    step has had one before. Where a layer can't add, its part is made in scratch and added then. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 
-static void lgelu__run_backward(void *user, const lgelu_threads *crew)
+static void lgelu__run_backward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
     int i, k;
-    net->threads = *crew;
+    net->threads = *team;
     for (i = 0; i < net->count; i++)
         net->nodes[i].internal.holds = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i, *matrix = node->internal.row == LGELU__LINEAR_LOSS
                                                          ? net->nodes + node->input[0]
                                                          : node;
-        const lgelu__layer *row = lgelu__row(node);
+        const lgelu__layer *row = lgelu__layer_of(node);
         lgelu__job p;
         /* nothing depends on it */
         if (!node->internal.learns
@@ -6361,7 +6830,7 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
         if (matrix->tied)
             matrix = net->nodes + matrix->tied - 1;
         p = lgelu__job_make(net, node);
-        p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+        p.dy = lgelu__buffer_at(net, node, LGELU__GRADIENT);
         p.add_dbias = !net->internal.fresh;
         p.add_dw = !net->internal.fresh || (matrix->internal.holds & LGELU__HOLDS_DW);
         matrix->internal.holds |= LGELU__HOLDS_DW;
@@ -6371,23 +6840,23 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
                       twice = k && p.dx[0] && node->input[0] == node->input[k];
             if (!x->internal.learns)
                 continue;
-            p.dx[k] =
-                lgelu__at(net, x,
-                          twice || (holds && !lgelu__is_a(node, LGELU__ADDS)) ? LGELU__SCRATCH
-                                                                              : LGELU__GRADIENT);
+            p.dx[k] = lgelu__buffer_at(net, x,
+                                       twice || (holds && !lgelu__is_a(node, LGELU__ADDS_TO_DX))
+                                           ? LGELU__SCRATCH
+                                           : LGELU__GRADIENT);
             p.add |= holds;
         }
         lgelu__guards_set(net, node, 2 * net->count - 1 - i);
         if (row->backward)
             row->backward(&p);
         else if (p.dx[0])
-            lgelu__each(&p, row->piece);
+            lgelu__for_rows(&p, row->range);
         for (k = 0; k < node->inputs; k++) {
             if (p.dx[k]) {
                 lgelu_node *x = net->nodes + node->input[k];
-                float *d = lgelu__at(net, x, LGELU__GRADIENT);
+                float *d = lgelu__buffer_at(net, x, LGELU__GRADIENT);
                 if (p.dx[k] != d)
-                    lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__size(x));
+                    lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__elements(x));
                 x->internal.holds |= LGELU__HOLDS_DY;
             }
         }
@@ -6401,10 +6870,10 @@ static lgelu_status lgelu__check_given(lgelu_net *net, const lgelu_node *node, f
 {
     const float *given =
         node->op == LGELU_OP_CUSTOM_LOSS && net->nodes[node->input[0]].internal.learns
-            ? lgelu__in(net, node, 1)
+            ? lgelu__input_value(net, node, 1)
             : NULL;
     size_t i;
-    for (i = 0; given && i < net->samples * lgelu__size(net->nodes + node->input[0]); i++) {
+    for (i = 0; given && i < net->samples * lgelu__elements(net->nodes + node->input[0]); i++) {
         const float d = given[i] * share;
         if (!(d - d <= 0)) {
             return lgelu__fail(net, LGELU_E_NONFINITE,
@@ -6417,7 +6886,7 @@ static lgelu_status lgelu__check_given(lgelu_net *net, const lgelu_node *node, f
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
     int i;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (net->mode != LGELU_MODE_TRAIN || !net->internal.pending) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
@@ -6435,8 +6904,8 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 }
 
 /* ---- [8o] the training step ---- */
-/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule,
-   or, without one, sums of squares */
+/* what runs over the parameters first..first + n in pieces of LGELU__TASK_PARAMETERS: the update by
+   a rule, or, without one, sums of squares */
 typedef struct {
     lgelu_net *net;
     const lgelu__rule *rule;
@@ -6444,12 +6913,12 @@ typedef struct {
     size_t first, n;
 } lgelu__sweep;
 
-static void lgelu__sweep_piece(size_t index, void *user)
+static void lgelu__sweep_task(size_t index, void *user)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     const lgelu_net *net = s->net;
-    const size_t i = s->first + index * LGELU__PIECE,
-                 n = lgelu__least(s->first + s->n - i, LGELU__PIECE);
+    const size_t i = s->first + index * LGELU__TASK_PARAMETERS,
+                 n = lgelu__min(s->first + s->n - i, LGELU__TASK_PARAMETERS);
     if (!s->rule) {
         ((double *)(void *)net->internal.scratch)[index] = lgelu__k()->square_sum(net->g + i, n);
     } else {
@@ -6462,9 +6931,9 @@ static void lgelu__sweep_piece(size_t index, void *user)
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
                                 size_t n)
 {
-    const size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
+    const size_t pieces = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
     lgelu__sweep s = { net, rule, sgd, first, n };
-    lgelu__parallel(&net->threads, lgelu__sweep_piece, &s, pieces);
+    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, pieces);
     return pieces;
 }
 
@@ -6492,6 +6961,14 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
     lgelu_training plan = lgelu_training_paper(lr, steps);
     plan.hardening.end = plan.hold = plan.hardening.begin;
     plan.hardening.begin = steps / 4;
+    return plan;
+}
+
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps)
+{
+    lgelu_training plan = lgelu_training_to_relu(lr, steps);
+    plan.hardening.begin = 0;
+    plan.warmup = steps / 10;
     return plan;
 }
 
@@ -6538,6 +7015,17 @@ static long lgelu__due(const lgelu_training *plan, long step)
     if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
         return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
+}
+
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step)
+{
+    /* lgelu_net_step has set λ for the next step already. */
+    const long next = step < LONG_MAX ? step + 1 : step;
+    if (plan->drive)
+        return step >= plan->steps;
+    if (!(plan->hardening.target > 0))
+        return 1;
+    return next > plan->hardening.begin && lgelu__due(plan, next) >= plan->hardening.end;
 }
 
 /* λ of this step as the plan drives it; 0: it is learned */
@@ -6619,7 +7107,7 @@ static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_traini
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
     int k, change;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
@@ -6665,7 +7153,7 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
 {
     lgelu_adamw o = plan->adamw;
     int k;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->internal.fresh)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
@@ -6719,22 +7207,22 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node), *y;
     const lgelu_buffer *b;
-    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || lgelu__is_a(x, LGELU__LEFT))
+    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || lgelu__is_a(x, LGELU__FUSED))
         return NULL;
-    if (net->nodes[x->internal.host].op == LGELU_OP_INPUT)
-        return (const float *)net->nodes[x->internal.host].internal.bound;
+    if (net->nodes[x->internal.value_node].op == LGELU_OP_INPUT)
+        return (const float *)net->nodes[x->internal.value_node].internal.bound;
     /* the forward ends at time count: what is not kept until then, or until the end once a backward
        has run, is overwritten */
-    b = net->nodes[x->internal.host].internal.buffer + LGELU__VALUE;
+    b = net->nodes[x->internal.value_node].internal.buffer + LGELU__VALUE;
     if (!b->bytes || b->to < (net->internal.pending ? net->count : 2 * net->count))
         return NULL;
     /* by a layer in place */
     for (y = x + 1; y < net->nodes + net->count; y++) {
-        if (y->internal.host == x->internal.host && !lgelu__is_a(y, LGELU__LEFT)
+        if (y->internal.value_node == x->internal.value_node && !lgelu__is_a(y, LGELU__FUSED)
             && y->op != LGELU_OP_VIEW)
             return NULL;
     }
-    return lgelu__at(net, x, LGELU__VALUE);
+    return lgelu__buffer_at(net, x, LGELU__VALUE);
 }
 
 LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
@@ -6759,7 +7247,7 @@ static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int hardness, 
 {
     const float s = lgelu__s_of(&net->lambda_map, lambda);
     const long k = hardness, count = net->memory ? net->lambda_count : 0;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (k < 0 || k >= count)
         return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", k, count);
@@ -6826,14 +7314,14 @@ static lgelu_status lgelu__nearest_net_fold(lgelu_net *net)
 {
     int i;
     size_t c, o;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->mode != LGELU_MODE_INFER)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
         if (norm->op != LGELU_OP_BATCH_NORM || conv->op != LGELU_OP_CONV
-            || norm->internal.host != conv->internal.host
+            || norm->internal.value_node != conv->internal.value_node
             || lgelu__readers_of(net, norm->input[0], LGELU_MODE_INFER).inputs != 1)
             continue;
         for (c = 0; c < norm->shape[2]; c++) {
@@ -6915,8 +7403,10 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
         t.n = (size_t)node->lambda_count;
         first = (size_t)node->first_lambda;
     } else if (normalises) {
-        t.n = node->bias_count / 2;
-        first = node->bias_at + (role == LGELU__MATRIX ? 0 : t.n);
+        /* Gains are stored as NAME.weight, shifts as NAME.bias; an RMS norm has no shifts. */
+        const size_t gains = node->shape[2];
+        t.n = role == LGELU__MATRIX ? gains : node->bias_count - gains;
+        first = node->bias_at + (role == LGELU__MATRIX ? 0 : gains);
     } else if (role == LGELU__MATRIX) {
         t.n = node->weight_count;
         first = node->weight_at;
@@ -6933,7 +7423,7 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
     t.shape[0] = t.dims == 1                       ? t.n
                  : lgelu__is_a(node, LGELU__TABLE) ? t.n / node->shape[2]
                                                    : lgelu__outputs(node);
-    t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
+    t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__max(t.shape[0], 1);
     return t;
 }
 
@@ -7017,7 +7507,7 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     const int anew = to->mode == LGELU_MODE_TRAIN && from->mode != LGELU_MODE_TRAIN;
     lgelu__tensor t, o;
     int k;
-    if (lgelu__enter(to))
+    if (lgelu__begin_call(to))
         return to->status;
     if (!to->memory || !from->memory)
         return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: both networks must be made");
@@ -7075,7 +7565,7 @@ static void lgelu__print(lgelu__out *out, const char *format, ...) /* at most 25
     va_list list;
     va_start(list, format);
     lgelu__put(out, text,
-               (size_t)(lgelu__format(text, text + sizeof text - 1, format, list) - text));
+               (size_t)(lgelu__format_list(text, text + sizeof text - 1, format, list) - text));
     va_end(list);
 }
 
@@ -7151,7 +7641,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
     int p;
     for (p = 0; p < parts; p++) {
         const char *prefix = part[p].prefix;
-        if (lgelu__enter(part[p].net))
+        if (lgelu__begin_call(part[p].net))
             return part[p].net->status;
         if (!part[p].net->memory) {
             return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is %s",
@@ -7161,7 +7651,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
             return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes",
                                  prefix);
         }
-        if (!lgelu__plain(prefix)) {
+        if (!lgelu__is_plain_text(prefix)) {
             return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p,
                                  LGELU__PLAIN);
         }
@@ -7175,7 +7665,7 @@ enum { LGELU__KEY = 80 };
 LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name,
                                     const char *suffix)
 {
-    lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
+    lgelu__format(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
     return key;
 }
 
@@ -7208,7 +7698,7 @@ static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
         for (i = 0; i < part[p].net->count; i++) {
             const lgelu_node *node = part[p].net->nodes + i;
             of = lgelu__key_of(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
-            if (!lgelu__plain(node->name)) {
+            if (!lgelu__is_plain_text(node->name)) {
                 return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i,
                                      LGELU__PLAIN);
             }
@@ -7280,7 +7770,7 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
                      /* bytes in file order on any machine */
                      i += j) {
                     size_t b;
-                    j = lgelu__least(t.n - i, sizeof head / 4);
+                    j = lgelu__min(t.n - i, sizeof head / 4);
                     for (b = 0; b < 4 * j; b++)
                         head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
                     lgelu__put(&out, head, 4 * j);
@@ -7304,7 +7794,7 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     lgelu__out out;
     size_t shared = 0;
     int i, k;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     memset(&out, 0, sizeof out);
     out.write = write;
@@ -7772,7 +8262,7 @@ static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, siz
     int ascending = 1, tiled = 1;
     while (lgelu__next(j, &members, &e)) {
         if (last.p) {
-            const int c = memcmp(last.p, e.name.p, lgelu__least(last.n, e.name.n));
+            const int c = memcmp(last.p, e.name.p, lgelu__min(last.n, e.name.n));
             ascending &= c < 0 || (c == 0 && last.n < e.name.n);
         }
         tiled &= e.from == end;
@@ -8188,6 +8678,10 @@ static const float lgelu__tanh_slope[9][8] = {
     { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f,
       0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
+/* e0·(e^-d - 1 + d)/d² in powers of d, where 1 + e0 is the root of 1 + e^-a - a. */
+static const float lgelu__silu_root[5] = {
+    0.139232278f, -0.046410691f, 0.0116022779f, -0.00232483121f, 0.000392375223f
+};
 /* clang-format on */
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
@@ -8308,6 +8802,35 @@ LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
         lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
 
+/* The constants of SiLU for one β. */
+typedef struct {
+    float beta;
+    float h, l;     /* h + l = -β·log2(e) */
+    float edge;     /* the forward divides up to here; above f is x, below -edge it may be tiny */
+    float left;     /* where f(-left) is -0 */
+    float last;     /* the backward's fast path ends here, with e^-a about 2^-46 */
+    float far_last; /* from here on dy·f'(-x) is 0 for every dy */
+} lgelu__silu_constants;
+
+/* The distances of the edges follow from the largest exponent n of E = e^-z. The result x/(1 + E)
+   is at least 2^-126 while n <= 126, where E is also finite, and n <= 130 - log2(β), where abs(x)
+   is at least 2^5/β. It is -0 for n >= 160 - log2(β), as abs(x) is then at most 2^7.1/β. */
+LGELU__INLINE lgelu__silu_constants lgelu__prepare_silu(float beta)
+{
+    const double k = 1.4426950408889634074 * (double)beta;
+    const int exponent = (int)(lgelu__bits(beta) >> 23) - 127;
+    const int most = exponent < 4 ? 125 : 129 - exponent;
+    lgelu__silu_constants s;
+    s.beta = beta;
+    s.h = lgelu__rounded(-k);
+    s.l = (float)(-k - (double)s.h);
+    s.edge = (float)((double)most / k);
+    s.left = (float)((double)(160 - exponent) / k);
+    s.last = (float)(46 / k);
+    s.far_last = (float)(320 / k);
+    return s;
+}
+
 /* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
    processor mode that flushes subnormal numbers has an influence. */
 static float lgelu__narrow(double x)
@@ -8357,6 +8880,19 @@ static uint16_t lgelu__to_f16(float x)
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 
+/* Adds the 16 virtual lanes of a sum in their one order; the result is total[0]. */
+static void lgelu__fold16(double *total)
+{
+    int i;
+    LGELU__UNROLLED
+    for (i = 0; i < 8; i++)
+        total[i] += total[i + 8];
+    LGELU__UNROLLED
+    for (i = 0; i < 4; i++)
+        total[i] += total[i + 4];
+    total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+}
+
 /* The state of a backward pass. */
 typedef struct {
     size_t i;     /* the current element */
@@ -8365,11 +8901,18 @@ typedef struct {
     float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
+/* A gate f(x; λ), SiLU or the tanh approximation as an exact function and as kernels. The tanh
+   approximation ignores λ. */
+typedef double lgelu__exact_function(double x, double lambda);
+typedef void lgelu__forward_function(float *y, const float *x, float lambda, size_t n);
+typedef double lgelu__backward_function(float *dx, const float *dy, const float *x, float lambda,
+                                        size_t n);
+
 /* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
    x/2, which is below f(x). */
-static uint32_t lgelu__above(double t, double x, double lambda)
+static uint32_t lgelu__above(double t, double x, double lambda, lgelu__exact_function *exact)
 {
-    return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
+    return fabs(lambda * x) < 1e-8 || exact(x, lambda) >= t;
 }
 
 /* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
@@ -9981,19 +10524,24 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
-/* The gate of at most `stretch` elements; gate is NULL for λ = inf, where a negative x gives -0 and
-   NaN remains as it is. */
+/* The limit λ = inf: ReLU, where a negative x gives -0 and NaN remains as it is. */
+static LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i);
+        const m_t below =
+            m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
+        v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+    }
+}
+
+/* The gate of at most `stretch` elements; gate is NULL for λ = inf. */
 static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
                                                   size_t n)
 {
-    size_t i;
     if (!gate) {
-        for (i = 0; i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i);
-            const m_t below =
-                m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
-            v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
-        }
+        LGELU__FN(relu)(y, x, n);
     } else if (n > 4 * v_lanes) {
         LGELU__FN(forward_block)(y, x, gate, n);
     } else {
@@ -10405,24 +10953,32 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
     return i;
 }
 
+/* The backward of the limit λ = inf. */
+static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, const float *x,
+                                                   size_t n)
+{
+    const v_t zero = v_set(0);
+    size_t i;
+    for (i = 0; dx && i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
+        const m_t above =
+            m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
+        /* Adding 0 turns a -0 of v_max into 0. */
+        const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
+    }
+}
+
 /* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
  */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
 {
-    const v_t zero = v_set(0);
     double sum = 0;
     size_t i;
     if (lambda > FLT_MAX) {
-        for (i = 0; dx && i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
-            const m_t above =
-                m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-            /* Adding 0 turns a -0 of v_max into 0. */
-            const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
-            v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
-        }
+        LGELU__FN(relu_backward)(dx, dy, x, n);
     } else {
         for (i = 0; i < n; i++) {
             double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
@@ -10451,13 +11007,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             LGELU__FN(backward_block)
             (dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
         }
-        LGELU__UNROLL
-        for (i = 0; i < 8; i++)
-            total[i] += total[i + 8];
-        LGELU__UNROLL
-        for (i = 0; i < 4; i++)
-            total[i] += total[i + 4];
-        total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+        lgelu__fold16(total);
     }
     if (!(total[0] != total[0]))
         return total[0];
@@ -10655,6 +11205,27 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
     }
 }
 
+/* dx = dy·s·2^n, assembled in integers; NaN where x is NaN. A dy in the lanes `thin` is below 2^-27
+   and so small that dy·s might be below 2^-126. */
+LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *x, const v_t *s,
+                                             n_t *n, const m_t *thin)
+{
+    v_t d[2], p[2];
+    v_each(d[u] = dy[u]);
+    if (m_some(thin[0], thin[1])) {
+        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
+    }
+    v_each(p[u] = v_mul(d[u], s[u]));
+    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
+    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
+    LGELU__FN(assemble)(d, n, 2);
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
+                            p[u]));
+    v_each(dx[u] = LGELU__FN(one_nan)(
+               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+}
+
 /* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
    not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
@@ -10662,7 +11233,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
     /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28), none = n_set(0);
-    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
     v_each(b[u] = v_bits(v_abs(x[u])));
@@ -10691,20 +11262,8 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
-    v_each(d[u] = dy[u]);
     v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
-    if (m_some(thin[0], thin[1])) {
-        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
-    }
-    v_each(p[u] = v_mul(d[u], s[u]));
-    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u])));
-    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
-    LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
-                            p[u]));
-    v_each(dx[u] = LGELU__FN(one_nan)(
-               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
 }
 
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
@@ -10740,6 +11299,291 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
             v_each(d[u] = v_mul(b[u], q[u]));
         LGELU__FN(store2)(dx + i, d, n - i);
     }
+}
+
+/* ---- SiLU ---- */
+/* METHOD. f = xσ(z) = x/(1 + E) with z = βx and E = e^-z = 2^(x·(h + l)), where h + l = -β·log2(e)
+   is the sum of two floats, so that z is never rounded. There is no cancellation for either sign.
+   This path is for 2^-63 <= abs(x) <= edge. For other x, f is x/2, x or -0, or for x < -edge a
+   result that may be below 2^-126.
+
+   The backward uses a = abs(z) and e = e^-a <= 1:
+     g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a),  dβ = Σ dy·x²g.
+   1 + e - a is computed from a as the sum of two floats, and within 1/4 of its root at 1.2784645
+   from a Taylor series in the distance from the root, so that f' is relatively accurate there. */
+
+/* E = 2^(x·(h + l)) = (1 + f·p)·2^n, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *f, v_t *t, const v_t *x,
+                                                const lgelu__silu_constants *s)
+{
+    const v_t magic = v_set(LGELU__ROUND), h = v_set(s->h), l = v_set(s->l);
+    v_each(t[u] = v_fma(x[u], h, magic));
+    v_each(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
+    v_each(f[u] = v_fma(x[u], l, f[u]));
+    LGELU__FN(exp2m1)(p, f, 2);
+    v_each(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
+}
+
+/* Corrects y in the lanes `out`, in which abs(x) is below 2^-63 or above edge, or x is NaN. For
+   x < -edge it is x·2^-n·(1 + p), since 1 + E is E there. */
+LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
+                                      const lgelu__silu_constants *s)
+{
+    const v_t edge = v_set(s->edge), left = v_set(s->left);
+    v_t c[2], t[2], e[2], f[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x[u]))));
+    if (m_some(tiny[0], tiny[1]))
+        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
+    v_each(deep[u] = m_and(v_lt(x[u], v_sub(v_set(0), edge)), v_lt(v_sub(v_set(0), left), x[u])));
+    if (!m_some(deep[0], deep[1]))
+        return;
+    v_each(c[u] = v_select(deep[u], v_abs(x[u]), edge));
+    LGELU__FN(sigmoid_exponential)(e, f, t, c, s);
+    v_each(e[u] = v_fma(f[u], e[u], v_set(0)));
+    v_each(c[u] = v_times2(c[u], n_up(n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS - 100)), 23)));
+    v_each(t[u] = v_set(0));
+    LGELU__FN(lowered)(r, c, e, t, 2);
+    v_each(y[u] = v_select(deep[u], r[u], y[u]));
+}
+
+/* The forward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET void LGELU__FN(silu_forward_extreme)(float *y, const float *x,
+                                                                float beta, size_t n)
+{
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu)(y, x, n);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if ((lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128))
+            y[i] = lgelu__float(lgelu__bits(x[i]));
+        else
+            y[i] = lgelu__narrow(lgelu_exact_silu(lgelu__wide(x[i]), lgelu__wide(beta)));
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, float beta, size_t n)
+{
+    const v_t one = v_set(1);
+    const n_t least = n_set(LGELU__TWO(-63) + INT32_MIN);
+    lgelu__silu_constants s;
+    n_t most;
+    size_t i;
+    if (!lgelu__ordinary(beta)) {
+        LGELU__FN(silu_forward_extreme)(y, x, beta, n);
+        return;
+    }
+    s = lgelu__prepare_silu(beta);
+    most = n_set((int32_t)(lgelu__bits(s.edge) - LGELU__TWO(-63)) + INT32_MIN);
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        int any;
+        v_each(LGELU__AHEAD(x, i + u * v_lanes));
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        any = m_some(out[0], out[1]);
+        v_each(c[u] = a[u]);
+        if (any)
+            v_each(c[u] = v_select(out[u], v_set(s.last), a[u]));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_fma(f[u], e[u], one));
+        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(c[u], v_add(one, e[u])));
+        if (any)
+            LGELU__FN(silu_rest)(c, a, out, &s);
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+/* f' and g at w = abs(x), limited to 2^-63 and last. */
+LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
+                                       const lgelu__silu_constants *s)
+{
+    const v_t one = v_set(1), beta = v_set(s->beta), root = v_set(1.27846456f);
+    const n_t least = n_set(LGELU__TWO(-63)), last = n_set((int32_t)lgelu__bits(s->last));
+    v_t e[2], f[2], t[2], m[2], d[2], q[2];
+    int k;
+    v_each(w[u] = v_float(n_min(last, n_max(least, v_bits(v_abs(x[u]))))));
+    LGELU__FN(sigmoid_exponential)(e, f, t, w, s);
+    v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+    v_each(g[u] = v_div(e[u], v_fma(e[u], v_add(e[u], v_set(2)), one)));
+    /* m = 1 + e - a, where a = q + t. */
+    v_each(q[u] = v_mul(w[u], beta));
+    v_each(t[u] = v_fms(w[u], beta, q[u]));
+    v_each(m[u] = v_sub(v_add(v_sub(one, q[u]), e[u]), t[u]));
+    /* d is the distance from the root. */
+    v_each(d[u] = v_sub(v_fms(w[u], beta, root), v_set(-1.29792825e-08f)));
+    v_each(q[u] = v_set(lgelu__silu_root[4]));
+    LGELU__UNROLL
+    for (k = 3; k >= 0; k--)
+        v_each(q[u] = v_fma(d[u], q[u], v_set(lgelu__silu_root[k])));
+    v_each(q[u] = v_mul(d[u], v_fms(d[u], q[u], root)));
+    v_each(m[u] = v_select(v_lt(v_abs(d[u]), v_set(0.25f)), q[u], m[u]));
+    v_each(q[u] = v_mul(g[u], m[u]));
+    v_each(slope[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u])));
+}
+
+/* The backward of two vectors in which an abs(x) is far (above last) or tiny (below 2^-45), an
+   abs(dy) is thin (below 2^-63), or something is NaN. Corrects dx and the terms t of the sum: those
+   of such lanes are 0 in t, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is
+   assembled in integers. e^-a = p·2^n. */
+LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const v_t *dy,
+                                            const v_t *x, v_t *slope, const v_t *g,
+                                            const lgelu__silu_constants *s)
+{
+    const v_t zero = v_set(0), one = v_set(1), beta = v_set(s->beta);
+    const n_t none = n_set(0), bias = n_set(INT32_MAX), last = n_set((int32_t)lgelu__bits(s->last)),
+              end = n_set((int32_t)lgelu__bits(s->far_last));
+    v_t w[2], p[2], a[2], m[2], h[2];
+    n_t b[2], n[2], k[2];
+    m_t far[2], left[2], tiny[2], thin[2], odd[2], ends[2];
+    v_each(b[u] = v_bits(v_abs(x[u])));
+    v_each(left[u] = n_gt(none, v_bits(x[u])));
+    v_each(far[u] = n_gt(b[u], last));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b[u], bias)));
+    v_each(thin[u] =
+               n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(v_bits(v_abs(dy[u])), bias)));
+    v_each(odd[u] = m_or(m_or(far[u], tiny[u]), thin[u]));
+    /* Where x is so far that f' is 0 or 1, and dy is an ordinary number, nothing else is needed. */
+    v_each(ends[u] = m_less(far[u], m_or(n_gt(end, b[u]), n_gt(b[u], n_set(LGELU__TWO(128))))));
+    v_each(ends[u] = m_less(ends[u], n_gt(v_bits(v_abs(dy[u])), n_set(LGELU__TWO(128) - 1))));
+    v_each(ends[u] = m_less(ends[u], thin[u]));
+    if (!m_some(m_less(odd[0], ends[0]), m_less(odd[1], ends[1]))) {
+        v_each(m[u] = v_select(left[u], v_set(-0.0f), one));
+        v_each(dx[u] = v_mul(dy[u], v_select(ends[u], m[u], slope[u])));
+        v_each(t[u] = v_select(odd[u], zero, t[u]));
+        return;
+    }
+    v_each(w[u] = v_float(n_max(last, n_min(end, b[u]))));
+    LGELU__FN(sigmoid_exponential)(p, h, a, w, s);
+    v_each(p[u] = v_fma(h[u], p[u], one));
+    v_each(n[u] = n_sub(v_bits(a[u]), n_set(LGELU__ROUND_BITS)));
+    /* m = 1 - a, since 1 + e - a is that beyond last. 2^10 is moved from the slope to n, since
+       dy·slope must not overflow. */
+    v_each(a[u] = v_mul(w[u], beta));
+    v_each(m[u] = v_sub(v_sub(one, a[u]), v_fms(w[u], beta, a[u])));
+    v_each(m[u] = v_times2(v_mul(p[u], m[u]), n_set(LGELU__EXPONENT(-10))));
+    v_each(slope[u] = v_select(far[u], v_select(left[u], m[u], one), slope[u]));
+    /* The terms dy·g·x², with g = e^-a for a far x. */
+    v_each(k[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100))));
+    v_each(p[u] = v_times2(p[u], n_up(n_max(k[u], n_set(-63)), 23)));
+    v_each(p[u] = v_select(n_gt(n_set(-63), k[u]), zero, p[u]));
+    v_each(p[u] = v_select(far[u], p[u], g[u]));
+    v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+    v_each(p[u] = v_mul(h[u], p[u]));
+    v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
+                        v_float(n_set(LGELU__TWO(-50)))));
+    v_each(a[u] = v_select(v_lt(a[u], v_float(n_set(LGELU__TWO(-63)))), zero, a[u]));
+    v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
+    v_each(w[u] = v_select(tiny[u], v_select(thin[u], zero, a[u]), w[u]));
+    v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
+    v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
+    v_each(p[u] = v_select(odd[u], p[u], zero));
+    v_each(p[u] = v_select(v_lt(v_abs(p[u]), v_float(n_set(LGELU__TWO(-100)))), zero, p[u]));
+    v_each(float *to = small + u * v_lanes % 16; v_store(to, v_add(v_load(to), p[u])));
+    v_each(t[u] = v_select(odd[u], zero, t[u]));
+    /* dx */
+    v_each(n[u] = n_select(n_gt(end, b[u]), n_add(n[u], n_set(10)), n_set(-300)));
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
+    LGELU__FN(assemble_product)(dx, dy, x, slope, n, thin);
+}
+
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total. A term of the
+   sum below 2^-100 counts as 0, so that no sum is subnormal. */
+static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *total, const float *dy,
+                                                         const float *x,
+                                                         const lgelu__silu_constants *s, size_t n)
+{
+    enum { share = 16 / v_lanes };
+    const n_t least = n_set(LGELU__TWO(-45) + INT32_MIN),
+              most = n_set((int32_t)lgelu__bits(s->last) - LGELU__TWO(-45) + INT32_MIN);
+    const v_t zero = v_set(0), thin = v_float(n_set(LGELU__TWO(-63))),
+              faint = v_float(n_set(LGELU__TWO(-100)));
+    float part[16] = { 0 }, small[16] = { 0 };
+    v_t sum[share + 1];
+    size_t i, j, q;
+    int rare = 0;
+    for (j = 0; j < share; j++)
+        sum[j] = zero;
+    for (j = 0; j * 2 * v_lanes < n; j++) {
+        v_t a[2], b[2], d[2], t[2], w[2], g[2], slope[2];
+        m_t out[2];
+        i = j * 2 * v_lanes;
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
+        LGELU__FN(silu_slope)(slope, g, w, a, s);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        v_each(out[u] = m_or(out[u], v_lt(v_abs(b[u]), thin)));
+        v_each(d[u] = v_mul(b[u], slope[u]));
+        v_each(t[u] = v_mul(v_mul(b[u], g[u]), v_mul(w[u], w[u])));
+        if (m_some(out[0], out[1])) {
+            LGELU__FN(silu_slope_rest)(d, t, small + (i & 15), b, a, slope, g, s);
+            rare = 1;
+        }
+        v_each(t[u] = v_select(v_lt(v_abs(t[u]), faint), zero, t[u]));
+        v_each(sum[(2 * j + u) % share] = v_add(sum[(2 * j + u) % share], t[u]));
+        if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
+            for (q = 0; q < share; q++) {
+                v_store(part + q * v_lanes, sum[q]);
+                sum[q] = zero;
+            }
+            LGELU__FN(flush)(total, part, 1);
+        }
+        if (dx)
+            LGELU__FN(store2)(dx + i, d, n - i);
+    }
+    if (rare)
+        LGELU__FN(flush)(total, small, 7.88860905221011805e-31);
+}
+
+/* The backward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET double LGELU__FN(silu_backward_extreme)(float *dx, const float *dy,
+                                                                   const float *x, float beta,
+                                                                   size_t n)
+{
+    double sum = 0;
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu_backward)(dx, dy, x, n);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        const double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), b = lgelu__wide(beta);
+        sum = fma(d, lgelu_exact_silu_dbeta(a, b), sum);
+        if (dx)
+            dx[i] = lgelu__narrow(d * lgelu_exact_silu_dx(a, b));
+    }
+    return sum;
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy, const float *x,
+                                                     float beta, size_t n)
+{
+    double total[16] = { 0 };
+    size_t i;
+    if (!lgelu__ordinary_backward(beta)) {
+        total[0] = LGELU__FN(silu_backward_extreme)(dx, dy, x, beta, n);
+    } else {
+        const lgelu__silu_constants s = lgelu__prepare_silu(beta);
+        for (i = 0; i < n; i += 2048) {
+            LGELU__FN(silu_backward_block)
+            (dx ? dx + i : dx, total, dy + i, x + i, &s, n - i < 2048 ? n - i : 2048);
+        }
+        lgelu__fold16(total);
+    }
+    if (!(total[0] != total[0]))
+        return total[0];
+    for (i = 0; dx && i < n; i += v_lanes)
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
+    return (double)LGELU__NAN;
 }
 
 #undef v_gate
@@ -10794,7 +11638,7 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
    subnormal bf16. Such a t is moved by one unit towards the exact f(x), which is never a midpoint.
    Midpoints below the normal numbers of f16 need no correction. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
-                                            size_t n)
+                                            size_t n, lgelu__exact_function *exact)
 {
     const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF),
               half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
@@ -10809,32 +11653,37 @@ static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float l
                 != (format == LGELU__F16 ? 0x1000u : 0x8000u))
                 continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda))
-                                        != b >> 31
-                                    ? b + 1
-                                    : b - 1);
+            b = lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda), exact)
+                        != b >> 31
+                    ? b + 1
+                    : b - 1;
+            t[j] = lgelu__float(b);
         }
     }
 }
 
-static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
-                                               int format, size_t n)
+/* A forward on 16-bit values, block by block. */
+static LGELU__TARGET void LGELU__FN(half_forward)(uint16_t *y, const uint16_t *x, float lambda,
+                                                  int format, size_t n,
+                                                  lgelu__forward_function *forward,
+                                                  lgelu__exact_function *exact)
 {
     float t[1024];
     size_t i, m;
     for (i = 0; i < n; i += m) {
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
-        LGELU__FN(forward)(t, t, lambda, m);
+        forward(t, t, lambda, m);
         if (lgelu__wide(lambda) > 0)
-            LGELU__FN(settle)(t, x + i, lambda, format, m);
+            LGELU__FN(settle)(t, x + i, lambda, format, m, exact);
         LGELU__FN(to16)(y + i, t, format, m);
     }
 }
 
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
-                                                  const uint16_t *x, float lambda, int format,
-                                                  size_t n)
+/* A backward on 16-bit values, block by block. */
+static LGELU__TARGET double LGELU__FN(half_backward)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, float lambda, int format,
+                                                     size_t n, lgelu__backward_function *backward)
 {
     float t[1024], d[1024];
     double sum = 0;
@@ -10846,12 +11695,160 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
         LGELU__FN(from16)(d, dy + i, format, m);
-        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        part = backward(dx ? d : NULL, d, t, lambda, m);
         if (dx)
             LGELU__FN(to16)(dx + i, d, format, m);
         sum += part;
     }
     return sum;
+}
+
+/* The tanh approximation with the type of the others. */
+static LGELU__TARGET void LGELU__FN(tanh_forward_of)(float *y, const float *x, float unused,
+                                                     size_t n)
+{
+    (void)unused;
+    LGELU__FN(tanh_forward)(y, x, n);
+}
+
+static LGELU__TARGET double LGELU__FN(tanh_backward_of)(float *dx, const float *dy, const float *x,
+                                                        float unused, size_t n)
+{
+    (void)unused;
+    if (dx)
+        LGELU__FN(tanh_backward)(dx, dy, x, n);
+    return 0;
+}
+
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
+                                               int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(forward), lgelu_exact);
+}
+
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
+                                                  const uint16_t *x, float lambda, int format,
+                                                  size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n, LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_forward16)(uint16_t *y, const uint16_t *x, int format,
+                                                    size_t n)
+{
+    LGELU__FN(half_forward)(y, x, 1, format, n, LGELU__FN(tanh_forward_of), lgelu__exact_tanh);
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, int format, size_t n)
+{
+    LGELU__FN(half_backward)(dx, dy, x, 1, format, n, LGELU__FN(tanh_backward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward16)(uint16_t *y, const uint16_t *x, float beta,
+                                                    int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, beta, format, n, LGELU__FN(silu_forward), lgelu_exact_silu);
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                       const uint16_t *x, float beta, int format,
+                                                       size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, beta, format, n, LGELU__FN(silu_backward));
+}
+
+/* ---- gated units ---- */
+/* y = f(a)·b, block by block. */
+static LGELU__TARGET void LGELU__FN(gated)(float *y, const float *a, const float *b, float lambda,
+                                           size_t n, lgelu__forward_function *forward)
+{
+    float t[1024];
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        forward(t, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t p = v_mul(v_load_n(t + j, m - j), v_load_n(b + i + j, m - j));
+            v_store_n(y + i + j, LGELU__FN(one_nan)(p), m - j);
+        }
+    }
+}
+
+/* da = (dy·b)·f'(a) and db = dy·f(a), block by block. Each block is computed before it is written,
+   since da and db may be the inputs. Returns the gradient of λ for dy·b. */
+static LGELU__TARGET double LGELU__FN(gated_slope)(float *const *out, const float *dy,
+                                                   const float *a, const float *b, float lambda,
+                                                   size_t n, lgelu__forward_function *forward,
+                                                   lgelu__backward_function *backward)
+{
+    float f[1024], d[1024];
+    double sum = 0;
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        /* As in half_backward. */
+        volatile double part;
+        m = n - i < 1024 ? n - i : 1024;
+        if (out[1])
+            forward(f, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t g = v_load_n(dy + i + j, m - j);
+            v_store_n(d + j, v_mul(g, v_load_n(b + i + j, m - j)), m - j);
+            if (out[1])
+                v_store_n(f + j, LGELU__FN(one_nan)(v_mul(g, v_load_n(f + j, m - j))), m - j);
+        }
+        part = backward(out[0] ? d : NULL, d, a + i, lambda, m);
+        if (out[0])
+            memcpy(out[0] + i, d, m * sizeof *d);
+        if (out[1])
+            memcpy(out[1] + i, f, m * sizeof *f);
+        sum += part;
+    }
+    return sum;
+}
+
+static LGELU__TARGET void LGELU__FN(gated_forward)(float *y, const float *a, const float *b,
+                                                   float lambda, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(forward));
+}
+
+static LGELU__TARGET double LGELU__FN(gated_backward)(float *da, float *db, const float *dy,
+                                                      const float *a, const float *b, float lambda,
+                                                      size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(forward),
+                                  LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_gated_forward)(float *y, const float *a, const float *b,
+                                                        float beta, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, beta, n, LGELU__FN(silu_forward));
+}
+
+static LGELU__TARGET double LGELU__FN(silu_gated_backward)(float *da, float *db, const float *dy,
+                                                           const float *a, const float *b,
+                                                           float beta, size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, beta, n, LGELU__FN(silu_forward),
+                                  LGELU__FN(silu_backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_forward)(float *y, const float *a, const float *b,
+                                                        size_t n)
+{
+    LGELU__FN(gated)(y, a, b, 1, n, LGELU__FN(tanh_forward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_backward)(float *da, float *db, const float *dy,
+                                                         const float *a, const float *b, size_t n)
+{
+    float *const out[2] = { da, db };
+    LGELU__FN(gated_slope)
+    (out, dy, a, b, 1, n, LGELU__FN(tanh_forward_of), LGELU__FN(tanh_backward_of));
 }
 
 /* ---- [Ke] the stochastic gate ---- */
@@ -10987,6 +11984,7 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
     }
 }
 
+#ifdef LGELU_TRAINER
 /* Returns Σ x². The products are exact in double, so that contraction cannot change a bit. The
    compiler vectorises the loops over the 16 lanes. */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
@@ -11027,7 +12025,6 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
 }
 
-#ifdef LGELU_TRAINER
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
    nothing. */
 
@@ -11080,7 +12077,7 @@ LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)
 }
 
 static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale,
-                                             size_t n, size_t room)
+                                             size_t n, size_t padded)
 {
     const v_t c = v_set(scale);
     v_t a[16 / v_lanes], shift;
@@ -11117,12 +12114,12 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
         a[v_part(i)] = v_add(a[v_part(i)], LGELU__FN(head)(e, n - i));
     }
     if (p)
-        memset(p + n, 0, (room - n) * sizeof *p);
+        memset(p + n, 0, (padded - n) * sizeof *p);
     stat[1] = LGELU__FN(fold)(a);
 }
 
 static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat,
-                                                      float scale, size_t n, size_t room)
+                                                      float scale, size_t n, size_t padded)
 {
     const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
     v_t a[16 / v_lanes], mean;
@@ -11140,8 +12137,8 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
                   v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)),
                   n - i);
     }
-    memset(x + n, 0, (room - n) * sizeof *x);
-    memset(d + n, 0, (room - n) * sizeof *d);
+    memset(x + n, 0, (padded - n) * sizeof *x);
+    memset(d + n, 0, (padded - n) * sizeof *d);
 }
 
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x,
@@ -11214,6 +12211,56 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i,
                   v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)),
                   n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(rms_normalise)(float *y, float *root, const float *x,
+                                                   const float *gain, float eps, size_t n)
+{
+    v_t a[16 / v_lanes], r;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t u = v_load_n(x + i, n - i);
+        LGELU__AHEAD(x, i);
+        a[v_part(i)] = v_fma(u, u, a[v_part(i)]);
+    }
+    *root = 1 / sqrtf(LGELU__FN(fold)(a) / (float)n + eps);
+    r = v_set(*root);
+    for (i = 0; i < n; i += v_lanes) {
+        v_store_n(y + i, v_mul(v_mul(v_load_n(x + i, n - i), r), v_load_n(gain + i, n - i)), n - i);
+    }
+}
+
+/* The backward of rms_normalise. With h = x·r and g = dy·gain:
+     dgain += dy·h,  dx = r·(g - h·mean(g·h)),
+   and dx is added to its previous value if add is 1. */
+static LGELU__TARGET void LGELU__FN(rms_normalise_backward)(float *dx, float *dgain,
+                                                            const float *dy, const float *x,
+                                                            float root, const float *gain, int add,
+                                                            size_t n)
+{
+    v_t a[16 / v_lanes], r = v_set(root), mean;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(d, v_load_n(gain + i, n - i));
+        LGELU__AHEAD(dy, i);
+        LGELU__AHEAD(x, i);
+        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
+        a[v_part(i)] = v_fma(g, h, a[v_part(i)]);
+    }
+    if (!dx)
+        return;
+    mean = v_set(LGELU__FN(fold)(a) / (float)n);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        v_t before = add ? v_load_n(dx + i, n - i) : v_set(0);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, mean, g), before), n - i);
     }
 }
 
@@ -11526,7 +12573,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 
 /* Sets where the tiles of the rows from `row` on read A: in place, or from a copy that is made
    here. */
-static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t rows)
+static LGELU__TARGET void LGELU__FN(take_a)(lgelu__block_state *b, size_t row, size_t rows)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
@@ -11550,7 +12597,7 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
                     high = lgelu__height(b->end - b->at, b->most);
                     LGELU__FN(copy)
                     (b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k,
-                     lgelu__least(t->k - k, 16), b->at, high);
+                     lgelu__min(t->k - k, 16), b->at, high);
                     b->at += high;
                 }
             }
@@ -11566,26 +12613,26 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
 
 /* Sets which part of A the tiles prefetch: the rows of the next sliver, or two cache lines of half
    of the rows of the next group. */
-static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
+static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__block_state *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
     if (!a->read && a->col_stride == 1 && next < b->end) {
         t->next = a->x + next * a->row_stride + b->k0;
         t->next_row = a->row_stride;
-        t->next_step = lgelu__least((t->k - 1) / b->panels + 1, 32);
+        t->next_step = lgelu__min((t->k - 1) / b->panels + 1, 32);
     } else if (b->p->across && b->at < b->end) {
         const size_t half = LGELU__GROUP / 2;
         t->next =
             a->x + b->at + b->in % half * 32 + (b->k0 + b->in / half * (t->k / 2)) * a->col_stride;
         t->next_row = a->col_stride;
-        t->next_step = lgelu__least(t->k / 2 / b->panels + 1, 16) * a->col_stride;
+        t->next_step = lgelu__min(t->k / 2 / b->panels + 1, 16) * a->col_stride;
     }
 }
 
 /* The tiles of some rows in all whole panels (q = 0) or in the last, narrow panel. Where a vector
    would write past the columns of C, the tile works on a copy. If gate is 1, y is prefetched. */
-static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row, size_t rows,
+static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size_t row, size_t rows,
                                            size_t tall, int gate)
 {
     const lgelu__block *p = b->p;
@@ -11665,7 +12712,7 @@ static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t 
 
 /* Computes one block of C, from the first k to the last. */
 static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size_t m, size_t j,
-                                           size_t n, float *room)
+                                           size_t n, float *work)
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes];
@@ -11673,7 +12720,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
                      && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
     size_t row, rows, tall;
-    lgelu__stand b;
+    lgelu__block_state b;
     b.p = p;
     b.i = i;
     b.end = i + m;
@@ -11689,10 +12736,10 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     b.packed = p->panels ? b.panels : b.whole;
     if (p->pack_b)
         b.packed = 0;
-    b.a_pack = room;
-    b.b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
+    b.a_pack = work;
+    b.b_pack = work + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
-        const size_t k = lgelu__least(job->k - b.k0, p->depth);
+        const size_t k = lgelu__min(job->k - b.k0, p->depth);
         /* If brief, k is too short for prefetching to pay. */
         const int last = b.k0 + k == job->k, brief = k <= 128;
         b.t.k = k;
@@ -11844,7 +12891,7 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
             again = j + v_lanes > end ? j + v_lanes - end : 0;
             b = job->b.x + (j - again) * job->b.col_stride;
             c = job->c + row * job->c_stride + j - again;
-            m = lgelu__least(job->m - row, most);
+            m = lgelu__min(job->m - row, most);
             high = m < 5 ? m : (m + 1) / 2 * 2;
             for (i = 0; i < high; i++) {
                 v_t start = v_set(0);
@@ -12201,9 +13248,11 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
 }
 #endif
 
+#ifdef LGELU_TRAINER
 static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
                                                        LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
                                                    2 * v_lanes };
+#endif
 
 /* The names of the vocabulary are removed, so that the next instruction set can define them. */
 #undef v_t

@@ -108,17 +108,21 @@ typedef struct {
 /* Kinds of values. From ONNX_DATA on they are computed from a layer. */
 enum {
     ONNX_ABSENT,
-    ONNX_CONSTANT,     /* an array: a·x + b of a tensor's elements x */
-    ONNX_INTEGERS,     /* a list of integers */
-    ONNX_DATA,         /* P(u)·(alpha + beta·function(arg(u))), u a layer's value */
-    ONNX_MEAN,         /* the mean of u's rows */
-    ONNX_CENTRED,      /* u less its mean */
-    ONNX_SQUARE,       /* the square of that */
-    ONNX_VARIANCE,     /* the mean of the square, plus eps */
-    ONNX_DEVIATION,    /* the root of the variance */
-    ONNX_NORMED,       /* a normalised row */
-    ONNX_SCORES,       /* queries times keys */
-    ONNX_PROBABILITIES /* their softmax */
+    ONNX_CONSTANT,         /* an array: a·x + b of a tensor's elements x */
+    ONNX_INTEGERS,         /* a list of integers */
+    ONNX_DATA,             /* P(u)·(alpha + beta·function(arg(u))), u a layer's value */
+    ONNX_MEAN,             /* the mean of u's rows */
+    ONNX_CENTRED,          /* u less its mean */
+    ONNX_SQUARE,           /* the square of that */
+    ONNX_VARIANCE,         /* the mean of the square, plus eps */
+    ONNX_DEVIATION,        /* the root of the variance */
+    ONNX_NORMED,           /* a normalised row */
+    ONNX_SCORES,           /* queries times keys */
+    ONNX_PROBABILITIES,    /* their softmax */
+    ONNX_MEAN_SQUARE,      /* the mean of u² of a row, plus eps */
+    ONNX_ROOT_MEAN_SQUARE, /* its root */
+    ONNX_INVERSE_ROOT,     /* 1 over that */
+    ONNX_KINDS
 };
 
 /* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ... */
@@ -150,6 +154,7 @@ typedef struct {
     int vector, divides; /* arg is multiplied by (or divided by) this constant, -1: none */
     double eps;
     int gain;        /* ONNX_NORMED: the constant, or -1 */
+    int rms;         /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
     int64_t padding; /* zeros around an image, to become a window's padding */
 
     /* ONNX_SCORES, ONNX_PROBABILITIES: the values of queries and keys */
@@ -1130,6 +1135,14 @@ static int onnx_is_one(double x) { return fabs(x - 1) < 1e-6; }
 /* Returns whether v is its layer as it is. */
 static int onnx_is_plain(const onnx_value *v) { return onnx_is_scaled(v) && onnx_is_one(v->p[1]); }
 
+/* Returns whether v is u² and nothing else. */
+static int onnx_is_square(const onnx_value *v)
+{
+    const int others =
+        v->p[0] < 0 || v->p[0] > 0 || v->p[1] < 0 || v->p[1] > 0 || v->p[3] < 0 || v->p[3] > 0;
+    return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !others && onnx_is_one(v->p[2]);
+}
+
 /* Returns a layer like that of x into whose weights another factor, or a bias, can go. If that
    layer has no weights, or a factor or bias already, it is a 1 × 1 depthwise convolution behind
    it. */
@@ -1283,7 +1296,7 @@ static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
     onnx_layer *l;
     if (x->kind != ONNX_NORMED)
         return 1;
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1)))
+    if (!(l = onnx_new_layer(m, n, x->rms ? LGELU_OP_RMS_NORM : LGELU_OP_LAYER_NORM, x->layer, -1)))
         return 0;
     l->weight = x->gain;
     l->eps = (float)x->eps;
@@ -1297,7 +1310,7 @@ static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
    selected becomes a layer of its own. Returns 0 after an error. */
 static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_value *x)
 {
-    static const char *const why[] = {
+    static const char *const why[ONNX_KINDS] = {
         "an input is missing",
         "expected a layer's values, found a constant",
         "expected a layer's values, found a shape",
@@ -1309,7 +1322,10 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         "it reads a standard deviation that is not part of a layer normalisation",
         NULL,
         "expected softmax and a product with values behind attention scores",
-        "softmax is only supported in attention: export the logits without it"
+        "softmax is only supported in attention: export the logits without it",
+        "it reads a mean of squares that is not part of an RMS normalisation",
+        "it reads a root of a mean of squares that is not part of an RMS normalisation",
+        "it reads 1 over a root that is not part of an RMS normalisation"
     };
     onnx_value *v = onnx_operand(m, n, k);
     onnx_layer *l;
@@ -1919,15 +1935,26 @@ static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_val
     return 1;
 }
 
+/* Prepares input 0 to be squared. The square may begin an RMS normalisation, whose input, if it is
+   a flattened image, must have its values as channels. */
+static int onnx_prepare_square(onnx_model *m, const onnx_node *n)
+{
+    onnx_value *x = m->value + n->in[0];
+    return !onnx_is_plain(x) || x->v.rank != 2 || onnx_flatten_operand(m, n, x);
+}
+
 /* x² and x³ of a polynomial; the square and the root inside a normalisation. */
 static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x,
                           const onnx_operands *p)
 {
     const int two = onnx_is_one(p->s / 2), three = onnx_is_one(p->s / 3),
               root = onnx_is_one(2 * p->s);
+    const int inverse = onnx_is_one(-2 * p->s) && x->kind == ONNX_MEAN_SQUARE;
     onnx_value *y;
-    if (!p->one || !(two || three || root))
+    if (!p->one || !(two || three || root || inverse))
         return onnx_refuse(m, n, "only the powers 2, 3 and 0.5 are supported");
+    if (two && !onnx_prepare_square(m, n))
+        return 0;
     if (!(y = onnx_pass_operand(m, n, p)))
         return 0;
     if (x->kind == ONNX_CENTRED && two) {
@@ -1936,6 +1963,10 @@ static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x
     }
     if (x->kind == ONNX_VARIANCE && root) {
         y->kind = ONNX_DEVIATION;
+        return 1;
+    }
+    if (x->kind == ONNX_MEAN_SQUARE && (root || inverse)) {
+        y->kind = root ? ONNX_ROOT_MEAN_SQUARE : ONNX_INVERSE_ROOT;
         return 1;
     }
     if (!onnx_is_scaled(x) || root)
@@ -1974,12 +2005,21 @@ static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_val
                              : onnx_refuse(
                                  m, n, "expected one factor for each channel of a normalised row");
         }
+        if (x->rms) {
+            onnx_view v = x->v;
+            onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_RMS_NORM, x->layer, -1);
+            if (!l)
+                return 0;
+            l->weight = p->constant;
+            l->eps = (float)x->eps;
+            return onnx_set_result(m, n, l, &v);
+        }
         if (!(y = onnx_pass_operand(m, n, p)))
             return 0;
         y->gain = p->constant;
         return 1;
     }
-    if (p->op == ONNX_ADD && onnx_known(m, b) && onnx_is_per_channel(m, x, b)) {
+    if (p->op == ONNX_ADD && !x->rms && onnx_known(m, b) && onnx_is_per_channel(m, x, b)) {
         onnx_view v = x->v;
         onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
         if (!l)
@@ -2049,6 +2089,13 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
     if (p.one && b->kind == ONNX_CONSTANT && x->kind != ONNX_SCORES
         && !onnx_broadcasts(&b->v, &x->v))
         return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
+    if (swapped && op == ONNX_DIVIDE && x->kind == ONNX_ROOT_MEAN_SQUARE && p.one
+        && onnx_is_one(p.s)) {
+        if (!(y = onnx_pass_operand(m, n, &p)))
+            return 0;
+        y->kind = ONNX_INVERSE_ROOT;
+        return 1;
+    }
     if (swapped && (op == ONNX_DIVIDE || op == ONNX_POWER))
         return onnx_refuse(m, n, "a constant over data");
     if (swapped && op == ONNX_SUBTRACT)
@@ -2057,7 +2104,7 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
         return onnx_add_power(m, n, x, &p);
     if (x->kind == ONNX_SCORES)
         return onnx_scores_and_constant(m, n, &p);
-    if (x->kind == ONNX_VARIANCE && p.one && op == ONNX_ADD) {
+    if ((x->kind == ONNX_VARIANCE || x->kind == ONNX_MEAN_SQUARE) && p.one && op == ONNX_ADD) {
         if (!(y = onnx_pass_operand(m, n, &p)))
             return 0;
         y->eps += p.s;
@@ -2135,8 +2182,6 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     memcpy(y->p, p, sizeof p);
     return onnx_end_gate(m, n, y);
 }
-
-static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x);
 
 /* Adds two layers, as a residual connection does. */
 static int onnx_add_layers(onnx_model *m, const onnx_node *n)
@@ -2257,6 +2302,20 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
         m, n, "export with constant folding: arithmetic of two constants is not supported");
 }
 
+/* Makes output 0 the RMS-normalised row of x·(1/root) or x/root, where input k has the root. */
+static int onnx_set_rms_norm(onnx_model *m, const onnx_node *n, int k)
+{
+    const onnx_view v = m->value[n->in[k]].v;
+    onnx_value *y = onnx_pass(m, n, k);
+    if (!y)
+        return 0;
+    onnx_set_data(y, y->layer, &v);
+    y->kind = ONNX_NORMED;
+    y->gain = -1;
+    y->rms = 1;
+    return 1;
+}
+
 /* Add, Sub, Mul, Div, Pow: distinguishes shapes, constants, formulas and layers. */
 static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
 {
@@ -2303,9 +2362,18 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
             y->kind = ONNX_NORMED;
             return 1;
         }
+        if ((op == ONNX_MULTIPLY && onnx_is_plain(a) && b->kind == ONNX_INVERSE_ROOT)
+            || (op == ONNX_DIVIDE && onnx_is_plain(a) && b->kind == ONNX_ROOT_MEAN_SQUARE))
+            return onnx_set_rms_norm(m, n, 1);
+        if (op == ONNX_MULTIPLY && a->kind == ONNX_INVERSE_ROOT && onnx_is_plain(b))
+            return onnx_set_rms_norm(m, n, 0);
         if (a->kind == ONNX_DATA && b->kind == ONNX_DATA && op < ONNX_DIVIDE
-            && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b)))
+            && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b))) {
+            const int same = n->in[0] == n->in[1];
+            if (op == ONNX_MULTIPLY && same && !onnx_prepare_square(m, n))
+                return 0;
             return onnx_two_polynomials(m, n, op, a, b);
+        }
     }
     if (op == ONNX_ADD)
         return onnx_add_layers(m, n);
@@ -2363,6 +2431,18 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n)
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
         y->kind = ONNX_DEVIATION;
+        return 1;
+    }
+    if (x && x->kind == ONNX_MEAN_SQUARE && onnx_text_is(n->op, "Sqrt")) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        y->kind = ONNX_ROOT_MEAN_SQUARE;
+        return 1;
+    }
+    if (x && x->kind == ONNX_ROOT_MEAN_SQUARE && onnx_text_is(n->op, "Reciprocal")) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        y->kind = ONNX_INVERSE_ROOT;
         return 1;
     }
     if (x && x->kind == ONNX_DATA && !x->function && onnx_text_is(n->op, "Neg")
@@ -2603,8 +2683,15 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     for (d = 0; d < u->v.rank; d++)
         tail &= hit[d] == (d == u->v.rank - 1);
     l = m->layer + u->layer;
-    /* the mean of a row or of its squares, in a layer normalisation */
+    /* the mean of a row or of its squares, in a layer or an RMS normalisation */
     if (tail && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+        if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
+            if (!(y = onnx_pass(m, n, 0)))
+                return 0;
+            y->kind = ONNX_MEAN_SQUARE;
+            y->eps = 0;
+            return 1;
+        }
         if (u->kind == ONNX_SQUARE) {
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
@@ -3756,8 +3843,12 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
     for (k = 0; k < n->inputs; k++) {
         onnx_value *x = onnx_operand(m, n, k);
         const onnx_value *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
-        if (x && onnx_text_is(n->op, "ReduceMean") && !onnx_end_formula(m, n, x))
+        if (x && onnx_text_is(n->op, "ReduceMean") && !onnx_is_square(x)
+            && !onnx_end_formula(m, n, x))
             return 0;
+        /* an RMS normalisation has no shift */
+        if (x && x->kind == ONNX_NORMED && x->rms && onnx_text_is(n->op, "Add"))
+            c = NULL;
         if (!x || x->kind != ONNX_NORMED
             || (c && c->kind == ONNX_CONSTANT && onnx_varies_along(x, c) >= 0))
             continue;
@@ -4313,6 +4404,7 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
     case LGELU_OP_LAYER_NORM:
         return onnx_put_vector(m, l->weight, c, 1, 1, b)
                && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
+    case LGELU_OP_RMS_NORM: return onnx_put_vector(m, l->weight, c, 1, 1, b);
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
             if (!(onnx_fetch(m, m->value + l->variance, onnx_offset(&m->value[l->variance].v, 0, i))
@@ -4510,6 +4602,8 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *want
             continue;
         if (l->op == LGELU_OP_LAYER_NORM && !(l->eps > 0))
             return onnx_fail(m, "layer normalisation without epsilon is not supported");
+        if (l->op == LGELU_OP_RMS_NORM && !(l->eps > 0))
+            return onnx_fail(m, "RMS normalisation without epsilon is not supported");
         if (!onnx_put_layer(m, l, NULL))
             return 0;
     }
@@ -4656,7 +4750,8 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_ADD: return "add";
     case LGELU_OP_CONV: return "conv";
     case LGELU_OP_BATCH_NORM:
-    case LGELU_OP_LAYER_NORM: return "norm";
+    case LGELU_OP_LAYER_NORM:
+    case LGELU_OP_RMS_NORM: return "norm";
     case LGELU_OP_MAX_POOL:
     case LGELU_OP_AVERAGE_POOL: return "pool";
     case LGELU_OP_VIEW: return "flatten";
@@ -4720,6 +4815,11 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
     case LGELU_OP_POSITION: return lgelu_position(net, name, x);
     case LGELU_OP_LAYER_NORM:
         c = lgelu_layer_norm(net, name, x);
+        if (c >= 0)
+            net->nodes[c].eps = l->eps;
+        return c;
+    case LGELU_OP_RMS_NORM:
+        c = lgelu_rms_norm(net, name, x);
         if (c >= 0)
             net->nodes[c].eps = l->eps;
         return c;

@@ -10,11 +10,11 @@
    The network must be made. Tensors: linear NAME.weight (outputs, inputs) and NAME.bias;
    convolution NAME.weight (outputs, inputs / groups, rows, columns); batch normalisation
    NAME.weight, .bias, .running_mean, .running_var, .num_batches_tracked; layer normalisation,
-   embedding and positions as in torch; a linear layer over patches as the convolution that it is in
-   torch; a class token NAME (1, 1, channels). PyTorch has channels first: the columns of a linear
-   layer behind a flattened image are reordered. Names are those of the layers: torchvision's for
-   lgelu_resnet, GPT-2's for lgelu_gpt. λ's, moments and kinds of gates are not included;
-   lgelu_net_save keeps those.
+   RMS normalisation (its weight alone), embedding and positions as in torch; a linear layer over
+   patches as the convolution that it is in torch; a class token NAME (1, 1, channels). PyTorch has
+   channels first: the columns of a linear layer behind a flattened image are reordered. Names are
+   those of the layers: torchvision's for lgelu_resnet, GPT-2's for lgelu_gpt. λ's, moments and
+   kinds of gates are not included; lgelu_net_save keeps those.
 
    F32, F64, F16 and BF16 are read. Every check comes before the first change of the network.
 
