@@ -1034,6 +1034,10 @@ LGELU_DEF const char *lgelu_op_name(int op);
 /* Returns whether a kind of layer has any of these traits (added up); 0 for an unknown kind. */
 LGELU_DEF int lgelu_op_is(int op, unsigned traits);
 
+/* Returns whether node, of net, is a convolution that Winograd's algorithm computes (see
+   lgelu_conv), so that its values are not plain chains of fma; 0 for every other layer. */
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node);
+
 typedef struct {
     size_t bytes, at; /* where it is in the block */
     int from, to;     /* its life, in steps of the walk forward and backward */
@@ -6516,16 +6520,19 @@ static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
+{
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
+           && net->nodes[node->input[0]].shape[2] >= 16;
+}
+
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
     if (node->groups > 1 && node->groups == in && node->groups == out)
         return LGELU__DEPTHWISE;
-    if (net->no_winograd || node->window[0] != 3 || node->stride != 1)
-        return LGELU_OP_CONV;
-    if (node->groups != 1 || node->padding > 2 || in < 16 || out < 16)
-        return LGELU_OP_CONV;
-    return LGELU__WINOGRAD;
+    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
 
 /* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
