@@ -67,28 +67,28 @@ static double bend_of(const config *c, uint64_t seed)
 /* ==== while training
    ===============================================================================================
  */
-void betas_before(seat *w)
+void betas_before(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
-    float *was = seat_own(w, net->parameter_count);
+    float *was = trainer_extra(w, net->parameter_count);
     if (!was)
         return;
     memcpy(was, net->w, net->parameter_count * sizeof *was);
-    w->own_step = net->step;
+    w->extra_step = net->step;
 }
 
-void betas_step(seat *w)
+void betas_step(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
-    const double rate = seat_rate(w);
-    const float *was = seat_own(w, net->parameter_count);
-    if (!was || w->own_step != net->step - 1 || !(rate > 0))
+    const double rate = trainer_rate(w);
+    const float *was = trainer_extra(w, net->parameter_count);
+    if (!was || w->extra_step != net->step - 1 || !(rate > 0))
         return;
     record(w->study, w->run, "step_update", (int)net->step, -1,
            lgelu_weight_change(net->w, was, net->parameter_count) / rate);
 }
 
-void betas_end(seat *w)
+void betas_end(trainer *w)
 {
     const int room = (int)w->run->steps, first = room / 10;
     double *x = (double *)malloc(2 * (size_t)room * sizeof *x), *y = x ? x + room : NULL, mean;
@@ -113,7 +113,7 @@ void betas_end(seat *w)
    ================================================================================= */
 static long variant_at(const study *s, int i, int j)
 {
-    int at[MOST_AXES] = { 0 };
+    int at[MAX_AXES] = { 0 };
     at[plan_axis(s, "b1")] = i;
     at[plan_axis(s, "b2")] = j;
     return plan_variant(s, at);
@@ -144,25 +144,25 @@ static int is_diagonal(const study *s, int i, int j)
     return !strcmp(b1_text(s, i), b2_text(s, j));
 }
 
-static void say_grid(study *s, const char *quantity, const char *about, const char *format,
-                     double *v)
+static void print_grid(study *s, const char *quantity, const char *about, const char *format,
+                       double *v)
 {
-    say(s, "\n%s\n", about);
-    say_left(s, 12, "β1 \\ β2");
+    print(s, "\n%s\n", about);
+    print_left(s, 12, "β1 \\ β2");
     for (int j = 0; j < b2s(s); j++)
-        say_right(s, 22, b2_text(s, j));
-    say(s, "\n");
+        print_right(s, 22, b2_text(s, j));
+    print(s, "\n");
     for (int i = 0; i < b1s(s); i++) {
-        say_left(s, 12, b1_text(s, i));
+        print_left(s, 12, b1_text(s, i));
         for (int j = 0; j < b2s(s); j++) {
             long n = 0;
             for (long seed = 0; seed < s->config.seeds; seed++) {
                 v[n] = value_at(s, quantity, i, j, seed);
                 n += v[n] >= -HUGE_VAL;
             }
-            say_cell(s, 22, format, v, n);
+            print_cell(s, 22, format, v, n);
         }
-        say(s, "\n");
+        print(s, "\n");
     }
 }
 
@@ -207,7 +207,7 @@ static double score_against_best(const study *s, long seed, int row)
 /* of all cells: do smoother ones score better? positive: yes */
 static double rank_of_smoothness(const study *s, long seed)
 {
-    float a[MOST_VALUES * MOST_VALUES], b[MOST_VALUES * MOST_VALUES];
+    float a[MAX_VALUES * MAX_VALUES], b[MAX_VALUES * MAX_VALUES];
     size_t n = 0;
     for (int i = 0; i < b1s(s); i++) {
         for (int j = 0; j < b2s(s); j++) {
@@ -223,7 +223,7 @@ static double rank_of_smoothness(const study *s, long seed)
 }
 
 /* in how many rows of all seeds the diagonal has the least of all, and what chance would give */
-static void say_wins(study *s, const char *quantity)
+static void print_wins(study *s, const char *quantity)
 {
     int rows = 0, wins = 0;
     double chance = 0;
@@ -244,8 +244,8 @@ static void say_wins(study *s, const char *quantity)
             chance += 1.0 / b2s(s);
         }
     }
-    say(s, "%s is least at β1 = β2 in %d of %d rows (chance: %.1f)\n", quantity, wins, rows,
-        chance);
+    print(s, "%s is least at β1 = β2 in %d of %d rows (chance: %.1f)\n", quantity, wins, rows,
+          chance);
 }
 
 int betas_check(study *s)
@@ -266,24 +266,24 @@ int betas_report(study *s)
     if (!(v = (double *)malloc((size_t)seeds * sizeof *v)))
         return study_fail(s, "out of memory");
     show_head(s);
-    say_grid(
+    print_grid(
         s, "bend",
         "Replay: how far the norm of the updates follows the gradients' scale, which changes by a half",
         "%.4f", v);
-    say_grid(s, "omega1", "Training: ω1, the mean change of ‖Δθ‖/η from step to step", "%.3g", v);
-    say_grid(s, "omega1_share", "The same as a share of the mean of ‖Δθ‖/η", "%.2g", v);
-    say_grid(s, "holdout",
-             s->task.percent ? "Accuracy in percent on the hold-out at the end"
-                             : "Loss on the hold-out at the end",
-             s->task.percent ? "%.2f" : "%.4f", v);
-    say_grid(s, "before",
-             s->task.percent ? "Accuracy in percent of the test samples"
-                             : "Loss on the test samples",
-             s->task.percent ? "%.2f" : "%.4f", v);
-    say(s, "\n");
-    say_wins(s, "bend");
-    say_wins(s, "omega1");
-    say_wins(s, "omega1_share");
+    print_grid(s, "omega1", "Training: ω1, the mean change of ‖Δθ‖/η from step to step", "%.3g", v);
+    print_grid(s, "omega1_share", "The same as a fraction of the mean of ‖Δθ‖/η", "%.2g", v);
+    print_grid(s, "holdout",
+               s->task.percent ? "Accuracy in percent on the hold-out at the end"
+                               : "Loss on the hold-out at the end",
+               s->task.percent ? "%.2f" : "%.4f", v);
+    print_grid(s, "before",
+               s->task.percent ? "Accuracy in percent of the test samples"
+                               : "Loss on the test samples",
+               s->task.percent ? "%.2f" : "%.4f", v);
+    print(s, "\n");
+    print_wins(s, "bend");
+    print_wins(s, "omega1");
+    print_wins(s, "omega1_share");
     for (int k = 0; k < 4; k++) {
         for (int i = 0; i < b1s(s) && !bad; i++) {
             static const struct {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT-0
    control.c: which of many PPO runs to go on with, told at a tenth of their length? Batch OUI
-   (arXiv 2603.09950) beside early return, clipped share, KL and flips, and beside what costs
+   (arXiv 2603.09950) beside early return, clipped fraction, KL and flips, and beside what costs
    nothing: to look at the learning rate.
 
    A run is good when its last 100 episodes return at least a random policy's return and nine tenths
    of the way from there to the mean return at the task's best rate. A rule keeps a run whose
    signals, as ranks among the runs of its task at that moment, lie each in an interval between two
    deciles. Intervals are fitted to runs of other seeds, and of other tasks or of the same: of those
-   that keep a given share of the good runs (recall) the ones that keep the fewest others
+   that keep a given fraction of the good runs (recall) the ones that keep the fewest others
    (precision). All rules have this form; what they are told is the only difference.
 
    With several gates each is screened by itself, and then set beside ReLU: the return at the rate
-   that is best on the other seeds, as a share of the way from a random policy to ReLU's best mean,
-   over all tasks; and how precise OUI is. */
+   that is best on the other seeds, as a fraction of the way from a random policy to ReLU's best
+   mean, over all tasks; and how precise OUI is. */
 #include "figures.h"
 #include "ppo.h"
 #include <errno.h>
@@ -24,11 +24,11 @@
 
 enum {
     TASKS = 3,
-    MOST_SEEDS = 50,
-    MOST_RUNS = MOST_VALUES * MOST_SEEDS,
-    WORDS = TASKS * MOST_RUNS / 64 + 1,
+    MAX_SEEDS = 50,
+    MAX_RUNS = MAX_VALUES * MAX_SEEDS,
+    WORDS = TASKS * MAX_RUNS / 64 + 1,
     TENTH = 10,
-    STRIPS = TENTH * (TENTH + 1) / 2
+    INTERVALS = TENTH * (TENTH + 1) / 2
 };
 
 static const double SHARE_OF_BEST = 0.9, LEVEL = 0.05, SAVE_SECONDS = 5,
@@ -43,7 +43,7 @@ static const struct {
 
                             { "OUI, critic", "oui_critic" },
                             { "early return", "return" },
-                            { "clipped share", "clip_share" },
+                            { "clipped fraction", "clip_share" },
                             { "KL", "kl" },
                             { "flips", "flips" },
                             { "learning rate", NULL } };
@@ -68,7 +68,7 @@ static const struct {
 } rule_table[RULES] = { { "learning rate alone", 1, { RATE, 0, 0 }, "#999999" },
 
                         { "early return", 1, { EARLY, 0, 0 }, "#E69F00" },
-                        { "clipped share", 1, { CLIP, 0, 0 }, "#E69F00" },
+                        { "clipped fraction", 1, { CLIP, 0, 0 }, "#E69F00" },
                         { "KL", 1, { KL, 0, 0 }, "#E69F00" },
                         { "flips", 1, { FLIPS, 0, 0 }, "#E69F00" },
                         { "OUI of the actor", 1, { OUI_ACTOR, 0, 0 }, "#0072B2" },
@@ -212,7 +212,7 @@ static void one_run(study *s, family *f, float (*probe)[PPO_PROBE * ENV_NUMBERS]
 #endif
     {
         const double time = clock_now() - s->started,
-                     share = (double)++*done / (double)s->steps_all;
+                     fraction = (double)++*done / (double)s->steps_all;
         r->done = f->done = !keep(s, w, bad);
         log_run(s, w, env);
         printf("%-8s  %-5s lr %-6g seed %-3lu ", env->name, arm_table[r->arm].name, r->config.lr,
@@ -223,7 +223,7 @@ static void one_run(study *s, family *f, float (*probe)[PPO_PROBE * ENV_NUMBERS]
             printf("return %8.2f  OUI at a tenth: actor %.3f, critic %.3f", w->seen[p.looks].late,
                    w->seen[p.looks / TENTH].oui[0], w->seen[p.looks / TENTH].oui[1]);
         }
-        printf("  left %.0f s\n", time / share - time);
+        printf("  left %.0f s\n", time / fraction - time);
         fflush(stdout);
         if (s->config.save && !study_halted(s) && clock_now() - s->saved_at > SAVE_SECONDS)
             checkpoint_save(s);
@@ -282,7 +282,7 @@ typedef struct {
     int n, words;
     double at_random[TASKS], best[TASKS];
     int best_rate[TASKS]; /* by row */
-    many *strip;          /* [signal][strip]: the samples in it */
+    many *interval;       /* [signal][interval]: the samples in it */
     many good;
     count_of *counts; /* [kind][rule][recall][task][seed] */
 } screening;
@@ -298,13 +298,13 @@ static int collect(screening *c)
     study *s = c->study;
     const int env = plan_axis(s, "env"), lr = plan_axis(s, "lr"),
               tenth = (int)s->config.epochs / TENTH;
-    double mean[TASKS][MOST_VALUES] = { { 0 } };
+    double mean[TASKS][MAX_VALUES] = { { 0 } };
     c->tasks = env < 0 ? 1 : s->axis[env].values;
     c->rates = lr < 0 ? 1 : s->axis[lr].values;
     c->seeds = s->config.seeds;
     c->n = 0;
     for (long v = 0; v < s->variants; v++) {
-        int at[MOST_AXES];
+        int at[MAX_AXES];
         int t, rate;
         plan_place(s, v, at);
         t = env < 0 ? 0 : at[env];
@@ -360,15 +360,15 @@ static int collect(screening *c)
     return 0;
 }
 
-static void make_strips(screening *c)
+static void make_intervals(screening *c)
 {
-    memset(c->strip, 0, (size_t)SIGNALS * STRIPS * sizeof *c->strip);
+    memset(c->interval, 0, (size_t)SIGNALS * INTERVALS * sizeof *c->interval);
     for (int k = 0, m = 0; k < SIGNALS; k++) {
         for (int low = 0; low < TENTH; low++) {
             for (int high = low + 1; high <= TENTH; high++, m++) {
                 for (int i = 0; i < c->n; i++) {
                     if (c->all[i].rank[k] * TENTH >= low && c->all[i].rank[k] * TENTH < high)
-                        c->strip[m].word[i / 64] |= (uint64_t)1 << i % 64;
+                        c->interval[m].word[i / 64] |= (uint64_t)1 << i % 64;
                 }
             }
         }
@@ -392,40 +392,40 @@ static count_of tally(const screening *c, const many *a)
     return n;
 }
 
-/* what is kept of `from` by strip m of a signal */
-static void cut(const screening *c, many *to, const many *from, int signal, int m)
+/* what is kept of `from` by interval m of a signal */
+static void keep_interval(const screening *c, many *to, const many *from, int signal, int m)
 {
-    const many *strip = c->strip + signal * STRIPS + m;
+    const many *interval = c->interval + signal * INTERVALS + m;
     for (int i = 0; i < c->words; i++)
-        to->word[i] = from->word[i] & strip->word[i];
+        to->word[i] = from->word[i] & interval->word[i];
 }
 
 /* the best strips of a rule for each recall: fit says how good the ones are that have been found */
 typedef struct {
-    int strip[3];
+    int interval[3];
     count_of fit;
 } choice;
 
-static void search(const screening *c, int rule, int depth, const many *from, int strip[3],
+static void search(const screening *c, int rule, int depth, const many *from, int interval[3],
                    const int need[RECALLS], choice best[RECALLS])
 {
     many to;
-    for (int m = 0; m < STRIPS; m++) {
+    for (int m = 0; m < INTERVALS; m++) {
         count_of n;
-        cut(c, &to, from, rule_table[rule].signal[depth], m);
+        keep_interval(c, &to, from, rule_table[rule].signal[depth], m);
         n = tally(c, &to);
         if (n.right < need[0])
             continue;
-        strip[depth] = m;
+        interval[depth] = m;
         if (depth + 1 < rule_table[rule].signals) {
-            search(c, rule, depth + 1, &to, strip, need, best);
+            search(c, rule, depth + 1, &to, interval, need, best);
             continue;
         }
         for (int k = 0; k < RECALLS && n.right >= need[k]; k++) {
             const long a = (long)n.right * best[k].fit.kept, b = (long)best[k].fit.right * n.kept;
             if (best[k].fit.kept && (a < b || (a == b && n.right <= best[k].fit.right)))
                 continue;
-            memcpy(best[k].strip, strip, sizeof best[k].strip);
+            memcpy(best[k].interval, interval, sizeof best[k].interval);
             best[k].fit = n;
         }
     }
@@ -438,7 +438,7 @@ static void screen(screening *c)
             for (long i = 0; i < c->seeds; i++) {
                 many fit, held;
                 count_of known;
-                int need[RECALLS], strip[3] = { 0, 0, 0 };
+                int need[RECALLS], interval[3] = { 0, 0, 0 };
                 memset(&fit, 0, sizeof fit);
                 memset(&held, 0, sizeof held);
                 for (int k = 0; k < c->n; k++) {
@@ -455,11 +455,12 @@ static void screen(screening *c)
                 for (int rule = 0; rule < RULES; rule++) {
                     choice best[RECALLS];
                     memset(best, 0, sizeof best);
-                    search(c, rule, 0, &fit, strip, need, best);
+                    search(c, rule, 0, &fit, interval, need, best);
                     for (int k = 0; k < RECALLS; k++) {
                         many kept = held, to;
                         for (int d = 0; d < rule_table[rule].signals && best[k].fit.kept; d++) {
-                            cut(c, &to, &kept, rule_table[rule].signal[d], best[k].strip[d]);
+                            keep_interval(c, &to, &kept, rule_table[rule].signal[d],
+                                          best[k].interval[d]);
                             kept = to;
                         }
                         *counts(c, kind, rule, k, t, i) = tally(c, &kept);
@@ -501,20 +502,20 @@ static quality quality_of(const screening *c, int kind, int rule, int recall, in
 
 /* ==== tables and findings
    ========================================================================================== */
-static void say_tasks(screening *c)
+static void print_tasks(screening *c)
 {
     enum { COLUMNS = 6 };
     static const int column[COLUMNS] = { EARLY, OUI_ACTOR, OUI_CRITIC, CLIP, KL, FLIPS };
     study *s = c->study;
-    double v[MOST_SEEDS];
+    double v[MAX_SEEDS];
     for (int t = 0; t < c->tasks; t++) {
         const environment *env = environment_table + c->task[t];
         const double low = c->at_random[c->task[t]];
-        say(s, "\n%s: a random policy returns %.1f; good is a return from %.1f on\n", env->title,
-            low, low + SHARE_OF_BEST * (c->best[t] - low));
-        say(s, "%10s%22s%8s%22s", "rate", "return at the end", "good", "return at a tenth");
-        say(s, "%18s%18s%18s%18s%18s\n", "OUI, actor", "OUI, critic", "clipped share", "KL",
-            "flips");
+        print(s, "\n%s: a random policy returns %.1f; good is a return from %.1f on\n", env->title,
+              low, low + SHARE_OF_BEST * (c->best[t] - low));
+        print(s, "%10s%22s%8s%22s", "rate", "return at the end", "good", "return at a tenth");
+        print(s, "%18s%18s%18s%18s%18s\n", "OUI, actor", "OUI, critic", "clipped fraction", "KL",
+              "flips");
         for (int k = 0; k < c->rates; k++) {
             int good = 0;
             long n = 0;
@@ -524,9 +525,9 @@ static void say_tasks(screening *c)
                     good += c->all[i].good;
                 }
             }
-            say(s, "%10g", c->all[(t * c->rates + k) * c->seeds].value[RATE]);
-            say_cell(s, 22, "%.1f", v, n);
-            say(s, "%4d/%-3ld", good, n);
+            print(s, "%10g", c->all[(t * c->rates + k) * c->seeds].value[RATE]);
+            print_cell(s, 22, "%.1f", v, n);
+            print(s, "%4d/%-3ld", good, n);
             for (int m = 0; m < COLUMNS; m++) {
                 n = 0;
                 for (int i = 0; i < c->n; i++) {
@@ -534,59 +535,60 @@ static void say_tasks(screening *c)
                         && c->all[i].rank[column[m]] >= 0)
                         v[n++] = c->all[i].value[column[m]];
                 }
-                say_cell(s, m ? 18 : 22,
-                         column[m] == EARLY ? "%.1f"
-                         : column[m] == KL  ? "%.4f"
-                                            : "%.3f",
-                         v, n);
+                print_cell(s, m ? 18 : 22,
+                           column[m] == EARLY ? "%.1f"
+                           : column[m] == KL  ? "%.4f"
+                                              : "%.3f",
+                           v, n);
             }
-            say(s, "%s\n", k == c->best_rate[t] ? "  best" : "");
+            print(s, "%s\n", k == c->best_rate[t] ? "  best" : "");
         }
     }
 }
 
-static void say_rules(screening *c, int kind)
+static void print_rules(screening *c, int kind)
 {
     study *s = c->study;
-    double v[MOST_SEEDS], base = 0;
+    double v[MAX_SEEDS], base = 0;
     for (long i = 0; i < c->seeds; i++)
         base += quality_of(c, kind, 0, 0, -1, i).base / (double)c->seeds;
-    say(s,
+    print(
+        s,
         "\nIntervals from %s: precision and recall on the seed that was left out, mean ± standard deviation over the seeds;\n"
         "keeping every run has a precision of %.3f\n",
         kind_table[kind], base);
-    say_left(s, 24, "rule");
+    print_left(s, 24, "rule");
     for (int k = 0; k < RECALLS; k++) {
         char head[64];
         snprintf(head, sizeof head, "precision, recall %g", recall_table[k]);
-        say_right(s, 28, head);
-        say_right(s, 16, "recall");
+        print_right(s, 28, head);
+        print_right(s, 16, "recall");
     }
     for (int t = 0; t < c->tasks; t++)
-        say(s, "%10s", environment_table[c->task[t]].name);
-    say(s, "\n");
+        print(s, "%10s", environment_table[c->task[t]].name);
+    print(s, "\n");
     for (int rule = 0; rule < RULES; rule++) {
-        say_left(s, 24, rule_table[rule].name);
+        print_left(s, 24, rule_table[rule].name);
         for (int k = 0; k < RECALLS; k++) {
             long n = 0;
             for (long i = 0; i < c->seeds; i++)
                 v[i] = quality_of(c, kind, rule, k, -1, i).precision;
-            say_cell(s, 28, "%.3f", v, c->seeds);
+            print_cell(s, 28, "%.3f", v, c->seeds);
             for (long i = 0; i < c->seeds; i++) {
                 v[n] = quality_of(c, kind, rule, k, -1, i).recall;
                 n += v[n] >= 0;
             }
-            say_cell(s, 16, "%.2f", v, n);
+            print_cell(s, 16, "%.2f", v, n);
         }
         for (int t = 0; t < c->tasks; t++) {
             double sum = 0;
             for (long i = 0; i < c->seeds; i++)
                 sum += quality_of(c, kind, rule, MATCHED, t, i).precision / (double)c->seeds;
-            say(s, "%10.3f", sum);
+            print(s, "%10.3f", sum);
         }
-        say(s, "\n");
+        print(s, "\n");
     }
-    say(s, "The last columns: precision on each task at a recall of %g\n", recall_table[MATCHED]);
+    print(s, "The last columns: precision on each task at a recall of %g\n", recall_table[MATCHED]);
 }
 
 /* With the rate held: rank correlation of a signal with the return over the seeds, for each task
@@ -596,7 +598,7 @@ static long at_equal_rate(const screening *c, int signal, double *v)
     long n = 0;
     for (int t = 0; t < c->tasks; t++) {
         for (int k = 0; k < c->rates; k++) {
-            float x[MOST_SEEDS], y[MOST_SEEDS];
+            float x[MAX_SEEDS], y[MAX_SEEDS];
             size_t m = 0;
             int good = 0;
             for (int i = 0; i < c->n; i++) {
@@ -616,28 +618,29 @@ static long at_equal_rate(const screening *c, int signal, double *v)
     return n;
 }
 
-static void say_equal_rate(screening *c)
+static void print_equal_rate(screening *c)
 {
     study *s = c->study;
-    double v[TASKS * MOST_VALUES], mean, low, high;
-    say(s,
+    double v[TASKS * MAX_VALUES], mean, low, high;
+    print(
+        s,
         "\nWith the rate held, over the seeds: rank correlation of a signal at a tenth with the return at the end, mean over\n"
         "the tasks and rates that have good runs and others, its 95 %% interval\n");
     for (int k = 0; k < RATE; k++) {
         const long n = at_equal_rate(c, k, v);
         stat_interval(v, n, &mean, &low, &high);
-        say_left(s, 24, signal_table[k].name);
+        print_left(s, 24, signal_table[k].name);
         if (n > 1)
-            say(s, "%+.3f (%+.3f to %+.3f), %ld of them\n", mean, low, high, n);
+            print(s, "%+.3f (%+.3f to %+.3f), %ld of them\n", mean, low, high, n);
         else
-            say(s, "%s, %ld of them\n", "-", n);
+            print(s, "%s, %ld of them\n", "-", n);
     }
 }
 
 /* precision of one rule less that of another, or of keeping all (other < 0), by seed */
 static int compare(screening *c, int kind, int rule, int other, const char *prefix)
 {
-    double v[MOST_SEEDS];
+    double v[MAX_SEEDS];
     char text[200];
     for (long i = 0; i < c->seeds; i++) {
         const quality a = quality_of(c, kind, rule, MATCHED, -1, i);
@@ -679,7 +682,7 @@ static int find(screening *c)
                  { OTHER_SEEDS, BY_OUI, BY_RATE },     { OTHER_SEEDS, BY_OUI, BY_RETURN },
                  { OTHER_SEEDS, BY_BOTH, BY_RATE_TOO } };
     study *s = c->study;
-    double v[TASKS * MOST_VALUES + MOST_SEEDS];
+    double v[TASKS * MAX_VALUES + MAX_SEEDS];
     char prefix[32] = "", text[200];
     long n;
     if (s->arm_total > 1)
@@ -724,11 +727,11 @@ static int find(screening *c)
 /* ---- several gates ---- */
 /* what there is to compare; best: by row of environment_table */
 typedef struct {
-    double share[MOST_SEEDS], precision[MOST_SEEDS], end[TASKS][MOST_VALUES][MOST_SEEDS],
+    double fraction[MAX_SEEDS], precision[MAX_SEEDS], end[TASKS][MAX_VALUES][MAX_SEEDS],
         best[TASKS];
-} gate_known;
+} gate_summary;
 
-static void know(const screening *c, gate_known *g)
+static void summarise_gate(const screening *c, gate_summary *g)
 {
     for (int i = 0; i < c->n; i++)
         g->end[c->all[i].task][c->all[i].rate][c->all[i].seed] = c->all[i].last;
@@ -743,7 +746,8 @@ static void know(const screening *c, gate_known *g)
 
 /* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best
    without this seed */
-static double share_of_way(const screening *c, const gate_known *g, const double *best, long seed)
+static double fraction_of_way(const screening *c, const gate_summary *g, const double *best,
+                              long seed)
 {
     double sum = 0;
     for (int t = 0; t < c->tasks; t++) {
@@ -765,11 +769,11 @@ static double share_of_way(const screening *c, const gate_known *g, const double
     return sum;
 }
 
-static int find_gates(const screening *c, gate_known *known)
+static int find_gates(const screening *c, gate_summary *known)
 {
     study *s = c->study;
-    const gate_known *relu = known;
-    double v[MOST_SEEDS];
+    const gate_summary *relu = known;
+    double v[MAX_SEEDS];
     char text[200];
     for (int a = 0; a < s->arm_total; a++) {
         if (s->arms[a] == plan_arm("relu"))
@@ -777,24 +781,26 @@ static int find_gates(const screening *c, gate_known *known)
     }
     if (s->arm_total < 2 || s->arms[relu - known] != plan_arm("relu"))
         return 0;
-    say(s,
-        "\nEach gate at the rate that is best on the other seeds: share of the way from a random policy to ReLU's best mean; "
+    print(
+        s,
+        "\nEach gate at the rate that is best on the other seeds: fraction of the way from a random policy to ReLU's best mean; "
         "precision of OUI\n");
     for (int a = 0; a < s->arm_total; a++) {
-        gate_known *g = known + a;
+        gate_summary *g = known + a;
         for (long i = 0; i < c->seeds; i++)
-            g->share[i] = share_of_way(c, g, relu->best, i);
-        say_left(s, 10, arm_table[s->arms[a]].name);
-        say_cell(s, 18, "%.3f", g->share, c->seeds);
-        say_cell(s, 18, "%.3f", g->precision, c->seeds);
-        say(s, "\n");
+            g->fraction[i] = fraction_of_way(c, g, relu->best, i);
+        print_left(s, 10, arm_table[s->arms[a]].name);
+        print_cell(s, 18, "%.3f", g->fraction, c->seeds);
+        print_cell(s, 18, "%.3f", g->precision, c->seeds);
+        print(s, "\n");
     }
-    for (const gate_known *g = known; g < known + s->arm_total; g++) {
+    for (const gate_summary *g = known; g < known + s->arm_total; g++) {
         for (int k = 0; k < 2 && g != relu; k++) {
             for (long i = 0; i < c->seeds; i++)
-                v[i] = k ? g->precision[i] - relu->precision[i] : g->share[i] - relu->share[i];
+                v[i] =
+                    k ? g->precision[i] - relu->precision[i] : g->fraction[i] - relu->fraction[i];
             snprintf(text, sizeof text, "%s: %s less ReLU's", arm_table[s->arms[g - known]].name,
-                     k ? "OUI's precision" : "return, share of the way,");
+                     k ? "OUI's precision" : "return, fraction of the way,");
             if (stat_find(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL))
                 return -1;
         }
@@ -833,7 +839,7 @@ static int draw_rates(screening *c, const char *stem)
             svg_panel p = {
                 70 + 400 * t, 110 + 250 * row, 310, 180, 0, 0, 0, row ? 1 : -HUGE_VAL, 1, 0
             };
-            double x[MOST_VALUES], y[MOST_VALUES] = { 0 };
+            double x[MAX_VALUES], y[MAX_VALUES] = { 0 };
             p.y0 = row ? 0 : HUGE_VAL;
             for (int i = 0; i < c->n; i++) {
                 if (c->all[i].task == t) {
@@ -921,7 +927,7 @@ static int draw_rules(screening *c, const char *stem)
                          rule_table[rule].name);
             }
             for (int k = 0; k < RECALLS; k++) {
-                double v[MOST_SEEDS], mean, low, high;
+                double v[MAX_SEEDS], mean, low, high;
                 const double y = p.top + line * (rule + 0.5) + 9 * (k - 1);
                 for (long i = 0; i < c->seeds; i++)
                     v[i] = quality_of(c, kind, rule, k, -1, i).precision;
@@ -952,8 +958,8 @@ static int check(study *s)
     s->usage = 1;
     if (s->config.keep)
         return study_fail(s, "--keep: control keeps no networks");
-    if (s->config.seeds > MOST_SEEDS)
-        return study_fail(s, "--seeds: %ld, expected at most %d", s->config.seeds, MOST_SEEDS);
+    if (s->config.seeds > MAX_SEEDS)
+        return study_fail(s, "--seeds: %ld, expected at most %d", s->config.seeds, MAX_SEEDS);
     if (s->config.epochs % TENTH || s->config.epochs > 100) {
         return study_fail(s, "--epochs: %ld, expected a multiple of %d up to 100", s->config.epochs,
                           TENTH);
@@ -987,7 +993,7 @@ static int check(study *s)
 static int report(study *s, const double at_random[TASKS])
 {
     screening *c = (screening *)calloc(1, sizeof *c);
-    gate_known *known = (gate_known *)calloc((size_t)s->arm_total, sizeof *known);
+    gate_summary *known = (gate_summary *)calloc((size_t)s->arm_total, sizeof *known);
     int bad = 0;
     if (!c || !known) {
         free(c);
@@ -997,32 +1003,32 @@ static int report(study *s, const double at_random[TASKS])
     c->study = s;
     memcpy(c->at_random, at_random, sizeof c->at_random);
     c->all = (sample *)calloc((size_t)(s->variants * s->config.seeds), sizeof *c->all);
-    c->strip = (many *)malloc((size_t)SIGNALS * STRIPS * sizeof *c->strip);
+    c->interval = (many *)malloc((size_t)SIGNALS * INTERVALS * sizeof *c->interval);
     c->counts = (count_of *)calloc(
         (size_t)KINDS * RULES * RECALLS * TASKS * (size_t)s->config.seeds, sizeof *c->counts);
-    if (!c->all || !c->strip || !c->counts)
+    if (!c->all || !c->interval || !c->counts)
         bad = study_fail(s, "out of memory");
     for (int a = 0; a < s->arm_total && !bad; a++) {
         char stem[32] = "";
         c->arm = s->arms[a];
         if (s->arm_total > 1) {
             snprintf(stem, sizeof stem, "%s_", arm_table[c->arm].name);
-            say(s, "\n%s\n", arm_table[c->arm].name);
+            print(s, "\n%s\n", arm_table[c->arm].name);
         }
         collect(c);
-        make_strips(c);
+        make_intervals(c);
         screen(c);
-        say_tasks(c);
+        print_tasks(c);
         for (int kind = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS; kind < KINDS; kind++)
-            say_rules(c, kind);
-        say_equal_rate(c);
+            print_rules(c, kind);
+        print_equal_rate(c);
         bad = find(c) || (s->config.svg && (draw_rates(c, stem) || draw_rules(c, stem))) ? -1 : 0;
-        know(c, known + a);
+        summarise_gate(c, known + a);
     }
     if (!bad)
         bad = find_gates(c, known);
     free(c->all);
-    free(c->strip);
+    free(c->interval);
     free(c->counts);
     free(c);
     free(known);
@@ -1065,8 +1071,8 @@ int control_main(study *s)
         return -1;
     if (c->text_out && output_begin(&s->text))
         return study_fail(s, "--out: %s: %s", c->text_out, strerror(errno));
-    say(s, "\n%s: %s, %ld steps, %ld seed%s\n", t->name, t->network, c->steps, c->seeds,
-        c->seeds > 1 ? "s" : "");
+    print(s, "\n%s: %s, %ld steps, %ld seed%s\n", t->name, t->network, c->steps, c->seeds,
+          c->seeds > 1 ? "s" : "");
     if (report(s, at_random))
         return -1;
     show_findings(s);

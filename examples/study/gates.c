@@ -37,7 +37,7 @@ static int place(const study *s, int setting,
 
 static long variant_at(const study *s, int setting, int rate)
 {
-    int at[MOST_AXES] = { 0 };
+    int at[MAX_AXES] = { 0 };
     for (int k = 0; k < s->axes; k++)
         at[k] = place(s, setting, k);
     at[plan_axis(s, "lr")] = rate;
@@ -79,7 +79,7 @@ static double best_score(const study *s, int setting, int arm, long seed)
 }
 
 /* the usable part of a straight line from (0, a) to (1, b), both less what is usable */
-static double share_above(double a, double b)
+static double fraction_above(double a, double b)
 {
     if (a >= 0 && b >= 0)
         return 1;
@@ -103,12 +103,12 @@ static double width_of(const study *s, int setting, int arm, long seed, double *
         const double v = fmax(score_at(s, setting, i, arm, seed) - floor_at, -20 * tolerance(s)),
                      x = log10(rate_at(s, i));
         if (i) {
-            const double before = log10(rate_at(s, i - 1)), share = share_above(last, v);
-            sum += share * (x - before);
-            if (from && share > 0) {
+            const double before = log10(rate_at(s, i - 1)), fraction = fraction_above(last, v);
+            sum += fraction * (x - before);
+            if (from && fraction > 0) {
                 if (!(*from >= -HUGE_VAL))
-                    *from = last >= 0 ? before : x - share * (x - before);
-                *to = v >= 0 ? x : before + share * (x - before);
+                    *from = last >= 0 ? before : x - fraction * (x - before);
+                *to = v >= 0 ? x : before + fraction * (x - before);
             }
         }
         last = v;
@@ -171,39 +171,40 @@ static int find_axis(study *s, int k, int j, int arm, int width, const char *tex
     return n ? stat_find(s, line, width ? "%+.2f" : NULL, v, n, least, most) : 0;
 }
 
-static void say_scores(study *s, int setting, double *v)
+static void print_scores(study *s, int setting, double *v)
 {
-    say(s, "\n%s\n", setting_text(s, setting));
-    say_left(s, 10, "arm");
+    print(s, "\n%s\n", setting_text(s, setting));
+    print_left(s, 10, "arm");
     for (int i = 0; i < rates(s); i++)
-        say_right(s, 17, s->axis[plan_axis(s, "lr")].value[i]);
-    say(s, "      best rate    its test score   usable decades\n");
+        print_right(s, 17, s->axis[plan_axis(s, "lr")].value[i]);
+    print(s, "      best rate    its test score   usable decades\n");
     for (int a = 0; a < s->arm_total; a++) {
         const int arm = s->arms[a];
         long n;
-        say_left(s, 10, arm_table[arm].name);
+        print_left(s, 10, arm_table[arm].name);
         for (int i = 0; i < rates(s); i++) {
             n = 0;
             for (long k = 0; k < s->config.seeds; k++) {
                 v[n] = s->task.sign * score_at(s, setting, i, arm, k);
                 n += fabs(v[n]) < HUGE_VAL;
             }
-            say_cell(s, 17, s->task.percent ? "%.2f" : "%.4f", v, n);
+            print_cell(s, 17, s->task.percent ? "%.2f" : "%.4f", v, n);
         }
-        say_right(s, 15,
-                  s->axis[plan_axis(s, "lr")]
-                      .value[plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, 0)
-                                 ->at[plan_axis(s, "lr")]]);
+        print_right(
+            s, 15,
+            s->axis[plan_axis(s, "lr")]
+                .value[plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, 0)
+                           ->at[plan_axis(s, "lr")]]);
         n = 0;
         for (long k = 0; k < s->config.seeds; k++) {
             v[n] = best_score(s, setting, arm, k);
             n += v[n] >= -HUGE_VAL;
         }
-        say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, n);
+        print_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, n);
         for (long k = 0; k < s->config.seeds; k++)
             v[k] = width_of(s, setting, arm, k, NULL, NULL);
-        say_cell(s, 17, "%.2f", v, s->config.seeds);
-        say(s, "\n");
+        print_cell(s, 17, "%.2f", v, s->config.seeds);
+        print(s, "\n");
     }
 }
 
@@ -281,10 +282,10 @@ int gates_report(study *s)
     if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v)))
         return study_fail(s, "out of memory");
     show_head(s);
-    say(s, "%s on the hold-out at the end for each rate; usable: within %g %s of the best\n",
-        s->task.percent ? "Score in percent" : "Loss", tolerance(s), s->task.unit);
+    print(s, "%s on the hold-out at the end for each rate; usable: within %g %s of the best\n",
+          s->task.percent ? "Score in percent" : "Loss", tolerance(s), s->task.unit);
     for (int k = 0; k < settings(s); k++)
-        say_scores(s, k, v);
+        print_scores(s, k, v);
     bad = find_all(s, v);
     free(v);
     return bad ? -1 : 0;

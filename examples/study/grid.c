@@ -41,13 +41,13 @@ static double number_at(const study *s, int k, int value)
 
 static double log_of(double drift) { return log10(drift > 1e-9 ? drift : 1e-9); }
 
-/* Calls judge for each point of all axes but x and y; at[x] and at[y] are its to change. */
+/* Calls visit for each point of all axes but x and y; at[x] and at[y] are its to change. */
 static int each_panel(study *s, int x, int y,
-                      int (*judge)(study *s, int at[MOST_AXES], const char *name))
+                      int (*visit)(study *s, int at[MAX_AXES], const char *name))
 {
     int bad = 0;
     for (long v = 0; v < s->variants && !bad; v++) {
-        int at[MOST_AXES], n = 0;
+        int at[MAX_AXES], n = 0;
         char name[120] = "";
         plan_place(s, v, at);
         if ((x >= 0 && at[x]) || (y >= 0 && at[y]))
@@ -59,7 +59,7 @@ static int each_panel(study *s, int x, int y,
                               s->axis[k].value[at[k]]);
             }
         }
-        bad = judge(s, at, name);
+        bad = visit(s, at, name);
     }
     return bad;
 }
@@ -67,13 +67,13 @@ static int each_panel(study *s, int x, int y,
 /* ==== verdicts
    =====================================================================================================
  */
-enum { MOST_SEEDS = 1000 };
+enum { MAX_SEEDS = 1000 };
 
 /* the slope of log drift over the log of axis k (of its inverse), seed by seed, from its means over
    the other axis */
-static int find_slope(study *s, int at[MOST_AXES], const char *name, int k, int other, int inverse)
+static int find_slope(study *s, int at[MAX_AXES], const char *name, int k, int other, int inverse)
 {
-    double slope[MOST_SEEDS], x[MOST_VALUES], y[MOST_VALUES];
+    double slope[MAX_SEEDS], x[MAX_VALUES], y[MAX_VALUES];
     char text[200];
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
@@ -99,9 +99,9 @@ static int find_slope(study *s, int at[MOST_AXES], const char *name, int k, int 
     return n && stat_find(s, text, "%+.2f", slope, n, 0, HUGE_VAL);
 }
 
-static int find_bvs(study *s, int at[MOST_AXES], const char *name, int k, int other)
+static int find_bvs(study *s, int at[MAX_AXES], const char *name, int k, int other)
 {
-    double mean[MOST_SEEDS];
+    double mean[MAX_SEEDS];
     char text[200];
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
@@ -124,9 +124,9 @@ static int find_bvs(study *s, int at[MOST_AXES], const char *name, int k, int ot
     return n && stat_find(s, text, NULL, mean, n, -s->task.margin, s->task.margin);
 }
 
-static int find_rise(study *s, int at[MOST_AXES], const char *name, int k)
+static int find_rise(study *s, int at[MAX_AXES], const char *name, int k)
 {
-    double rise[MOST_SEEDS];
+    double rise[MAX_SEEDS];
     char text[200];
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
@@ -149,31 +149,31 @@ static int find_rise(study *s, int at[MOST_AXES], const char *name, int k)
 /* ==== grid
    =========================================================================================================
  */
-static void say_grid(study *s, int at[MOST_AXES], int t, int c)
+static void print_grid(study *s, int at[MAX_AXES], int t, int c)
 {
     char cell[64];
-    say(s, "%10s", "t \\ c");
+    print(s, "%10s", "t \\ c");
     for (int k = 0; k < s->axis[c].values; k++)
-        say_right(s, 22, s->axis[c].value[k]);
-    say(s, "\n");
+        print_right(s, 22, s->axis[c].value[k]);
+    print(s, "\n");
     for (at[t] = 0; at[t] < s->axis[t].values; at[t]++) {
-        say(s, "%10s", s->axis[t].value[at[t]]);
+        print(s, "%10s", s->axis[t].value[at[t]]);
         for (at[c] = 0; at[c] < s->axis[c].values; at[c]++) {
             const long v = plan_variant(s, at);
             snprintf(cell, sizeof cell, s->task.percent ? "%+.2f (%.3g)" : "%+.4f (%.3g)",
                      mean_over_seeds(s, v, bvs_of, NULL), mean_over_seeds(s, v, drift_of, NULL));
-            say_right(s, 22, cell);
+            print_right(s, 22, cell);
         }
-        say(s, "\n");
+        print(s, "\n");
     }
     at[t] = at[c] = 0;
 }
 
-static int grid_panel(study *s, int at[MOST_AXES], const char *name)
+static int grid_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
-    say(s, "\n%s\n", name);
-    say_grid(s, at, t, c);
+    print(s, "\n%s\n", name);
+    print_grid(s, at, t, c);
     return find_slope(s, at, name, c, t, 0) || find_slope(s, at, name, t, c, 1)
                    || find_bvs(s, at, name, t, c)
                ? -1
@@ -185,14 +185,15 @@ int grid_check(study *s)
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     if (t < 0 || c < 0)
         return study_fail(s, "--%s: a grid needs several values", t < 0 ? "t" : "c");
-    return s->config.seeds > MOST_SEEDS ? study_fail(s, "--seeds: more than %d", MOST_SEEDS) : 0;
+    return s->config.seeds > MAX_SEEDS ? study_fail(s, "--seeds: more than %d", MAX_SEEDS) : 0;
 }
 
 int grid_report(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     show_head(s);
-    say(s,
+    print(
+        s,
         "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
         "in brackets Δλ, the mean change of λ from one epoch to the next\n");
     return each_panel(s, t, c, grid_panel);
@@ -204,7 +205,7 @@ static struct {
     int panels;
 } draw;
 
-static int measure_panel(study *s, int at[MOST_AXES], const char *name)
+static int measure_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     (void)name;
@@ -220,7 +221,7 @@ static int measure_panel(study *s, int at[MOST_AXES], const char *name)
     return 0;
 }
 
-static int draw_panel(study *s, int at[MOST_AXES], const char *name)
+static int draw_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     svg *g = &draw.f.s;
@@ -234,11 +235,11 @@ static int draw_panel(study *s, int at[MOST_AXES], const char *name)
                  s->axis[t].value[at[t]]);
         for (at[c] = 0; at[c] < s->axis[c].values; at[c]++) {
             const long v = plan_variant(s, at);
-            const double share = (log_of(mean_over_seeds(s, v, drift_of, NULL)) - draw.least)
-                                 / (draw.most - draw.least);
+            const double fraction = (log_of(mean_over_seeds(s, v, drift_of, NULL)) - draw.least)
+                                    / (draw.most - draw.least);
             char ink[8];
             svg_box(g, left + w * at[c], top + h * at[t], w - 1.5, h - 1.5,
-                    svg_ramp(ink, 1 - share), 1);
+                    svg_ramp(ink, 1 - fraction), 1);
             svg_text(g, left + w * (at[c] + 0.5), top + h * (at[t] + 0.5) + 4, 'm', 12, "#FFFFFF",
                      s->task.percent ? "%+.2f" : "%+.3f", mean_over_seeds(s, v, bvs_of, NULL));
         }
@@ -288,18 +289,18 @@ int grid_figures(study *s)
 /* ==== sweep
    ========================================================================================================
  */
-static int sweep_panel(study *s, int at[MOST_AXES], const char *name)
+static int sweep_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int c = plan_axis(s, "c");
-    say_left(s, 26, name);
+    print_left(s, 26, name);
     for (at[c] = 0; at[c] < s->axis[c].values; at[c]++) {
         char cell[64];
         const long v = plan_variant(s, at);
         snprintf(cell, sizeof cell, s->task.percent ? "%+.2f (%.3g)" : "%+.4f (%.3g)",
                  mean_over_seeds(s, v, bvs_of, NULL), mean_over_seeds(s, v, drift_of, NULL));
-        say_right(s, 22, cell);
+        print_right(s, 22, cell);
     }
-    say(s, "\n");
+    print(s, "\n");
     at[c] = 0;
     return find_rise(s, at, name, c) || find_bvs(s, at, name, c, -1) ? -1 : 0;
 }
@@ -308,20 +309,21 @@ int sweep_check(study *s)
 {
     if (plan_axis(s, "c") < 0)
         return study_fail(s, "--c: a sweep needs several values");
-    return s->config.seeds > MOST_SEEDS ? study_fail(s, "--seeds: more than %d", MOST_SEEDS) : 0;
+    return s->config.seeds > MAX_SEEDS ? study_fail(s, "--seeds: more than %d", MAX_SEEDS) : 0;
 }
 
 int sweep_report(study *s)
 {
     const int c = plan_axis(s, "c");
     show_head(s);
-    say(s,
+    print(
+        s,
         "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
         "in brackets Δλ, the mean change of λ from one epoch to the next\n\n");
-    say_left(s, 26, "c");
+    print_left(s, 26, "c");
     for (int k = 0; k < s->axis[c].values; k++)
-        say_right(s, 22, s->axis[c].value[k]);
-    say(s, "\n");
+        print_right(s, 22, s->axis[c].value[k]);
+    print(s, "\n");
     return each_panel(s, c, -1, sweep_panel);
 }
 
@@ -335,7 +337,7 @@ static struct {
 static const char *const line_colour[6] = { "#0072B2", "#D55E00", "#117733",
                                             "#AA4499", "#997700", "#56B4E9" };
 
-static int sweep_measure(study *s, int at[MOST_AXES], const char *name)
+static int sweep_measure(study *s, int at[MAX_AXES], const char *name)
 {
     const int c = plan_axis(s, "c");
     (void)name;
@@ -352,7 +354,7 @@ static int sweep_measure(study *s, int at[MOST_AXES], const char *name)
     return 0;
 }
 
-static int sweep_draw(study *s, int at[MOST_AXES], const char *name)
+static int sweep_draw(study *s, int at[MAX_AXES], const char *name)
 {
     const int c = plan_axis(s, "c");
     static band b;

@@ -371,16 +371,16 @@ int option_take(study *s, const option *o, const char *value)
         }
         return option_set(s, &s->config, o, value);
     }
-    if (k == MOST_AXES)
-        return study_fail(s, "--%s: more than %d options have several values", o->name, MOST_AXES);
+    if (k == MAX_AXES)
+        return study_fail(s, "--%s: more than %d options have several values", o->name, MAX_AXES);
     if (k == s->axes)
         s->axes++;
     a->option = o;
     a->values = 0;
     for (const char *p = value;; p++) {
         size_t n = strcspn(p, ",");
-        if (a->values == MOST_VALUES)
-            return study_fail(s, "--%s: more than %d values", o->name, MOST_VALUES);
+        if (a->values == MAX_VALUES)
+            return study_fail(s, "--%s: more than %d values", o->name, MAX_VALUES);
         if (n >= sizeof a->value[0])
             return study_fail(s, "--%s: '%.*s' is too long", o->name, (int)n, p);
         memcpy(a->value[a->values], p, n);
@@ -481,7 +481,7 @@ static int check(study *s)
     /* each combination of values must make sense */
     for (v = 0; v < many; v++) {
         config one = *c;
-        int at[MOST_AXES];
+        int at[MAX_AXES];
         plan_place(s, v, at);
         for (int k = 0; k < s->axes; k++) {
             if (option_set(s, &one, s->axis[k].option, s->axis[k].value[at[k]]))

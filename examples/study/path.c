@@ -25,7 +25,7 @@ static int compare(study *s, int along, int arm, int other, double *v)
     /* gelu: as it was trained */
     const char *const quantity = arm_table[arm].event != EVENT_NONE ? "after" : "before";
     const char *name = s->axis[along].option->name;
-    int at[MOST_AXES];
+    int at[MAX_AXES];
     long best[2], n = 0;
     char text[200];
     plan_place(s, 0, at);

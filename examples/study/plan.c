@@ -8,7 +8,7 @@
 
 enum { KEY = 512 };
 
-void plan_place(const study *s, long variant, int at[MOST_AXES])
+void plan_place(const study *s, long variant, int at[MAX_AXES])
 {
     for (int k = s->axes - 1; k >= 0; k--) {
         at[k] = (int)(variant % s->axis[k].values);
@@ -16,7 +16,7 @@ void plan_place(const study *s, long variant, int at[MOST_AXES])
     }
 }
 
-long plan_variant(const study *s, const int at[MOST_AXES])
+long plan_variant(const study *s, const int at[MAX_AXES])
 {
     long v = 0;
     for (int k = 0; k < s->axes; k++)
@@ -136,7 +136,7 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
             arm_table[arm].name);
     }
     if (r->config.teach > 0)
-        s->taught = 1;
+        s->uses_teacher = 1;
     const config *c = &r->config;
     r->epoch_steps = c->steps ? (c->steps + c->epochs - 1) / c->epochs : t->pass_steps;
     if (r->epoch_steps > 1000000000 / c->epochs)
@@ -278,7 +278,7 @@ run *plan_run(const study *s, long variant, int arm, long seed)
 
 int plan_first_rate(const study *s, long variant)
 {
-    int at[MOST_AXES], k = plan_axis(s, "lr");
+    int at[MAX_AXES], k = plan_axis(s, "lr");
     plan_place(s, variant, at);
     return k < 0 || !at[k];
 }
@@ -286,7 +286,7 @@ int plan_first_rate(const study *s, long variant)
 /* "plan ours, c 3: ": where on the axes two runs lie, without the rate */
 void plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b)
 {
-    int at[MOST_AXES], n = 0;
+    int at[MAX_AXES], n = 0;
     plan_place(s, variant, at);
     *text = 0;
     for (int k = 0; k < s->axes; k++) {
@@ -302,7 +302,7 @@ void plan_name(char *text, size_t room, const study *s, long variant, const run 
 /* several rates: each arm takes its best, by the mean score on the hold-out at the end */
 long plan_best_rate(const study *s, long variant, int arm)
 {
-    int at[MOST_AXES], k = plan_axis(s, "lr");
+    int at[MAX_AXES], k = plan_axis(s, "lr");
     const char *by = s->best_by ? s->best_by : "holdout";
     long best = variant;
     double most = -HUGE_VAL;

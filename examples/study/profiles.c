@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_INITS = 8 };
-static const char *const init_colour[MOST_INITS] = { "#0072B2", "#D55E00", "#117733", "#AA4499",
-                                                     "#997700", "#56B4E9", "#555555", "#882255" };
+enum { MAX_INITS = 8 };
+static const char *const init_colour[MAX_INITS] = { "#0072B2", "#D55E00", "#117733", "#AA4499",
+                                                    "#997700", "#56B4E9", "#555555", "#882255" };
 
 static int axis_of(const study *s) { return plan_axis(s, "init"); }
 static int inits(const study *s) { return s->axis[axis_of(s)].values; }
 
 static long variant_of(const study *s, int init)
 {
-    int at[MOST_AXES] = { 0 };
+    int at[MAX_AXES] = { 0 };
     at[axis_of(s)] = init;
     return plan_variant(s, at);
 }
@@ -28,7 +28,7 @@ static double lambda_of(const study *s, int init, long seed, int gate)
 
 static double rank_correlation(const study *s, int a, long i, int b, long j)
 {
-    float p[2][MOST_GATES];
+    float p[2][MAX_GATES];
     for (int g = 0; g < s->gates; g++) {
         p[0][g] = (float)lambda_of(s, a, i, g);
         p[1][g] = (float)lambda_of(s, b, j, g);
@@ -57,61 +57,62 @@ static double mean_agreement(const study *s, int a, int b)
 
 /* ==== the table and what it says
    =================================================================================== */
-static void say_profiles(study *s, double *v)
+static void print_profiles(study *s, double *v)
 {
     char cell[32];
     const int k = axis_of(s);
-    say(s, "λ of each gate at the end\n\n");
-    say_left(s, 20, "gate");
+    print(s, "λ of each gate at the end\n\n");
+    print_left(s, 20, "gate");
     for (int a = 0; a < inits(s); a++)
-        say_right(s, 18, s->axis[k].value[a]);
-    say(s, "\n");
-    say_left(s, 20, "best hold-out score");
+        print_right(s, 18, s->axis[k].value[a]);
+    print(s, "\n");
+    print_left(s, 20, "best hold-out score");
     for (int a = 0; a < inits(s); a++) {
-        say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v,
-                 show_values(s, variant_of(s, a), plan_arm("lgelu"), "best", v));
+        print_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v,
+                   show_values(s, variant_of(s, a), plan_arm("lgelu"), "best", v));
     }
-    say(s, "\n");
-    say_left(s, 20, "its epoch");
+    print(s, "\n");
+    print_left(s, 20, "its epoch");
     for (int a = 0; a < inits(s); a++) {
-        say_cell(s, 18, "%.1f", v,
-                 show_values(s, variant_of(s, a), plan_arm("lgelu"), "best_epoch", v));
+        print_cell(s, 18, "%.1f", v,
+                   show_values(s, variant_of(s, a), plan_arm("lgelu"), "best_epoch", v));
     }
-    say(s, "\n");
+    print(s, "\n");
     for (int g = 0; g < s->gates; g++) {
-        say_left(s, 20, s->gate_name[g]);
+        print_left(s, 20, s->gate_name[g]);
         for (int a = 0; a < inits(s); a++) {
             for (long i = 0; i < s->config.seeds; i++)
                 v[i] = lambda_of(s, a, i, g);
-            say_cell(s, 18, "%.3f", v, s->config.seeds);
+            print_cell(s, 18, "%.3f", v, s->config.seeds);
         }
-        say(s, "\n");
+        print(s, "\n");
     }
     if (s->config.seeds < 2)
         return;
-    say(s,
+    print(
+        s,
         "\nSpearman's rank correlation of the gates' λ, mean over pairs of other seeds; on the diagonal the ceiling, "
         "the same first λ\n\n");
-    say_left(s, 20, "");
+    print_left(s, 20, "");
     for (int b = 0; b < inits(s); b++)
-        say_right(s, 18, s->axis[k].value[b]);
-    say(s, "\n");
+        print_right(s, 18, s->axis[k].value[b]);
+    print(s, "\n");
     for (int a = 0; a < inits(s); a++) {
-        say_left(s, 20, s->axis[k].value[a]);
+        print_left(s, 20, s->axis[k].value[a]);
         for (int b = 0; b < inits(s); b++) {
             snprintf(cell, sizeof cell, "%.2f", mean_agreement(s, a, b));
-            say_right(s, 18, cell);
+            print_right(s, 18, cell);
         }
-        say(s, "\n");
+        print(s, "\n");
     }
 }
 
 int profiles_check(study *s)
 {
-    if (axis_of(s) >= 0 && inits(s) <= MOST_INITS && s->axes == 1)
+    if (axis_of(s) >= 0 && inits(s) <= MAX_INITS && s->axes == 1)
         return 0;
     return study_fail(s, "--init: profiles need two to %d values, and no other option several",
-                      MOST_INITS);
+                      MAX_INITS);
 }
 
 int profiles_report(study *s)
@@ -125,8 +126,8 @@ int profiles_report(study *s)
         return study_fail(s, "out of memory");
     show_head(s);
     if (s->gates < 6)
-        say(s, "Of %d gates ranks say little: take a network of six or more\n", s->gates);
-    say_profiles(s, v);
+        print(s, "Of %d gates ranks say little: take a network of six or more\n", s->gates);
+    print_profiles(s, v);
     for (int a = 0; a < inits(s) && seeds > 1 && !bad; a++) {
         for (long i = 0; i < seeds; i++)
             v[i] = agreement(s, a, i, a);
@@ -155,7 +156,7 @@ int profiles_report(study *s)
 static void draw_scores(study *s, svg *g, svg_panel *p)
 {
     static band b;
-    svg_label label[MOST_INITS];
+    svg_label label[MAX_INITS];
     double low = 1e30, high = -1e30;
     const int arm = plan_arm("lgelu");
     for (int a = 0; a < inits(s); a++) {

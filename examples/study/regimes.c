@@ -2,7 +2,7 @@
    regimes.c: two time scales (arXiv 2602.08333): do the patterns of active units settle before the
    weights do?
 
-       A_k  share of the gates' bits (output > 0) on 256 held-out samples that step k changes; of
+       A_k  fraction of the gates' bits (output > 0) on 256 held-out samples that step k changes; of
    text 256 tokens W_k  L2 norm of what step k does to the weights τ    the first step from which on
    the smoothed curve stays under q of its maximum; the last one where it never does (ours). Adam's
    first ten steps, each of nearly the rate's size in every weight, are left out
@@ -10,7 +10,7 @@
    Two dull explanations stand beside it. A cosine lets any W_k fall: so the same at a constant
    rate. And any smaller step changes fewer bits: so each step is also taken in a random direction,
    with the norm that it has in each matrix and each bias, from the same weights; its patterns are
-   looked at, and it is taken back. */
+   evaluation at, and it is taken back. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +30,13 @@ enum { MAIN_Q = 1, SKIPPED = 10 }; /* the q that decides; steps */
 typedef struct {
     float *patterns[2], *w[2];
     size_t bits;
-} room_of;
+} buffers;
 
-static int own_room(seat *w, room_of *r)
+static int get_buffers(trainer *w, buffers *r)
 {
     const size_t weights = w->net->parameter_count;
     r->bits = probe_size(w, w->gate_node, w->gates);
-    if (!(r->patterns[0] = seat_own(w, 2 * r->bits + 2 * weights)))
+    if (!(r->patterns[0] = trainer_extra(w, 2 * r->bits + 2 * weights)))
         return -1;
     r->patterns[1] = r->patterns[0] + r->bits;
     r->w[0] = r->patterns[1] + r->bits;
@@ -44,21 +44,21 @@ static int own_room(seat *w, room_of *r)
     return 0;
 }
 
-void regimes_before(seat *w)
+void regimes_before(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
-    room_of r;
-    if (own_room(w, &r))
+    buffers r;
+    if (get_buffers(w, &r))
         return;
-    if (w->own_step != net->step && probe_read(w, w->gate_node, w->gates, r.patterns[0]))
+    if (w->extra_step != net->step && probe_read(w, w->gate_node, w->gates, r.patterns[0]))
         return;
-    w->own_step = net->step;
+    w->extra_step = net->step;
     memcpy(r.w[0], net->w, net->parameter_count * sizeof *net->w);
 }
 
 /* net.w in [first, first + n) becomes what it was, and a step of the norm that it has made, of
    random signs */
-static void random_step(lgelu_net *net, const room_of *r, size_t first, size_t n, uint64_t seed)
+static void random_step(lgelu_net *net, const buffers *r, size_t first, size_t n, uint64_t seed)
 {
     const double norm = lgelu_weight_change(net->w + first, r->w[0] + first, n);
     const float step = (float)(norm / sqrt((double)(n ? n : 1)));
@@ -70,13 +70,13 @@ static void random_step(lgelu_net *net, const room_of *r, size_t first, size_t n
     }
 }
 
-void regimes_step(seat *w)
+void regimes_step(trainer *w)
 {
     lgelu_net *net = w->net + w->which;
     const int k = (int)net->step;
-    room_of r;
+    buffers r;
     double change;
-    if (own_room(w, &r) || w->own_step != net->step - 1)
+    if (get_buffers(w, &r) || w->extra_step != net->step - 1)
         return;
     record(w->study, w->run, curve_name[WEIGHTS], k, -1,
            lgelu_weight_change(net->w, r.w[0], net->parameter_count));
@@ -98,11 +98,11 @@ void regimes_step(seat *w)
     change = lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits);
     record(w->study, w->run, curve_name[PATTERNS], k, -1, change);
     memcpy(r.patterns[0], r.patterns[1], r.bits * sizeof *r.patterns[0]);
-    w->own_step = net->step;
+    w->extra_step = net->step;
 }
 
 /* the smoothed curve, as shares of its maximum where asked for; how long it is */
-static int curve_of(const study *s, const run *r, int which, int as_share, double *x, double *y,
+static int curve_of(const study *s, const run *r, int which, int as_fraction, double *x, double *y,
                     int room)
 {
     const int all = record_curve(s, r, curve_name[which], -1, x, y, room),
@@ -113,12 +113,12 @@ static int curve_of(const study *s, const run *r, int which, int as_share, doubl
     lgelu_smooth(y, (size_t)n, KEEP);
     for (int i = 0; i < n; i++)
         most = fmax(most, y[i]);
-    for (int i = 0; i < n && as_share && most > 0; i++)
+    for (int i = 0; i < n && as_fraction && most > 0; i++)
         y[i] /= most;
     return n;
 }
 
-void regimes_end(seat *w)
+void regimes_end(trainer *w)
 {
     study *s = w->study;
     const int room = (int)w->run->steps;
@@ -177,29 +177,30 @@ int regimes_report(study *s)
     if (!v)
         return study_fail(s, "out of memory");
     show_head(s);
-    say(s,
+    print(
+        s,
         "τ: the step from which on a curve, smoothed over ten steps, stays under q of its maximum; %zu held-out %s\n\n",
         probe_samples(s), s->task.samples);
-    say_left(s, 26, "");
+    print_left(s, 26, "");
     for (int q = 0; q < QS; q++) {
         snprintf(text, sizeof text, "q = %g: τ patterns", q_of[q]);
-        say_right(s, 23, text);
-        say_right(s, 16, "τ weights");
-        say_right(s, 16, "τ random");
+        print_right(s, 23, text);
+        print_right(s, 16, "τ weights");
+        print_right(s, 16, "τ random");
     }
-    say(s, "\n");
+    print(s, "\n");
     for (long variant = 0; variant < s->variants; variant++) {
         for (int a = 0; a < s->arm_total; a++) {
             name_place(text, sizeof text, s, variant, s->arms[a]);
-            say_left(s, 26, text);
+            print_left(s, 26, text);
             for (int q = 0; q < QS; q++) {
                 for (int k = 0; k < CURVES; k++) {
                     for (long i = 0; i < s->config.seeds; i++)
                         v[i] = tau_of(s, variant, s->arms[a], i, k, q);
-                    say_cell(s, k ? 16 : 23, "%.0f", v, s->config.seeds);
+                    print_cell(s, k ? 16 : 23, "%.0f", v, s->config.seeds);
                 }
             }
-            say(s, "\n");
+            print(s, "\n");
         }
     }
     for (int control = 0; control < 2; control++) {
@@ -214,8 +215,8 @@ int regimes_report(study *s)
                 if (n) {
                     bad = stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL);
                 } else {
-                    say(s, "%s%s: neither settles in any seed, nothing to compare\n",
-                        control || variant || a ? "" : "\n", text);
+                    print(s, "%s%s: neither settles in any seed, nothing to compare\n",
+                          control || variant || a ? "" : "\n", text);
                 }
             }
         }
@@ -257,7 +258,7 @@ static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, ba
     char text[120];
     name_place(text, sizeof text, s, variant, arm);
     svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "%s", text);
-    svg_axes(g, p, "step", "share of its maximum (log)", 4, 4);
+    svg_axes(g, p, "step", "fraction of its maximum (log)", 4, 4);
     svg_rule(g, p->left, svg_y(p, q_of[MAIN_Q]), p->left + p->width, svg_y(p, q_of[MAIN_Q]),
              SVG_GREY, 1, "2 3");
     svg_clip(g, p);

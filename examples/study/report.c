@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_PARTS = 256, NAME = 128, MOST_BYTES = 1 << 26 };
+enum { MAX_PARTS = 256, NAME = 128, MAX_BYTES = 1 << 26 };
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#222;--soft:#666;--rule:#ddd;--paper:#fff;--good:#117733;--bad:#b34700}\n"
     "@media(prefers-color-scheme:dark){:root{--ink:#ddd;--soft:#999;--rule:#444;--paper:#181818;--good:#6fc28a;--bad:#f0a070}}\n"
@@ -91,7 +91,7 @@ static char *read_part(study *s, const char *stem, const char *end, size_t *byte
         study_fail(s, "--out: the path is too long");
         return NULL;
     }
-    if (!stat(path, &file) && (!S_ISREG(file.st_mode) || file.st_size > MOST_BYTES)) {
+    if (!stat(path, &file) && (!S_ISREG(file.st_mode) || file.st_size > MAX_BYTES)) {
         study_fail(s, "--out: %s: not a file that a page has room for", path);
         return NULL;
     }
@@ -141,7 +141,7 @@ static int list(const char *folder, const char *begin, const char *end, piece *o
             continue;
         if (experiment_of(e->d_name) < 0)
             continue;
-        if (n == MOST_PARTS) {
+        if (n == MAX_PARTS) {
             closedir(d);
             errno = E2BIG;
             return -1;
@@ -244,7 +244,7 @@ static int put_piece(FILE *f, study *s, const piece *p, piece *figures) /* how m
 
 int report_main(study *s)
 {
-    static piece pieces[MOST_PARTS], figures[MOST_PARTS];
+    static piece pieces[MAX_PARTS], figures[MAX_PARTS];
     char path[OUTPUT_PATH];
     output o;
     int n, shown = 0;

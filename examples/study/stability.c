@@ -7,9 +7,9 @@
    machine affords, with more rates and five seeds.
 
    What decides is the interaction: does the gap between ReLU and GELU grow with the rate? A gap at
-   one rate may be either. Beside it the study's own numbers: Dead %, the share of gate outputs <=
-   0, Act Mean, their mean, both on a batch of the hold-out at the end; Grad Norm, before clipping,
-   mean of the last quarter of the looks. */
+   one rate may be either. Beside it the study's own numbers: Dead %, the fraction of gate outputs
+   <= 0, Act Mean, their mean, both on a batch of the hold-out at the end; Grad Norm, before
+   clipping, mean of the last quarter of the looks. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct {
 
 enum { PUBLISHED = sizeof published / sizeof *published };
 
-void stability_end(seat *w)
+void stability_end(trainer *w)
 {
     study *s = w->study;
     const int epochs = (int)w->run->config.epochs, first = epochs - epochs / 4;
@@ -54,7 +54,7 @@ static double rate_at(const study *s, int i)
 
 static long variant_at(const study *s, int i)
 {
-    int at[MOST_AXES] = { 0 };
+    int at[MAX_AXES] = { 0 };
     at[plan_axis(s, "lr")] = i;
     return plan_variant(s, at);
 }
@@ -79,7 +79,7 @@ static long gaps(const study *s, int i, int arm, double *v)
 /* of each seed how much that grows from one decade of the rate to the next */
 static long slopes(const study *s, int arm, double *v)
 {
-    double x[MOST_VALUES], y[MOST_VALUES];
+    double x[MAX_VALUES], y[MAX_VALUES];
     long n = 0;
     for (long seed = 0; seed < s->config.seeds; seed++) {
         int k = 0;
@@ -94,24 +94,24 @@ static long slopes(const study *s, int arm, double *v)
     return n;
 }
 
-static void say_rows(study *s, double *v)
+static void print_rows(study *s, double *v)
 {
     static const char *const quantity[5] = { "holdout_end", "before", "dead_percent",
                                              "act_mean_all", "grad_norm" };
     static const char *const format[5] = { "%.4f", "%.4f", "%.1f", "%.3f", "%.2f" };
     static const char *const head[5] = { "hold-out loss", "test loss", "Dead %", "Act Mean",
                                          "Grad Norm" };
-    say_left(s, 10, "rate");
-    say_left(s, 10, "arm");
+    print_left(s, 10, "rate");
+    print_left(s, 10, "arm");
     for (int k = 0; k < 5; k++)
-        say_right(s, 18, head[k]);
-    say(s, "  diverged   published: loss, Dead %%, Act Mean, Grad Norm\n");
+        print_right(s, 18, head[k]);
+    print(s, "  diverged   published: loss, Dead %%, Act Mean, Grad Norm\n");
     for (int i = 0; i < rates(s); i++) {
         for (int a = 0; a < s->arm_total; a++) {
             const char *arm = arm_table[s->arms[a]].name;
             int diverged = 0;
-            say_left(s, 10, s->axis[plan_axis(s, "lr")].value[i]);
-            say_left(s, 10, arm);
+            print_left(s, 10, s->axis[plan_axis(s, "lr")].value[i]);
+            print_left(s, 10, arm);
             for (int k = 0; k < 5; k++) {
                 long n = 0;
                 for (long seed = 0; seed < s->config.seeds; seed++) {
@@ -121,17 +121,17 @@ static void say_rows(study *s, double *v)
                     diverged += !k && record_get(s, r, "diverged", -1, -1) >= 0;
                     n += v[n] >= -HUGE_VAL;
                 }
-                say_cell(s, 18, format[k], v, n);
+                print_cell(s, 18, format[k], v, n);
             }
-            say(s, "  %8d", diverged);
+            print(s, "  %8d", diverged);
             for (int k = 0; k < PUBLISHED; k++) {
                 if (fabs(log(rate_at(s, i) / published[k].rate)) < 1e-6
                     && !strcmp(arm, published[k].arm)) {
-                    say(s, "   %.2f  %.1f  %.2f  %.2f", published[k].loss, published[k].dead,
-                        published[k].mean, published[k].norm);
+                    print(s, "   %.2f  %.1f  %.2f  %.2f", published[k].loss, published[k].dead,
+                          published[k].mean, published[k].norm);
                 }
             }
-            say(s, "\n");
+            print(s, "\n");
         }
     }
 }
@@ -154,8 +154,8 @@ int stability_report(study *s)
     if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v)))
         return study_fail(s, "out of memory");
     show_head(s);
-    say(s, "published: 6 x 384, 5,000 steps, one seed\n\n");
-    say_rows(s, v);
+    print(s, "published: 6 x 384, 5,000 steps, one seed\n\n");
+    print_rows(s, v);
     for (int a = 0; a < s->arm_total && !bad; a++) {
         const long n = s->arms[a] == plan_arm("gelu") ? 0 : slopes(s, s->arms[a], v);
         snprintf(text, sizeof text, "loss of %s less GELU's grows with the rate, a decade",
@@ -183,7 +183,7 @@ static void draw_quantity(study *s, svg *g, svg_panel *p, const char *quantity, 
                           double *v)
 {
     static band b;
-    svg_label label[MOST_ARMS];
+    svg_label label[MAX_ARMS];
     double low = HUGE_VAL, high = -HUGE_VAL;
     int labels = 0;
     for (int pass = 0; pass < 2; pass++) {

@@ -216,8 +216,8 @@ int study_outputs(study *s)
 /* gates and parameters of the first run's network */
 static int measure_network(study *s)
 {
-    seat *w = NULL;
-    int bad = seat_open(s, s->families, &w);
+    trainer *w = NULL;
+    int bad = trainer_open(s, s->families, &w);
     if (!bad) {
         s->gates = w->gates;
         s->parameters = w->net->parameter_count;
@@ -226,14 +226,14 @@ static int measure_network(study *s)
                      w->net->nodes[w->gate_node[g]].name);
         }
     }
-    seat_close(w);
+    trainer_close(w);
     return bad;
 }
 
 static void name_stop(study *s) /* where the first family in training stands */
 {
     for (int i = 0; i < s->family_count; i++) {
-        const seat *w = s->families[i].seat;
+        const trainer *w = s->families[i].trainer;
         if (!w)
             continue;
         snprintf(s->stop_text, sizeof s->stop_text, "%s, seed %lu, step %ld",
@@ -298,7 +298,7 @@ static void free_all(study *s)
     for (int i = 0; i < s->run_count; i++)
         free(s->runs[i].numbers);
     for (int i = 0; i < s->family_count; i++) {
-        seat_close(s->families[i].seat);
+        trainer_close(s->families[i].trainer);
         free(s->families[i].branches);
     }
     for (int q = 0; q < s->quantities; q++)

@@ -22,8 +22,8 @@
    that the results are the same to the byte on any number of threads; no clock goes into CSV, JSON,
    table or checkpoint.
 
-   The test set is looked at once, at the end of a run. Curves, best epochs and rates come from the
-   hold-out, a part of the training samples that no run trains on and that is the same in all of
+   The test set is evaluation at once, at the end of a run. Curves, best epochs and rates come from
+   the hold-out, a part of the training samples that no run trains on and that is the same in all of
    them.
 
    CSV    one number a line: the axes, arm, seed, epoch, gate, quantity, value; empty where a number
@@ -81,12 +81,12 @@ typedef struct {
 
 extern const option option_table[];
 extern const int option_count;
-enum { MOST_OPTIONS = 80, OPTION_TEXT = 1024, MOST_AXES = 6, MOST_VALUES = 24 };
+enum { MAX_OPTIONS = 80, OPTION_TEXT = 1024, MAX_AXES = 6, MAX_VALUES = 24 };
 
 typedef struct {
     const option *option;
     int values;
-    char value[MOST_VALUES][32];
+    char value[MAX_VALUES][32];
 } axis;
 
 /* ---- data and kind of network ---- */
@@ -155,7 +155,7 @@ extern const int arm_count;
 int arm_matters(int arm); /* the options that matter to it, OPT_... */
 
 /* ---- runs and the numbers they leave ---- */
-enum { MOST_ARMS = 16, MOST_GATES = 64, MOST_QUANTITIES = 128 };
+enum { MAX_ARMS = 16, MAX_GATES = 64, MAX_QUANTITIES = 128 };
 typedef struct {
     double value;
     int epoch;
@@ -163,8 +163,8 @@ typedef struct {
 } number; /* epoch, gate: -1 where there is none */
 
 typedef struct {
-    int arm, hidden;   /* hidden: only there because others branch from it */
-    int at[MOST_AXES]; /* place on each axis, -1 where it doesn't matter */
+    int arm, hidden;  /* hidden: only there because others branch from it */
+    int at[MAX_AXES]; /* place on each axis, -1 where it doesn't matter */
     config config;
     uint64_t seed;
     long steps, epoch_steps, switch_step, hold;
@@ -178,13 +178,13 @@ typedef struct {
     int run;
 } branch;
 
-typedef struct seat seat;
+typedef struct trainer trainer;
 typedef struct {
     int trunk; /* its run */
     branch *branches;
     int count;              /* by step */
     int next, inside, done; /* the branch that is trained next, or now */
-    seat *seat;             /* while it is in training */
+    trainer *trainer;       /* while it is in training */
 } family;
 
 /* ---- what decides: a difference of two arms, seed by seed, and a range: a 95 % interval inside is
@@ -214,10 +214,10 @@ typedef struct {
     int (*check)(
         study *s); /* of axes and arms, before any run: what the report cannot do without */
     void (*before)(
-        seat *w); /* between the gradients and the step they make; record() keeps numbers */
-    void (*step)(seat *w);   /* after each step */
-    void (*epoch)(seat *w);  /* after each look at the hold-out */
-    void (*end)(seat *w);    /* after the look at the test samples, the network as it was trained */
+        trainer *w); /* between the gradients and the step they make; record() keeps numbers */
+    void (*step)(trainer *w);  /* after each step */
+    void (*epoch)(trainer *w); /* after each look at the hold-out */
+    void (*end)(trainer *w); /* after the look at the test samples, the network as it was trained */
     int (*report)(study *s); /* tables and findings of its own; NULL: show_table */
     int (*figures)(study *s); /* into config.svg */
     int (*main)(study *s);    /* no runs: does all by itself */
@@ -229,28 +229,28 @@ extern const int experiment_count;
 struct study {
     const experiment *experiment;
     config config;
-    axis axis[MOST_AXES];
+    axis axis[MAX_AXES];
     int axes;
     long variants; /* the product of the axes */
     task task;
-    int arms[MOST_ARMS], arm_total; /* those asked for */
-    const char *best_by;            /* the curve whose end tells the best rate; NULL: holdout */
+    int arms[MAX_ARMS], arm_total; /* those asked for */
+    const char *best_by;           /* the curve whose end tells the best rate; NULL: holdout */
     run *runs;
     int run_count;
     family *families;
     int family_count;
     int *run_of; /* [variant][arm asked for][seed] */
-    char gate_name[MOST_GATES][32];
+    char gate_name[MAX_GATES][32];
     int gates;
     size_t parameters;
-    char *quantity[MOST_QUANTITIES];
+    char *quantity[MAX_QUANTITIES];
     int quantities;
     finding *findings;
     int finding_count;
     char stem[64]; /* "swap_mlp": of files */
     output csv, json, text, log;
-    int given[MOST_OPTIONS]; /* on the command line */
-    int taught;              /* some run has a teacher */
+    int given[MAX_OPTIONS]; /* on the command line */
+    int uses_teacher;       /* some run has a teacher */
     int workers;
     long steps_done, steps_before, steps_all;
     double started, shown, saved_at;
@@ -267,7 +267,7 @@ struct study {
 
 /* ---- a family in training: its networks, the batch ---- */
 enum { TRUNK = 0, BRANCH = 1 };
-struct seat {
+struct trainer {
     study *study;
     family *family;
     run *run;  /* in training */
@@ -276,39 +276,40 @@ struct seat {
     lgelu_node *nodes[2];
     void *memory[2];
     int logits, gates,
-        gate_node[MOST_GATES]; /* a gate with a λ per channel counts once, by its geometric mean */
+        gate_node[MAX_GATES]; /* a gate with a λ per channel counts once, by its geometric mean */
     void *x;
     int32_t *y;
     uint32_t *order;
     long order_pass;
-    float *lesson;
-    int lesson_node;                /* --teach: dL/d logits beside the labels', or NULL */
-    double *said;                   /* the logarithms of the teacher's probabilities for one row */
+    float *teacher_gradient;
+    int teacher_node;               /* --teach: dL/d logits beside the labels', or NULL */
+    double *teacher_log_p;          /* the logarithms of the teacher's probabilities for one row */
     lgelu_training plan;            /* of the steps since training began or branched */
     float *before, *state, *lambda; /* logits of a batch; running statistics, twice; λ's */
     double *score[2];
     int32_t *truth; /* per sample of the largest part, where the score needs them all */
     double loss_sum[2];
-    long loss_steps[2];            /* since the last epoch's end */
-    other_gate gate;               /* where lgelu.h has none, and with --activations */
-    double scratch[2][MOST_GATES]; /* the experiment's own, from before a step to after it */
-    float *own;
-    long own_step; /* and for longer, see seat_own: as of this step; -1: of none */
+    long loss_steps[2];           /* since the last epoch's end */
+    other_gate gate;              /* where lgelu.h has none, and with --activations */
+    double scratch[2][MAX_GATES]; /* the experiment's own, from before a step to after it */
+    float *extra;
+    long extra_step; /* and for longer, see trainer_extra: as of this step; -1: of none */
 };
 
-/* what the swap, or any two ways to wear the same weights, gives on a part */
+/* what the swap, or any two ways to apply_gate_state the same weights, gives on a part */
 typedef struct {
     lgelu_gate_kind gate;
     const float *lambda, *state;
-} face; /* NULL: as they are */
+} gate_state; /* NULL: as they are */
 
 typedef struct {
     double score[2], loss[2], flips, max_dlogit;
     uint64_t hash;
     int no_logits;
-} looked;
+} evaluation;
 
-int study_look(seat *w, part which, const face *before, const face *after, looked *out);
+int study_evaluate(trainer *w, part which, const gate_state *before, const gate_state *after,
+                   evaluation *out);
 
 /* ---- the frame, for its own files and for experiments ---- */
 int study_fail(study *s, const char *format, ...);  /* keeps one line for stderr; returns -1 */
@@ -330,9 +331,9 @@ int plan_make(study *s); /* plan.c: runs and families from axes, arms and seeds 
 run *plan_run(const study *s, long variant, int arm,
               long seed); /* arm: row of arm_table; NULL if it wasn't asked for */
 int plan_arm(const char *name);
-long plan_variant(const study *s, const int at[MOST_AXES]);
+long plan_variant(const study *s, const int at[MAX_AXES]);
 int plan_axis(const study *s, const char *name); /* -1: none */
-void plan_place(const study *s, long variant, int at[MOST_AXES]);
+void plan_place(const study *s, long variant, int at[MAX_AXES]);
 /* the variant, alike but for --lr, whose hold-out score is best */
 void plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b);
 int plan_first_rate(const study *s, long variant); /* the first of those alike but for --lr */
@@ -342,21 +343,21 @@ void study_signals(void);    /* Ctrl-C ends the next step of each run */
 int study_halted(study *s);  /* by Ctrl-C, or a failure elsewhere */
 int study_outputs(study *s); /* can they be written? Begins the log */
 int study_train(study *s);   /* train.c: all that is not done yet */
-int seat_open(study *s, family *f, seat **out);
-void seat_close(seat *w);
-double seat_lambda(const seat *w, int gate); /* of the network in training */
+int trainer_open(study *s, family *f, trainer **out);
+void trainer_close(trainer *w);
+double trainer_lambda(const trainer *w, int gate); /* of the network in training */
 /* room for so many numbers of the experiment's own, zero at first and after a run was resumed;
    NULL: it failed */
-float *seat_own(seat *w, size_t numbers);
+float *trainer_extra(trainer *w, size_t numbers);
 /* the rate of the step just taken */
-double seat_rate(const seat *w);
+double trainer_rate(const trainer *w);
 
 /* probe.c: fixed samples of the hold-out, 256 or of text as many tokens, and what some nodes make
    of them at inference: each (samples, its size), one after the other. An experiment that watches
    can read every gate, linear layer and convolution. */
 size_t probe_samples(const study *s);
-size_t probe_size(const seat *w, const int *nodes, int count);
-int probe_read(seat *w, const int *nodes, int count, float *out); /* 0, or 1: not finite */
+size_t probe_size(const trainer *w, const int *nodes, int count);
+int probe_read(trainer *w, const int *nodes, int count, float *out); /* 0, or 1: not finite */
 
 int record(study *s, run *r, const char *quantity, int epoch, int gate,
            double value); /* record.c */
@@ -376,14 +377,14 @@ int checkpoint_keep_options(study *s);
 int checkpoint_save(study *s);
 
 void show_begin(study *s); /* show.c: the live line, tables */
-void show_step(seat *w);
-void show_run(seat *w);
+void show_step(trainer *w);
+void show_run(trainer *w);
 int show_columns(const char *text);
-void say(study *s, const char *format, ...); /* to standard output, and to the text file */
-void say_left(study *s, int width, const char *text);
-void say_right(study *s, int width, const char *text);
-void say_cell(study *s, int width, const char *format, const double *v,
-              long n); /* mean ± deviation */
+void print(study *s, const char *format, ...); /* to standard output, and to the text file */
+void print_left(study *s, int width, const char *text);
+void print_right(study *s, int width, const char *text);
+void print_cell(study *s, int width, const char *format, const double *v,
+                long n); /* mean ± deviation */
 long show_values(const study *s, long variant, int arm, const char *quantity, double *v);
 void show_head(study *s);
 void show_place(study *s, long variant);
@@ -404,18 +405,18 @@ extern const claim swap_claims[], path_claims[];
 int swap_figures(study *s);
 int path_report(study *s), path_figures(study *s);
 int profiles_check(study *s), profiles_report(study *s), profiles_figures(study *s);
-void ablation_end(seat *w);
+void ablation_end(trainer *w);
 double logit_certificate(const lgelu_net *net, int logits, double *room);
 int ablation_check(study *s), ablation_report(study *s), ablation_figures(study *s);
-void reparam_before(seat *w), reparam_step(seat *w), reparam_end(seat *w);
+void reparam_before(trainer *w), reparam_step(trainer *w), reparam_end(trainer *w);
 int reparam_report(study *s), reparam_figures(study *s);
-void regimes_before(seat *w), regimes_step(seat *w), regimes_end(seat *w);
+void regimes_before(trainer *w), regimes_step(trainer *w), regimes_end(trainer *w);
 int regimes_report(study *s), regimes_figures(study *s);
-void betas_before(seat *w), betas_step(seat *w), betas_end(seat *w);
+void betas_before(trainer *w), betas_step(trainer *w), betas_end(trainer *w);
 int betas_check(study *s), betas_report(study *s), betas_figures(study *s);
-void oui_epoch(seat *w);
+void oui_epoch(trainer *w);
 int oui_check(study *s), oui_report(study *s), oui_figures(study *s);
-void stability_end(seat *w);
+void stability_end(trainer *w);
 int stability_check(study *s), stability_report(study *s), stability_figures(study *s);
 int gates_check(study *s), gates_report(study *s), gates_figures(study *s);
 int report_main(study *s), control_main(study *s);

@@ -31,7 +31,7 @@ static int asked(const study *s, int arm) { return plan_run(s, 0, arm, 0) != NUL
 /* ---- score per epoch on the hold-out, and what the swap does on the test samples ---- */
 static void draw_costs(study *s, svg *g, svg_panel *q)
 {
-    int arms[MOST_ARMS], n = 0, ticks;
+    int arms[MAX_ARMS], n = 0, ticks;
     double low = -0.05 * s->task.margin, high = -low, tick[32];
     char text[32];
     for (int a = 0; a < s->arm_total; a++) {
@@ -166,8 +166,8 @@ static int score_figure(study *s)
 static int hardness_figure(study *s)
 {
     static band b;
-    static svg_label label[MOST_GATES];
-    char ink[MOST_GATES][8];
+    static svg_label label[MAX_GATES];
+    char ink[MAX_GATES][8];
     const int lgelu = plan_arm("lgelu"), hardened = plan_arm("hardened");
     const long v = plan_best_rate(s, 0, lgelu), w = plan_best_rate(s, 0, hardened);
     const double target = (double)config_target(&s->config);

@@ -14,7 +14,7 @@ enum {
 }; /* random streams of the first pass */
 
 enum {
-    MOST_HOLDOUT = 5000,
+    MAX_HOLDOUT = 5000,
     TEXT_HOLDOUT = 512,
     TEXT_TEST = 4096
 }; /* samples; of text: contexts, evenly over their part */
@@ -72,9 +72,9 @@ static int load_data(task *t, const config *c, char *error, size_t room)
     t->labels = 1;
     t->classes = t->regression ? 1 : d->classes;
     t->count[PART_TEST] = at_most(d->test, c->test_samples);
-    t->count[PART_HOLDOUT] = c->holdout >= 0             ? (size_t)c->holdout
-                             : train / 10 < MOST_HOLDOUT ? train / 10
-                                                         : MOST_HOLDOUT;
+    t->count[PART_HOLDOUT] = c->holdout >= 0            ? (size_t)c->holdout
+                             : train / 10 < MAX_HOLDOUT ? train / 10
+                                                        : MAX_HOLDOUT;
     if (t->count[PART_HOLDOUT] >= train) {
         return fail(error, room, "--holdout: %zu, but there are %zu training %s",
                     t->count[PART_HOLDOUT], train, t->samples);
@@ -306,21 +306,21 @@ void task_batch(const task *t, const config *c, uint64_t seed, long step, void *
     }
 }
 
-/* ---- the area under the curve: the share of pairs in the right order ---- */
+/* ---- the area under the curve: the fraction of pairs in the right order ---- */
 typedef struct {
     double score;
     int32_t label;
-} judged;
+} scored_sample;
 
 static int by_score(const void *a, const void *b)
 {
-    double p = ((const judged *)a)->score, q = ((const judged *)b)->score;
+    double p = ((const scored_sample *)a)->score, q = ((const scored_sample *)b)->score;
     return p < q ? -1 : p > q;
 }
 
 double task_auc(const double *score, const int32_t *label, size_t n)
 {
-    judged *j = (judged *)malloc((n + 1) * sizeof *j);
+    scored_sample *j = (scored_sample *)malloc((n + 1) * sizeof *j);
     double below = 0, right = 0, positive = 0;
     if (!j)
         return (double)NAN;

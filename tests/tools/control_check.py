@@ -10,7 +10,7 @@ from fractions import Fraction
 
 DECILES = [(low, high) for low in range(10) for high in range(low + 1, 11)]
 RULES = {
-    "learning rate alone": ["lr"], "early return": ["return"], "clipped share": ["clip_share"], "KL": ["kl"], "flips": ["flips"],
+    "learning rate alone": ["lr"], "early return": ["return"], "clipped fraction": ["clip_share"], "KL": ["kl"], "flips": ["flips"],
     "OUI of both": ["oui_actor", "oui_critic"], "early return and OUI": ["return", "oui_actor", "oui_critic"],
     "early return and rate": ["return", "lr"],
 }
@@ -122,7 +122,7 @@ def main():
         runs = arms[arm]
         if len(arms) > 1:
             name = name[len(arm) + 2:]
-        if name == "return, share of the way, less ReLU's":            # what a random policy returns is known to a tenth
+        if name == "return, fraction of the way, less ReLU's":            # what a random policy returns is known to a tenth
             a, b, near = shares(runs, arms["relu"], at_random), shares(arms["relu"], arms["relu"], at_random), 2e-3
             want = [a[s] - b[s] for s in a]
         elif name == "OUI's precision less ReLU's":
