@@ -323,7 +323,10 @@ int record_json(study *s)
         put_number(o->f, d->low, "null");
         fprintf(o->f, ", ");
         put_number(o->f, d->high, "null");
-        fprintf(o->f, "], \"seeds\": %d, \"verdict\": \"%s\"}", d->seeds, d->verdict);
+        fprintf(o->f, "], \"p\": ");
+        put_number(o->f, d->p, "null");
+        fprintf(o->f, ", \"survives_holm\": %s, \"seeds\": %d, \"verdict\": \"%s\"}",
+                d->survives ? "true" : "false", d->seeds, d->verdict);
     }
     fprintf(o->f, "],\n");
     /* every point of the axes, in their order */

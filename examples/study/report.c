@@ -158,7 +158,7 @@ static int list(const char *folder, const char *begin, const char *end, piece *o
 /* ---- the parts of a page ---- */
 static void put_finding(FILE *f, const char *stem, const char *line, const char *end)
 {
-    char text[256], rule[160], mean[64], interval[128], seeds[32], verdict[64];
+    char text[256], rule[160], mean[64], interval[128], seeds[32], verdict[64], survives[16];
     double low, high;
     if (!field(text, sizeof text, line, end, "claim"))
         return;
@@ -167,6 +167,7 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     field(interval, sizeof interval, line, end, "interval");
     field(seeds, sizeof seeds, line, end, "seeds");
     field(verdict, sizeof verdict, line, end, "verdict");
+    field(survives, sizeof survives, line, end, "survives_holm");
     put_text(f, "<tr><td class=\"n\"><a href=\"#", stem, "\">");
     put_text(f, "", stem, "</a></td><td>");
     put_text(f, "", text, "");
@@ -181,7 +182,8 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     put_text(f, "</td><td>", rule, "</td><td>");
     put_text(f, "", seeds, "</td><td class=\"");
     fputs(!strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", f);
-    put_text(f, "\">", verdict, "</td></tr>\n");
+    put_text(f, "\">", verdict, "</td>");
+    fprintf(f, "<td>%s</td></tr>\n", !strcmp(survives, "true") ? "yes" : "no");
 }
 
 static void put_findings(FILE *f, study *s, const piece *p)
@@ -268,7 +270,7 @@ int report_main(study *s)
         "was set before the run, "
         "<em>not seen</em> where it lies outside, else <em>not decidable at this size</em>.</p>\n"
         "<table>\n<tr><th>experiment</th><th>claim</th><th>mean (95 %% "
-        "interval)</th><th>range</th><th>seeds</th><th>verdict</th></tr>\n",
+        "interval)</th><th>range</th><th>seeds</th><th>verdict</th><th>survives Holm</th></tr>\n",
         style);
     for (int i = 0; i < n; i++)
         put_findings(o.f, s, pieces + i);

@@ -347,7 +347,7 @@ int show_table(study *s)
 void show_findings(study *s)
 {
     const char *digits = s->task.percent ? "%+.2f" : "%+.4f";
-    int wide = 66;
+    int wide = 66, tested, decided = 0, survive = 0;
     if (!s->finding_count)
         return;
     for (int i = 0; i < s->finding_count; i++) {
@@ -355,14 +355,16 @@ void show_findings(study *s)
         if (n > wide)
             wide = n;
     }
+    if ((tested = stat_correct(s)) < 0)
+        return;
     print(
         s,
-        "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the "
-        "verdict\n");
+        "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the\n"
+        "verdict's p-value, whether it survives Holm's correction, the verdict\n");
     for (int i = 0; i < s->finding_count; i++) {
         const finding *f = s->findings + i;
         const char *format = f->format ? f->format : digits;
-        char text[96] = "";
+        char text[96] = "", p[32] = "-";
         add(text, sizeof text, format, f->mean);
         if (f->low >= -HUGE_VAL) {
             add(text, sizeof text, " (");
@@ -371,9 +373,20 @@ void show_findings(study *s)
             add(text, sizeof text, format, f->high);
             add(text, sizeof text, ")");
         }
+        if (f->p >= 0)
+            snprintf(p, sizeof p, f->p < 0.0001 ? "<0.0001" : "%.4f", f->p);
         print_left(s, wide, f->text);
         print_left(s, 32, text);
         print_left(s, 31, f->rule);
+        print_left(s, 9, p);
+        print_left(s, 10, f->survives ? "survives" : "-");
         print(s, "%s\n", f->verdict);
+        decided += f->p < 0.05;
+        survive += f->survives;
     }
+    print(
+        s,
+        "%d differences are tested; %d are decided at 95 %% each (by chance about %.1f would be), %d survive Holm's "
+        "correction\n",
+        tested, decided, 0.05 * tested, survive);
 }

@@ -198,8 +198,10 @@ typedef struct {
 typedef struct {
     char text[200], rule[120];
     double mean, low, high, least, most;
+    double p;     /* of the verdict, see stat_p */
+    int survives; /* Holm's correction over all findings of the experiment */
     int seeds;
-    const char *verdict, *format; /* format: of its numbers, NULL: that of the score */
+    const char *verdict, *format; /* format: of its values, NULL: that of the score */
 } finding;
 
 typedef struct study study;
@@ -397,6 +399,13 @@ int stat_claims(study *s);      /* the experiment's claims become findings */
 /* format: of its numbers; NULL: that of the score. One seed has no interval */
 int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least,
               double most);
+/* The same of an estimate with an interval and a p-value of another kind over n seeds. */
+int stat_find_interval(study *s, const char *text, const char *format, double mean, double low,
+                       double high, double p, long n, double least, double most);
+/* The experiment is too small for its claim: nothing that was found so far is decided. */
+void stat_too_small(study *s, int first);
+/* Holm's correction over all findings; how many were tested. */
+int stat_correct(study *s);
 
 double clock_now(void);
 
