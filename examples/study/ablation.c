@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* how much the swap can change a logit, whatever the input */
-void ablation_end(trainer *w)
+static void ablation_end(trainer *w)
 {
     double *room = (double *)malloc(2 * w->study->task.numbers * sizeof *room), most;
     if (!room) {
@@ -135,13 +135,13 @@ static int find_pair(study *s, const char *axis_name, int a, int b, double *v)
     return stat_find(s, text, NULL, v, s->config.seeds, -s->task.margin, s->task.margin);
 }
 
-int ablation_check(study *s)
+static int ablation_check(study *s)
 {
     return plan_axis(s, "target") < 0 ? study_fail(s, "--target: an ablation needs several values")
                                       : 0;
 }
 
-int ablation_report(study *s)
+static int ablation_report(study *s)
 {
     static const char *const levels[3] = { "harden-from", "shape", "target" };
     const long seeds = s->config.seeds;
@@ -201,7 +201,7 @@ int ablation_report(study *s)
 /* ==== the figure
    ===================================================================================================
  */
-int ablation_figures(study *s)
+static int ablation_figures(study *s)
 {
     static const char *const colour[6] = { "#0072B2", "#D55E00", "#117733",
                                            "#AA4499", "#997700", "#56B4E9" };
@@ -290,3 +290,23 @@ int ablation_figures(study *s)
     svg_labels(&f.s, label[1], lines, q.left + q.width, q.top + 4, q.top + q.height - 4, 17);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment ablation_experiment = {
+    .name = "ablation",
+    .about =
+        "switch point, shape and target of hardening: score, flips and logits beside what is proven",
+    .nets = "mlp|tabular|lenet|resnet8|vit|gpt",
+    .arms = "hardened",
+    .needs = "hardened",
+    .options =
+        "--plan paper --harden-from 0.25,0.5,0.75 --shape geometric,linear,linear-s,cosine --target 10,40,160,640",
+    .quick = "--harden-from 0.25,0.75 --shape geometric,linear --target 10,160",
+    .rule =
+        "the slope of log Δlogit over log λ: between -1.1 and -0.9 (as 1/λ), and below -0.9 (as 1/λ or faster); the change "
+        "of logits: below the certificate; flips from λ = 160 on: at most 1; scores of the ends of each axis: inside of the "
+        "margin",
+    .check = ablation_check,
+    .end = ablation_end,
+    .report = ablation_report,
+    .figures = ablation_figures
+};

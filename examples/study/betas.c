@@ -67,7 +67,7 @@ static double bend_of(const config *c, uint64_t seed)
 /* ==== while training
    ===============================================================================================
  */
-void betas_before(trainer *w)
+static void betas_before(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
     float *was = trainer_extra(w, net->parameter_count);
@@ -77,7 +77,7 @@ void betas_before(trainer *w)
     w->extra_step = net->step;
 }
 
-void betas_step(trainer *w)
+static void betas_step(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
     const double rate = trainer_rate(w);
@@ -88,7 +88,7 @@ void betas_step(trainer *w)
            lgelu_weight_change(net->w, was, net->parameter_count) / rate);
 }
 
-void betas_end(trainer *w)
+static void betas_end(trainer *w)
 {
     const int room = (int)w->run->steps, first = room / 10;
     double *x = (double *)malloc(2 * (size_t)room * sizeof *x), *y = x ? x + room : NULL, mean;
@@ -248,7 +248,7 @@ static void print_wins(study *s, const char *quantity)
           chance);
 }
 
-int betas_check(study *s)
+static int betas_check(study *s)
 {
     if (plan_axis(s, "b1") >= 0 && plan_axis(s, "b2") >= 0 && s->axes == 2 && s->arm_total == 1)
         return 0;
@@ -257,7 +257,7 @@ int betas_check(study *s)
         "--b1: this experiment needs several values of it and of --b2, one arm and nothing else");
 }
 
-int betas_report(study *s)
+static int betas_report(study *s)
 {
     const long seeds = s->config.seeds;
     double *v;
@@ -432,7 +432,7 @@ static void draw_cells(study *s, svg *g) /* score over roughness, a dot for each
     svg_text(g, q.left + q.width + 10, q.top + 31, 's', 12, "#0072B2", "β1 ≠ β2");
 }
 
-int betas_figures(study *s)
+static int betas_figures(study *s)
 {
     const int row = b1s(s) > 1 ? 1 : 0;
     svg_panel p = { 80, 366, 210, 190, 0, REPLAY, 0.6, 1.6, 0, 0 };
@@ -467,3 +467,26 @@ int betas_figures(study *s)
     draw_cells(s, &f.s);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment betas_experiment = {
+    .name = "betas",
+    .about =
+        "Adam with β1 = β2 (arXiv 2601.21739): are its updates smoother, and does it score better?",
+    .nets = "mlp|gpt|lenet",
+    .arms = "gelu",
+    .options =
+        "--hold 0 --b1 0.9,0.944,0.99,0.999 --b2 0.9,0.944,0.99,0.999 --weight-decay 0 --clip 0 --samples 6000 "
+        "--test-samples 2000 --steps 400 --epochs 8",
+    .quick =
+        "--b1 0.9,0.99 --b2 0.9,0.99 --samples 1000 --test-samples 200 --steps 40 --epochs 2 --seeds 2",
+    .rule =
+        "in each row of one β1, log10 of bend at β2 = β1 over the others (a replay: the same for every network), of ω1 over "
+        "larger and over smaller β2: below 0; its score less that of the β2 that is best on the hold-out of the other "
+        "seeds: above minus the margin, and below 0 (behind it); the rank correlation of smoothness and score: above 0",
+    .check = betas_check,
+    .before = betas_before,
+    .step = betas_step,
+    .end = betas_end,
+    .report = betas_report,
+    .figures = betas_figures
+};

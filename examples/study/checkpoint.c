@@ -58,8 +58,8 @@ int checkpoint_options(study *s)
                           s->experiment ? s->experiment->name : "a study");
     }
     for (int i = 0; i < experiment_count; i++) {
-        if (!strcmp(experiment_table[i].name, word))
-            s->experiment = experiment_table + i;
+        if (!strcmp(experiment_table[i]->name, word))
+            s->experiment = experiment_table[i];
     }
     if (!s->experiment) {
         return study_fail(

@@ -251,7 +251,7 @@ static int find_all(study *s, double *v)
     return bad;
 }
 
-int gates_check(study *s)
+static int gates_check(study *s)
 {
     const int lr = plan_axis(s, "lr");
     if (lr < 0)
@@ -275,7 +275,7 @@ int gates_check(study *s)
     return 0;
 }
 
-int gates_report(study *s)
+static int gates_report(study *s)
 {
     double *v;
     int bad;
@@ -384,7 +384,7 @@ static void draw_bands(study *s, svg *g, svg_panel *p)
     svg_text(g, p->left + p->width + 8, p->top - 10, 's', 11, SVG_GREY, "decades");
 }
 
-int gates_figures(study *s)
+static int gates_figures(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low = HUGE_VAL,
            high = -HUGE_VAL, least = HUGE_VAL;
@@ -442,3 +442,25 @@ int gates_figures(study *s)
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment gates_experiment = {
+    .name = "gates",
+    .about =
+        "the gates side by side: score at their own best rate, and how wide the band of usable rates is",
+    .nets = "mlp|resnet8|gpt|lenet",
+    .arms = "gelu,tanh,silu,swish,elu,relu,lgelu,stochastic",
+    .options =
+        "--plan paper --lr 3e-4,1e-3,3e-3,1e-2,3e-2,1e-1 --warmup 0,50 --start usual,glorot --samples 6000 "
+        "--test-samples 4000 --holdout 1500 --steps 300 --epochs 6",
+    .quick =
+        "--lr 1e-3,1e-1 --warmup 0 --start usual,glorot --activations f32,bf16 --samples 600 --test-samples 100 --holdout "
+        "60 --steps 30 --epochs 3 --seeds 2",
+    .rule =
+        "scores at the best rate less GELU's: inside of the margin; decades of usable rates less GELU's: within 0.1 (tanh "
+        "form, SiLU), above 0 (Swish, ELU, λ-GELU), below 0 (ReLU, stochastic); with warm-up less without: above 0; with "
+        "other first weights or 16-bit activations: within 0.1, the scores inside of the margin; with several widths, "
+        "GELU's lead over ReLU at each less that at the first: above 0",
+    .check = gates_check,
+    .report = gates_report,
+    .figures = gates_figures
+};

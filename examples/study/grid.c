@@ -180,7 +180,7 @@ static int grid_panel(study *s, int at[MAX_AXES], const char *name)
                : 0;
 }
 
-int grid_check(study *s)
+static int grid_check(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     if (t < 0 || c < 0)
@@ -188,7 +188,7 @@ int grid_check(study *s)
     return s->config.seeds > MAX_SEEDS ? study_fail(s, "--seeds: more than %d", MAX_SEEDS) : 0;
 }
 
-int grid_report(study *s)
+static int grid_report(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     show_head(s);
@@ -252,7 +252,7 @@ static int draw_panel(study *s, int at[MAX_AXES], const char *name)
     return 0;
 }
 
-int grid_figures(study *s)
+static int grid_figures(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     char title[160];
@@ -305,14 +305,14 @@ static int sweep_panel(study *s, int at[MAX_AXES], const char *name)
     return find_rise(s, at, name, c) || find_bvs(s, at, name, c, -1) ? -1 : 0;
 }
 
-int sweep_check(study *s)
+static int sweep_check(study *s)
 {
     if (plan_axis(s, "c") < 0)
         return study_fail(s, "--c: a sweep needs several values");
     return s->config.seeds > MAX_SEEDS ? study_fail(s, "--seeds: more than %d", MAX_SEEDS) : 0;
 }
 
-int sweep_report(study *s)
+static int sweep_report(study *s)
 {
     const int c = plan_axis(s, "c");
     show_head(s);
@@ -383,7 +383,7 @@ static int sweep_draw(study *s, int at[MAX_AXES], const char *name)
     return 0;
 }
 
-int sweep_figures(study *s)
+static int sweep_figures(study *s)
 {
     const int c = plan_axis(s, "c");
     const svg_panel p = { 66, 100, 240, 270, 0, 1, 1e9, 0, 0, 1 },
@@ -434,3 +434,39 @@ int sweep_figures(study *s)
     }
     return figure_close(s, &lines.f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment grid_experiment = {
+    .name = "grid",
+    .about =
+        "figure 1 of the paper: score and drift of λ over temperature t and multiplier c, from three first λ",
+    .nets = "mlp|tabular|sine",
+    .arms = "gelu,lgelu,signs",
+    .needs = "gelu,lgelu",
+    .options =
+        "--plan paper --norm none,batch --t 0.05,0.1,0.5,1 --c 1,3,9 --init soft,neutral,hard",
+    .quick = "--t 0.05,1 --c 1,9 --seeds 2 --samples 1000 --epochs 3",
+    .rule =
+        "per seed and first λ the slope of log Δλ over log c and over log 1/t: above 0; the mean ΔBVS: inside of the "
+        "margin; with gradients of random signs in place of those of s (arm signs), log10 Δλ of lgelu less that of signs, "
+        "and the slopes of lgelu less those of signs: above 0",
+    .check = grid_check,
+    .report = grid_report,
+    .figures = grid_figures
+};
+
+const experiment sweep_experiment = {
+    .name = "sweep",
+    .about = "figure 2 of the paper: score and drift of λ over the multiplier c",
+    .nets = "resnet8|mlp|lenet|vit|gpt|resnet18",
+    .arms = "gelu,lgelu",
+    .needs = "gelu,lgelu",
+    .options = "--plan paper --t 0.1 --c 1,3,5,7,9 --init soft,neutral,hard",
+    .quick = "--c 1,9 --seeds 2",
+    .full = "--net resnet18",
+    .rule =
+        "per seed and first λ the smallest rise of log Δλ from one c to the next: above 0; the mean ΔBVS: inside of the "
+        "margin",
+    .check = sweep_check,
+    .report = sweep_report,
+    .figures = sweep_figures
+};

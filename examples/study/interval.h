@@ -31,16 +31,16 @@ void stat_jackknife(double whole, const double *without, long n, double *low, do
    -1: of all. */
 double stat_pairs(const double *matrix, long n, long skip);
 
-/* How far runs of different seeds agree: within[i·n + j] is a rank correlation of runs i and j of one
-   group. Writes the mean over the pairs and the interval of the jackknife over the seeds, on the
-   scale of Fisher's z, since correlations end at 1. Simulated coverage with 10 to 15 seeds and 6 or
-   more gates: 95 to 97 %; with 4 gates 89 %, so that fewer than 6 decide nothing. */
+/* How far runs of different seeds agree: within[i·n + j] is a rank correlation of runs i and j of
+   one group. Writes the mean over the pairs and the interval of the jackknife over the seeds, on
+   the scale of Fisher's z, since correlations end at 1. Simulated coverage with 10 to 15 seeds and
+   6 or more gates: 95 to 97 %; with 4 gates 89 %, so that fewer than 6 decide nothing. */
 void stat_within(const double *within, long n, double *mean, double *low, double *high);
 /* Returns the p-value of that interval against "above `least`". */
 double stat_within_p(double mean, double low, double high, long n, double least);
 
-/* How far runs of two groups agree, less the mean agreement inside of each: between[i·n + j] is that
-   of run i of the first group and run j of the second; runs of equal index share a seed. The
+/* How far runs of two groups agree, less the mean agreement inside of each: between[i·n + j] is
+   that of run i of the first group and run j of the second; runs of equal index share a seed. The
    jackknife over the seeds with n - 2 degrees of freedom; simulated coverage 93 to 97 %. */
 void stat_between(const double *between, const double *first, const double *second, long n,
                   double *mean, double *low, double *high);

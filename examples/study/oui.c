@@ -5,7 +5,7 @@
 
        pairwise (arXiv 2504.17160)   bits (output of the gate > 0) of whole layers, flattened; 28
    pairs of samples, drawn once batch (arXiv 2605.10161)      as published: what a linear layer or a
-   convolution gives, before normalisation and gate; of maps one random position a picture, drawn
+   convolution gives, before normalisation and gate; of maps one random position an image, drawn
    once, width = channels. Of a block's sum it is its last convolution; convolutions on shortcuts
    are left out
 
@@ -31,7 +31,7 @@ static int layer_of(const lgelu_net *net, int gate)
     return i;
 }
 
-void oui_epoch(trainer *w)
+static void oui_epoch(trainer *w)
 {
     study *s = w->study;
     const lgelu_net *net = w->net + w->which;
@@ -362,12 +362,12 @@ static int report_arm(study *s, int arm, double *v)
     return bad ? -1 : 0;
 }
 
-int oui_check(study *s)
+static int oui_check(study *s)
 {
     return plan_axis(s, "lr") < 0 ? study_fail(s, "--lr: several values are needed") : 0;
 }
 
-int oui_report(study *s)
+static int oui_report(study *s)
 {
     double *v;
     int bad = 0;
@@ -458,7 +458,7 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const early_data *k, int f
     }
 }
 
-int oui_figures(study *s)
+static int oui_figures(study *s)
 {
     static const int shown[3] = { BY_PAIRWISE, BY_BATCH, BY_RATE };
     const int lr = plan_axis(s, "lr");
@@ -505,3 +505,23 @@ int oui_figures(study *s)
     free(v);
     return bad || figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment oui_experiment = {
+    .name = "oui",
+    .about =
+        "do runs that will end well show early, by OUI in both forms (arXiv 2504.17160, 2605.10161)?",
+    .nets = "mlp|resnet8|lenet",
+    .arms = "relu,gelu",
+    .options =
+        "--hold 0 --lr 3e-4,1e-3,3e-3,1e-2,3e-2 --weight-decay 0,0.01,0.1,1 --samples 4000 --test-samples 500 --width 4 "
+        "--epochs 10",
+    .quick =
+        "--lr 1e-3,3e-2 --weight-decay 0,1 --samples 600 --test-samples 100 --width 2 --epochs 3 --seeds 2",
+    .rule =
+        "per arm the rank correlation with the final hold-out score: above 0.5; less that of the rate alone, and of the "
+        "loss: above 0; of rate and OUI less the rate alone: above 0",
+    .check = oui_check,
+    .epoch = oui_epoch,
+    .report = oui_report,
+    .figures = oui_figures
+};

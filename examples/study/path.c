@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const claim path_claims[] = {
+static const claim path_claims[] = {
     { "hardened: the swap costs nothing", "hardened", "after", "hardened", "before", -1.0 / 3,
       1.0 / 3 },
     { "hardened is not below switched", "hardened", "after", "switched", "after", -1, HUGE_VAL },
@@ -44,7 +44,7 @@ static int compare(study *s, int along, int arm, int other, double *v)
     return n && stat_find(s, text, NULL, v, n, -s->task.margin, HUGE_VAL);
 }
 
-int path_report(study *s)
+static int path_report(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     int bad = v ? show_table(s) : study_fail(s, "out of memory");
@@ -61,4 +61,17 @@ int path_report(study *s)
     return bad ? -1 : 0;
 }
 
-int path_figures(study *s) { return figure_findings(s); }
+static int path_figures(study *s) { return figure_findings(s); }
+
+const experiment path_experiment = {
+    .name = "path",
+    .about =
+        "the way to ReLU by our plan and by the paper's: does it end as high as GELU, and not below the rivals?",
+    .arms = "gelu,hardened,relu,switched,frozen",
+    .rates = 1,
+    .options = "--plan ours,paper",
+    .quick = "--lr 1e-3",
+    .claims = path_claims,
+    .report = path_report,
+    .figures = path_figures
+};

@@ -42,24 +42,20 @@ int plan_arm(const char *name)
     return -1;
 }
 
-/* arms without which an experiment has nothing to report */
-static const struct {
-    const char *experiment, *arm;
-} needed[] = { { "grid", "gelu" },    { "grid", "lgelu" },     { "sweep", "gelu" },
-
-               { "sweep", "lgelu" },  { "profiles", "lgelu" }, { "ablation", "hardened" },
-               { "reparam", "lgelu" } };
-
+/* Refuses a study without an arm that its experiment needs. */
 static int check_needed(study *s)
 {
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    const char *p = s->experiment->needs;
+    while (p && *p) {
+        char name[32];
+        const size_t n = strcspn(p, ",");
         int there = 0;
-        if (strcmp(s->experiment->name, needed[i].experiment))
-            continue;
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
         for (int k = 0; k < s->arm_total; k++)
-            there |= s->arms[k] == plan_arm(needed[i].arm);
+            there |= s->arms[k] == plan_arm(name);
         if (!there)
-            return study_fail(s, "--arms: %s needs '%s'", needed[i].experiment, needed[i].arm);
+            return study_fail(s, "--arms: %s needs '%s'", s->experiment->name, name);
+        p += n + (p[n] == ',');
     }
     return 0;
 }
@@ -170,7 +166,7 @@ static int find_family(study *s, int i, int first, int *hidden)
         const run *trunk = s->runs + f->trunk;
         key_of(other, s, trunk, matters);
         if (arm_table[trunk->arm].gate == a->gate && arm_table[trunk->arm].own == a->own
-            && !strcmp(key, other))
+            && arm_table[trunk->arm].random_signs == a->random_signs && !strcmp(key, other))
             break;
     }
     if (f == s->families + s->family_count) {

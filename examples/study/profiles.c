@@ -178,9 +178,10 @@ static int profiles_report(study *s)
             bad = find_between(s, a, b);
     }
     if (!bad && s->gates < LEAST_GATES) {
-        print(s,
-              "\nOf %d gates nothing is decided: intervals of rank correlations hold what they promise from %d gates on\n",
-              s->gates, LEAST_GATES);
+        print(
+            s,
+            "\nOf %d gates nothing is decided: intervals of rank correlations hold what they promise from %d gates on\n",
+            s->gates, LEAST_GATES);
         stat_too_small(s, first);
     }
     return bad ? -1 : 0;
@@ -321,3 +322,20 @@ static int profiles_figures(study *s)
     draw_matrix(s, &f.s, 722, 100, 150);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment profiles_experiment = {
+    .name = "profiles",
+    .about = "figure 3 of the paper: which gates turn hard, and do runs agree on it?",
+    .nets = "resnet8|vit|gpt|mlp|lenet|tabular|resnet18",
+    .arms = "lgelu",
+    .needs = "lgelu",
+    .options = "--plan paper --layers 12 --init soft,neutral,hard --seeds 10",
+    .quick = "--seeds 3 --layers 6",
+    .full = "--net resnet18",
+    .rule =
+        "the rank correlation of the gates' λ between first values, less that of other seeds of the same: above -0.1; that "
+        "one: above 0.5; intervals by the jackknife over seeds, six gates or more",
+    .check = profiles_check,
+    .report = profiles_report,
+    .figures = profiles_figures
+};

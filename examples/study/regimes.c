@@ -44,7 +44,7 @@ static int get_buffers(trainer *w, buffers *r)
     return 0;
 }
 
-void regimes_before(trainer *w)
+static void regimes_before(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
     buffers r;
@@ -70,7 +70,7 @@ static void random_step(lgelu_net *net, const buffers *r, size_t first, size_t n
     }
 }
 
-void regimes_step(trainer *w)
+static void regimes_step(trainer *w)
 {
     lgelu_net *net = w->net + w->which;
     const int k = (int)net->step;
@@ -118,7 +118,7 @@ static int curve_of(const study *s, const run *r, int which, int as_fraction, do
     return n;
 }
 
-void regimes_end(trainer *w)
+static void regimes_end(trainer *w)
 {
     study *s = w->study;
     const int room = (int)w->run->steps;
@@ -169,7 +169,7 @@ static void name_place(char *text, size_t room, const study *s, long variant, in
     snprintf(text + strlen(text), room - strlen(text), "%s", arm_table[arm].name);
 }
 
-int regimes_report(study *s)
+static int regimes_report(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     char text[200];
@@ -274,7 +274,7 @@ static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, ba
     }
 }
 
-int regimes_figures(study *s)
+static int regimes_figures(study *s)
 {
     static band b;
     const int columns = s->arm_total < 3 ? s->arm_total : 3,
@@ -327,3 +327,22 @@ int regimes_figures(study *s)
     free(x);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment regimes_experiment = {
+    .name = "regimes",
+    .about = "do the patterns of active units settle before the weights do (arXiv 2602.08333)?",
+    .nets = "mlp|lenet|gpt|vit",
+    .arms = "gelu,relu,lgelu",
+    .options =
+        "--hold 0 --rate cosine,constant --samples 8000 --test-samples 1000 --steps 600 --epochs 10",
+    .quick = "--samples 1000 --test-samples 200 --steps 60 --epochs 3 --seeds 2",
+    .rule =
+        "log10 of the decay time of weight changes over that of pattern changes, at q = 0.25: above 0 (earlier), and above "
+        "log10 of 3 (three times as early, the abstract's claim); the same of random steps of equal norm over that of the "
+        "real ones: above 0",
+    .before = regimes_before,
+    .step = regimes_step,
+    .end = regimes_end,
+    .report = regimes_report,
+    .figures = regimes_figures
+};

@@ -16,7 +16,7 @@ static const double STALL = 1e-3; /* a λ that has moved less by the end has sta
    ================================================================== */
 static int measured(const trainer *w, long step) { return step % w->run->epoch_steps == 0; }
 
-void reparam_before(trainer *w)
+static void reparam_before(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
     if (!measured(w, net->step + 1))
@@ -28,7 +28,7 @@ void reparam_before(trainer *w)
     }
 }
 
-void reparam_step(trainer *w)
+static void reparam_step(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
     const config *c = &w->run->config;
@@ -52,7 +52,7 @@ void reparam_step(trainer *w)
     }
 }
 
-void reparam_end(trainer *w)
+static void reparam_end(trainer *w)
 {
     double stalled = 0, least = HUGE_VAL, most = 0;
     const double first = (double)config_lambda0(&w->run->config);
@@ -173,7 +173,7 @@ static int find_difference(study *s, const char *text, long a, long b, const cha
     return n ? stat_find(s, text, score ? NULL : "%+.3f", v, n, least, most) : 0;
 }
 
-int reparam_report(study *s)
+static int reparam_report(study *s)
 {
     static const char *const head[6] = {
         "score", "drift", "stalled", "λ least", "λ most", "formula"
@@ -354,7 +354,7 @@ static void draw_drifts(const study *s, svg *g, svg_panel *q, double *v)
     }
 }
 
-int reparam_figures(study *s)
+static int reparam_figures(study *s)
 {
     figure f;
     svg_panel p = { 66, 104, 270, 270, 1e-6, 1, 1e-6, 1, 1, 1 },
@@ -381,3 +381,24 @@ int reparam_figures(study *s)
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment reparam_experiment = {
+    .name = "reparam",
+    .about =
+        "why λ has a map and a rate of its own: drift, stalls, divergence, and steps against the formulas",
+    .nets = "mlp|tabular|sine",
+    .arms = "lgelu",
+    .needs = "lgelu",
+    .options =
+        "--plan paper --init hard --norm batch --map softplus,sigmoid,direct --c 1,9 --decay-s none,weights --optimiser "
+        "adamw,sgd --lr 1e-3,1e-2,1e-1",
+    .quick = "--c 1,9 --decay-s none --lr 1e-3,1e-1 --samples 1000 --epochs 3",
+    .rule =
+        "a step is within a tenth of the formula; stalled gates: more than none; log10 of the ratio of drifts: above 0; "
+        "scores: inside of the margin",
+    .before = reparam_before,
+    .step = reparam_step,
+    .end = reparam_end,
+    .report = reparam_report,
+    .figures = reparam_figures
+};

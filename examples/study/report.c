@@ -118,8 +118,8 @@ static int by_place(const void *a, const void *b)
 static int experiment_of(const char *stem)
 {
     for (int i = 0; i < experiment_count; i++) {
-        const size_t n = strlen(experiment_table[i].name);
-        if (!strncmp(stem, experiment_table[i].name, n) && stem[n] == '_')
+        const size_t n = strlen(experiment_table[i]->name);
+        if (!strncmp(stem, experiment_table[i]->name, n) && stem[n] == '_')
             return i;
     }
     return -1;
@@ -217,7 +217,7 @@ static int put_piece(FILE *f, study *s, const piece *p, piece *figures) /* how m
     int n;
     put_text(f, "<h2 id=\"", p->stem, "\">");
     put_text(f, "", p->stem, "</h2>\n");
-    put_text(f, "<p>", experiment_table[p->experiment].about, "</p>\n");
+    put_text(f, "<p>", experiment_table[p->experiment]->about, "</p>\n");
     if (text && field(value, sizeof value, text, text + strcspn(text, "\n"), "command")) {
         put_text(f, "<p class=\"how\"><code>", value, "</code>");
         if (field(value, sizeof value, text, text + strcspn(text, "\n"), "commit"))
@@ -244,7 +244,7 @@ static int put_piece(FILE *f, study *s, const piece *p, piece *figures) /* how m
     return n > 0 ? n : 0;
 }
 
-int report_main(study *s)
+static int report_main(study *s)
 {
     static piece pieces[MAX_PARTS], figures[MAX_PARTS];
     char path[OUTPUT_PATH];
@@ -287,3 +287,9 @@ int report_main(study *s)
     printf("%s: %d experiment%s, %d figures\n", path, n, n > 1 ? "s" : "", shown);
     return 0;
 }
+
+const experiment report_experiment = {
+    .name = "report",
+    .about = "all that was run with the same --out as one page, report.html",
+    .main = report_main
+};

@@ -94,6 +94,12 @@ void show_begin(study *s)
             printf(" %s", s->axis[k].value[v]);
         printf("\n");
     }
+    if (plan_axis(s, "lr") < 0) {
+        printf(
+            "--lr: %g is set, not chosen; of several values each arm takes its best on the hold-out\n",
+            s->config.lr);
+    }
+    printf("Level: within %.3g %s, %s\n", t->margin, t->unit, t->margin_text);
     if (e->rule)
         printf("What decides: %s\n", e->rule);
     if (e->claims) {

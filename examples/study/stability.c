@@ -27,7 +27,7 @@ static const struct {
 
 enum { PUBLISHED = sizeof published / sizeof *published };
 
-void stability_end(trainer *w)
+static void stability_end(trainer *w)
 {
     study *s = w->study;
     const int epochs = (int)w->run->config.epochs, first = epochs - epochs / 4;
@@ -136,7 +136,7 @@ static void print_rows(study *s, double *v)
     }
 }
 
-int stability_check(study *s)
+static int stability_check(study *s)
 {
     if (plan_axis(s, "lr") < 0 || s->axes > 1)
         return study_fail(s, "--lr: several values are needed, and of no other option");
@@ -145,7 +145,7 @@ int stability_check(study *s)
     return 0;
 }
 
-int stability_report(study *s)
+static int stability_report(study *s)
 {
     const double m = s->task.margin;
     double *v;
@@ -267,7 +267,7 @@ static void draw_gap(study *s, svg *g, svg_panel *p, double *v)
     }
 }
 
-int stability_figures(study *s)
+static int stability_figures(study *s)
 {
     static const struct {
         const char *quantity, *name;
@@ -310,3 +310,26 @@ int stability_figures(study *s)
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment stability_experiment = {
+    .name = "stability",
+    .about =
+        "does ReLU break down at rates that GELU survives? A published study in its own set-up, smaller",
+    .nets = "gpt",
+    .arms = "relu,gelu,lgelu,hardened",
+    .options =
+        "--plan paper --layers 3 --heads 4 --width 128 --context 64 --batch 8 --steps 400 --epochs 8 --dropout 0.2 "
+        "--untied --embed-deviation 1 --decay-all --clip 1 --holdout 64 --test-samples 256 --lr "
+        "1e-4,3e-4,1e-3,3e-3,1e-2,3e-2 --text $LGELU_DATA/text/tinystories_sample.txt",
+    .quick =
+        "--layers 2 --heads 2 --width 16 --context 16 --steps 30 --epochs 3 --lr 1e-3,3e-2 --seeds 2",
+    .full = "--seed 1337 --seeds 5 --lr 1e-4,1e-3,3e-3",
+    .rule =
+        "per seed the slope of the test loss of an arm less GELU's over log10 of the rate: above 0, also without the lowest "
+        "rate; ReLU's less GELU's at a rate: above the margin; each at the rate that is best on the hold-out of the other "
+        "seeds: above 0. With less than half of the published study's training tokens none of it is decided",
+    .check = stability_check,
+    .end = stability_end,
+    .report = stability_report,
+    .figures = stability_figures
+};

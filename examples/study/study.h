@@ -51,7 +51,7 @@ typedef struct {
         save_every;
     long width, layers, heads, context, warmup, harden_every;
     double lr, hold, weight_decay, b1, b2, clip, dropout, embed_deviation, c, t, tau, target,
-        harden_from, harden_until, teach;
+        harden_from, harden_until, teach, margin;
     int net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks,
         augment, quick, full, start, activations;
 } config;
@@ -94,9 +94,11 @@ typedef enum { PART_TRAIN = 0, PART_HOLDOUT, PART_TEST } part;
 typedef struct task task;
 typedef struct {
     const char *name, *about, *options, *quick,
-        *full;         /* options: defaults beside the frame's, "--lr 3e-3 --epochs 8" */
-    const char *rates; /* for experiments that compare arms at their own best one */
-    enum { FROM_PICTURES, FROM_TABLE, FROM_TEXT, FROM_SINE } data;
+        *full;               /* options: defaults beside the frame's, "--lr 3e-3 --epochs 8" */
+    const char *rates;       /* for experiments that compare arms at their own best one */
+    double margin;           /* what counts as level: nets.c says how each was chosen */
+    const char *margin_text; /* the same in words */
+    enum { FROM_IMAGES, FROM_TABLE, FROM_TEXT, FROM_SINE } data;
     int normalised;                                 /* it has batch normalisation */
     const char *(*check)(task *t, const config *c); /* what is wrong, or NULL; names the network */
     /* nodes 0 and 1: inputs and labels; the logits' node */
@@ -110,14 +112,15 @@ extern const char net_names[]; /* "mlp|lenet|..." */
 struct task {
     const net_row *net;
     char name[128], network[128];       /* of the data; "784-512-256-128-10" */
-    const char *samples, *score, *unit; /* "pictures"; "accuracy", "auc" or "loss"; "points" */
-    double sign, margin;                /* +1: a higher score is better; what counts as equal */
+    const char *samples, *score, *unit; /* "images"; "accuracy", "auc" or "loss"; "points" */
+    double sign, margin;                /* +1: a higher score is better; what counts as level */
+    const char *margin_text;            /* where the margin is from */
     int percent;                        /* the score is printed with two decimals and in percent */
     int regression;                     /* a number to tell: squared error, no classes */
     size_t count[3];                    /* samples of each part */
     size_t numbers, labels, classes;    /* 4-byte numbers and labels of a sample */
     long pass_steps;                    /* steps of one pass over the training samples */
-    data_set data;                      /* pictures or a table */
+    data_set data;                      /* images or a table */
     void *words;                        /* text: a `text` of text.h */
     size_t from[4];                     /* text: where its parts begin, and its end */
     uint32_t *order; /* the training part's samples: those to train on, then the hold-out */
@@ -146,8 +149,9 @@ typedef struct {
     lgelu_gate_kind gate;
     arm_event event; /* REESTIMATE at the end, the others at the switch point */
     const char *colour;
-    other_kind own; /* of gate LGELU_GATE_CUSTOM */
-    int named;      /* only where it is asked for by name */
+    other_kind own;   /* of gate LGELU_GATE_CUSTOM */
+    int named;        /* only where it is asked for by name */
+    int random_signs; /* the gradients of s are replaced by random signs */
 } arm_row;
 
 extern const arm_row arm_table[];
@@ -205,27 +209,36 @@ typedef struct {
 } finding;
 
 typedef struct study study;
+/* A row stands at the end of the experiment's own file, with designated initialisers. */
 typedef struct {
     const char *name, *about;
-    const char *nets; /* "mlp|resnet8", the first being the default; NULL: all of them */
-    const char *arms; /* NULL: all that fit the network */
-    int rates;        /* 1: over the network's rates */
+    const char *nets;                   /* "mlp|resnet8", the first is the default; NULL: all */
+    const char *arms;                   /* NULL: all that fit the network */
+    const char *needs;                  /* arms without which it has nothing to report */
+    int rates;                          /* 1: each arm at its best of the network's rates */
     const char *options, *quick, *full; /* defaults beside those of the network */
-    const claim *claims;                /* to the first without a text */
+    const claim *claims;                /* up to the first without a text */
     const char *rule;                   /* how the rest is decided, in words */
-    int (*check)(
-        study *s); /* of axes and arms, before any run: what the report cannot do without */
-    void (*before)(
-        trainer *w); /* between the gradients and the step they make; record() keeps numbers */
-    void (*step)(trainer *w);  /* after each step */
-    void (*epoch)(trainer *w); /* after each look at the hold-out */
-    void (*end)(trainer *w); /* after the look at the test samples, the network as it was trained */
-    int (*report)(study *s); /* tables and findings of its own; NULL: show_table */
-    int (*figures)(study *s); /* into config.svg */
-    int (*main)(study *s);    /* no runs: does all by itself */
+
+    /* Checks axes and arms before any run: what the report cannot do without. */
+    int (*check)(study *s);
+    /* Called between the gradients and the step that uses them; record() keeps values. */
+    void (*before)(trainer *w);
+    /* Called after each step. */
+    void (*step)(trainer *w);
+    /* Called after each evaluation on the hold-out. */
+    void (*epoch)(trainer *w);
+    /* Called after the evaluation on the test samples, with the network as it was trained. */
+    void (*end)(trainer *w);
+    /* Prints tables and adds findings; NULL: show_table. */
+    int (*report)(study *s);
+    /* Draws into the folder config.svg. */
+    int (*figures)(study *s);
+    /* Does everything by itself, without the frame's runs. */
+    int (*main)(study *s);
 } experiment;
 
-extern const experiment experiment_table[];
+extern const experiment *const experiment_table[];
 extern const int experiment_count;
 
 struct study {
@@ -409,26 +422,6 @@ int stat_correct(study *s);
 
 double clock_now(void);
 
-/* ---- what the rows of experiments name ---- */
-extern const claim swap_claims[], path_claims[];
-int swap_figures(study *s);
-int path_report(study *s), path_figures(study *s);
-int profiles_check(study *s), profiles_report(study *s), profiles_figures(study *s);
-void ablation_end(trainer *w);
+/* certificate.c: a bound of the change of any logit by the swap; room: 2 values per input value. */
 double logit_certificate(const lgelu_net *net, int logits, double *room);
-int ablation_check(study *s), ablation_report(study *s), ablation_figures(study *s);
-void reparam_before(trainer *w), reparam_step(trainer *w), reparam_end(trainer *w);
-int reparam_report(study *s), reparam_figures(study *s);
-void regimes_before(trainer *w), regimes_step(trainer *w), regimes_end(trainer *w);
-int regimes_report(study *s), regimes_figures(study *s);
-void betas_before(trainer *w), betas_step(trainer *w), betas_end(trainer *w);
-int betas_check(study *s), betas_report(study *s), betas_figures(study *s);
-void oui_epoch(trainer *w);
-int oui_check(study *s), oui_report(study *s), oui_figures(study *s);
-void stability_end(trainer *w);
-int stability_check(study *s), stability_report(study *s), stability_figures(study *s);
-int gates_check(study *s), gates_report(study *s), gates_figures(study *s);
-int report_main(study *s), control_main(study *s);
-int grid_check(study *s), grid_report(study *s), grid_figures(study *s);
-int sweep_check(study *s), sweep_report(study *s), sweep_figures(study *s);
 #endif

@@ -3,7 +3,7 @@
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
-const claim swap_claims[] = {
+static const claim swap_claims[] = {
     { "hardened: the swap costs nothing", "hardened", "after", "hardened", "before", -1.0 / 3,
       1.0 / 3 },
     { "gelu: a cold swap costs score", "gelu", "after", "gelu", "before", -HUGE_VAL, -1 },
@@ -333,7 +333,13 @@ static int flips_figure(study *s)
     return figure_close(s, &f);
 }
 
-int swap_figures(study *s)
+static int swap_figures(study *s)
 {
     return score_figure(s) || hardness_figure(s) || flips_figure(s) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment swap_experiment = { .name = "swap",
+                                     .about =
+                                         "what an exact ReLU in place of every gate costs each arm",
+                                     .claims = swap_claims,
+                                     .figures = swap_figures };

@@ -41,7 +41,7 @@ static size_t at_most(size_t n, long limit)
     return limit > 0 && n > (size_t)limit ? (size_t)limit : n;
 }
 
-/* pictures or a table */
+/* images or a table */
 static int load_data(task *t, const config *c, char *error, size_t room)
 {
     data_set *d = &t->data;
@@ -59,13 +59,13 @@ static int load_data(task *t, const config *c, char *error, size_t room)
     if (data_read(d, where, "study"))
         return fail(error, room, "%s", d->error);
     if (!d->train_x && strcmp(t->net->name, "mlp") && !table) {
-        return fail(error, room, "--data: %s is a table, and --net %s is for pictures", d->name,
+        return fail(error, room, "--data: %s is a table, and --net %s is for images", d->name,
                     t->net->name);
     }
     train = at_most(d->train, c->samples);
     size = data_size(d);
     snprintf(t->name, sizeof t->name, "%s", d->name);
-    t->samples = d->train_x ? "pictures" : "rows";
+    t->samples = d->train_x ? "images" : "rows";
     t->regression = !d->classes;
     t->score = t->regression ? "loss" : table && d->classes == 2 ? "auc" : "accuracy";
     t->numbers = size;
@@ -186,6 +186,29 @@ static int load_text(task *t, const config *c, char *error, size_t room)
     return 0;
 }
 
+/* What counts as level: --margin, or that of the network. A table of numbers has its own scale: a
+   hundredth of the variance of its training targets. */
+static void set_margin(task *t, const config *c)
+{
+    t->margin = t->net->margin;
+    t->margin_text = t->net->margin_text;
+    if (c->margin > 0) {
+        t->margin = c->margin;
+        t->margin_text = "--margin";
+    } else if (t->regression && t->net->data != FROM_SINE) {
+        const size_t n = t->count[PART_TRAIN] + t->count[PART_HOLDOUT];
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < n; i++)
+            mean += (double)t->data.train_target[i] / (double)n;
+        for (size_t i = 0; i < n; i++) {
+            const double away = (double)t->data.train_target[i] - mean;
+            variance += away * away / (double)n;
+        }
+        t->margin = variance / 100;
+        t->margin_text = "a hundredth of the variance of the training targets";
+    }
+}
+
 int task_load(task *t, const config *c, char *error, size_t room)
 {
     const char *wrong;
@@ -198,7 +221,7 @@ int task_load(task *t, const config *c, char *error, size_t room)
     t->percent = strcmp(t->score, "loss") != 0;
     t->sign = t->percent ? 1 : -1;
     t->unit = t->percent ? "points" : t->regression ? "squared error" : "nats";
-    t->margin = t->percent ? 0.3 : t->regression ? 0.005 : 0.02;
+    set_margin(t, c);
     if ((wrong = t->net->check(t, c)) != NULL)
         return fail(error, room, "%s", wrong);
     if (t->order && (size_t)c->batch > t->count[PART_TRAIN]) {

@@ -15,8 +15,8 @@
 #include <omp.h>
 #endif
 
-enum { NODES = 640 };
-static const double SAVE_SECONDS = 5; /* between two checkpoints at the end of epochs */
+enum { NODES = 640, STREAM_SIGNS = 1 << 24 }; /* a stream of random values for each step */
+static const double SAVE_SECONDS = 5;         /* between two checkpoints at the end of epochs */
 
 /* ==== stopping, and standing still while one of the threads saves
    ================================================== */
@@ -652,6 +652,20 @@ static void decay_s(lgelu_net *net, const lgelu_training *plan)
     }
 }
 
+/* Replaces dL/ds of every λ by +1 or -1 at random, by seed, step and λ. What Adam then does to λ
+   depends on c, t and the number of steps alone: figure 1's simplest alternative explanation. */
+static void draw_signs(trainer *w)
+{
+    lgelu_net *net = w->net + w->which;
+    for (int k = 0; k < net->lambda_count; k++) {
+        const uint32_t bits =
+            lgelu_random(w->run->seed, (uint64_t)(STREAM_SIGNS + net->step), (uint64_t)k);
+        const double slope = (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
+        /* the step multiplies by the slope again */
+        net->dlambda[k] = slope > 0 ? (bits & 1 ? 1 : -1) / slope : 0;
+    }
+}
+
 /* The teacher is the trunk, which stands at the switch point while its branches are trained. With p
    its probabilities and q those of the network in training, the loss is (1 - fraction)·CE(label, q)
    + fraction·CE(p, q): beside the labels' gradient (q - label)/rows goes fraction·(label - p)/rows;
@@ -709,6 +723,8 @@ static int train(trainer *w, long last, int drive)
             return network_failed(w, " while it was uses_teacher");
         lgelu_net_forward(net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
+        if (arm_table[r->arm].random_signs && !net->status)
+            draw_signs(w);
         if (s->experiment->before && !net->status)
             s->experiment->before(w);
         /* AdamW, the rate, and λ: learned, then driven */
@@ -793,7 +809,7 @@ static int keep(trainer *w)
     snprintf(seed, sizeof seed, "%lu", (unsigned long)w->run->seed);
     snprintf(score, sizeof score, "%.9g",
              record_get(s, w->run, ends_as_relu(a) ? "after" : "before", -1, -1));
-    for (size_t i = 0; t->net->data == FROM_PICTURES && i < t->data.channels; i++) {
+    for (size_t i = 0; t->net->data == FROM_IMAGES && i < t->data.channels; i++) {
         for (int k = 0; k < 2; k++) {
             snprintf(channel[k] + strlen(channel[k]), sizeof channel[k] - strlen(channel[k]),
                      "%s%.9g", i ? " " : "", k ? t->data.deviation[i] : t->data.mean[i]);
