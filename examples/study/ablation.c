@@ -165,8 +165,9 @@ static int ablation_report(study *s)
         }
         v[i] = stat_slope(x, y, s->axis[target].values);
     }
-    bad = stat_find(s, "logits change as 1/λ or less: log-log slope", "%+.2f", v, seeds, -HUGE_VAL,
-                    -0.9);
+    bad = stat_find(s, "logits change as 1/λ: log-log slope", "%+.2f", v, seeds, -1.1, -0.9)
+          || stat_find(s, "logits change as 1/λ or faster: log-log slope", "%+.2f", v, seeds,
+                       -HUGE_VAL, -0.9);
     free_axes(fixed);
     for (long i = 0; i < seeds; i++)
         v[i] = most_at(s, fixed, i, ratio_of);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    gates.c: the gates side by side. What does each score on the test samples at its own best rate,
    chosen on the hold-out; and how wide is the band of usable rates, in decades: those at which the
-   hold-out score at the end is within five margins (1.5 points, 0.1 nats) of that seed's best, the
+   hold-out score at the end is within 1.5 points or 0.1 nats of that seed's best, the
    score between two rates of the grid taken as a straight line over their logarithms. What lies
    beyond the ends of the grid is not counted. Both again with and without warm-up, from other first
    weights (--start), and with what the gates give rounded to 16 bits (--activations): a *setting*
@@ -15,7 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double tolerance(const study *s) { return 5 * s->task.margin; }
+/* How far below the best a usable rate may score: points, squared error, nats. */
+static double tolerance(const study *s)
+{
+    if (s->task.percent)
+        return 1.5;
+    return s->task.regression ? 0.025 : 0.1;
+}
 static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
 
 static double rate_at(const study *s, int i)
@@ -208,6 +214,40 @@ static void print_scores(study *s, int setting, double *v)
     }
 }
 
+/* Does GELU's lead over ReLU grow with the size of the network? The difference of two differences:
+   that at value j of the axis of widths less that at the first, each arm at its best rate. */
+static int find_growth(study *s, int k, int j, double *v)
+{
+    const int gelu = plan_arm("gelu"), relu = plan_arm("relu");
+    char line[200];
+    int pairs = 0, stride = 1;
+    long n = 0;
+    if (!plan_run(s, 0, gelu, 0) || !plan_run(s, 0, relu, 0))
+        return 0;
+    for (int i = k + 1; i < s->axes; i++) {
+        if (i != plan_axis(s, "lr"))
+            stride *= s->axis[i].values;
+    }
+    for (int w = 0; w < settings(s); w++)
+        pairs += place(s, w, k) == j;
+    for (long i = 0; i < s->config.seeds; i++) {
+        v[n] = 0;
+        for (int w = 0; w < settings(s); w++) {
+            const int first = w - j * stride;
+            if (place(s, w, k) != j)
+                continue;
+            v[n] += s->task.sign
+                    * ((best_score(s, w, gelu, i) - best_score(s, w, relu, i))
+                       - (best_score(s, first, gelu, i) - best_score(s, first, relu, i)))
+                    / pairs;
+        }
+        n += v[n] >= -HUGE_VAL;
+    }
+    snprintf(line, sizeof line, "GELU's lead over ReLU at width %s less that at width %s",
+             s->axis[k].value[j], s->axis[k].value[0]);
+    return n ? stat_find(s, line, NULL, v, n, 0, HUGE_VAL) : 0;
+}
+
 static int find_all(study *s, double *v)
 {
     /* each beside GELU: text, then decades within 0.1, above 0 (+), below 0 (-) */
@@ -241,6 +281,10 @@ static int find_all(study *s, double *v)
     for (int k = 0; k < s->axes; k++) {
         for (int j = 1; k != plan_axis(s, "lr") && j < s->axis[k].values; j++) {
             const int warm = !strcmp(s->axis[k].option->name, "warmup");
+            if (!strcmp(s->axis[k].option->name, "width")) {
+                bad = bad || find_growth(s, k, j, v);
+                continue;
+            }
             for (int a = 0; a < s->arm_total && !bad; a++) {
                 bad = find_axis(s, k, j, s->arms[a], 1, "decades that it adds to the band",
                                 warm ? 0 : -0.1, warm ? HUGE_VAL : 0.1, v)
@@ -265,10 +309,10 @@ static int gates_check(study *s)
     for (int k = 0; k < s->axes; k++) {
         const char *name = s->axis[k].option->name;
         if (strcmp(name, "lr") && strcmp(name, "warmup") && strcmp(name, "start")
-            && strcmp(name, "activations")) {
+            && strcmp(name, "activations") && strcmp(name, "width")) {
             return study_fail(
                 s,
-                "--%s: several values; only --lr, --warmup, --start and --activations may have them",
+                "--%s: several values; only --lr, --warmup, --start, --activations and --width may have them",
                 name);
         }
     }

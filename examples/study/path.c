@@ -12,9 +12,13 @@ static const claim path_claims[] = {
     { "hardened is not below relu", "hardened", "after", "relu", "after", -1, HUGE_VAL },
     { "hardened is not below gelu before its swap", "hardened", "after", "gelu", "before", -1,
       HUGE_VAL },
+    { "hardened is below gelu before its swap, by however little", "hardened", "after", "gelu",
+      "before", -HUGE_VAL, 0 },
     { "frozen is not below gelu before its swap", "frozen", "after", "gelu", "before", -1,
       HUGE_VAL },
     { "learned or held, λ makes no difference", "hardened", "after", "frozen", "after", -1, 1 },
+    { "learning λ is worth something: hardened above frozen", "hardened", "after", "frozen",
+      "after", 0, HUGE_VAL },
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
 
