@@ -31,9 +31,13 @@ enum {
     INTERVALS = TENTH * (TENTH + 1) / 2
 };
 
-static const double SHARE_OF_BEST = 0.9, LEVEL = 0.05, SAVE_SECONDS = 5,
-                    recall_table[] = { 0.6, 0.8, 0.95 };
-enum { RECALLS = 3, MATCHED = 1 };
+static const double FRACTION_OF_BEST = 0.9, LEVEL = 0.05, SAVE_SECONDS = 5;
+
+/* Rules are fitted to each of these recalls; tables show three of them, and rules are compared at
+   the matched one. */
+enum { RECALLS = 7, MATCHED = 3, SHOWN = 3 };
+static const double recall_table[RECALLS] = { 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1 };
+static const int shown_table[SHOWN] = { 1, MATCHED, 5 };
 
 /* what is known at a tenth of the run */
 enum { OUI_ACTOR, OUI_CRITIC, EARLY, CLIP, KL, FLIPS, RATE, SIGNALS };
@@ -341,7 +345,7 @@ static int collect(screening *c)
     for (int i = 0; i < c->n; i++) {
         sample *a = c->all + i;
         const double low = c->at_random[c->task[a->task]],
-                     bar = low + SHARE_OF_BEST * (c->best[a->task] - low);
+                     bar = low + FRACTION_OF_BEST * (c->best[a->task] - low);
         a->good = a->last >= bar;
         if (a->good)
             c->good.word[i / 64] |= (uint64_t)1 << i % 64;
@@ -512,7 +516,7 @@ static void print_tasks(screening *c)
         const environment *env = environment_table + c->task[t];
         const double low = c->at_random[c->task[t]];
         print(s, "\n%s: a random policy returns %.1f; good is a return from %.1f on\n", env->title,
-              low, low + SHARE_OF_BEST * (c->best[t] - low));
+              low, low + FRACTION_OF_BEST * (c->best[t] - low));
         print(s, "%10s%22s%8s%22s", "rate", "return at the end", "good", "return at a tenth");
         print(s, "%18s%18s%18s%18s%18s\n", "OUI, actor", "OUI, critic", "clipped fraction", "KL",
               "flips");
@@ -546,110 +550,200 @@ static void print_tasks(screening *c)
     }
 }
 
+/* The mean over the seeds of the recall that a rule reaches on the seed left out. */
+static double mean_recall(const screening *c, int kind, int rule, int level)
+{
+    double sum = 0;
+    long n = 0;
+    for (long i = 0; i < c->seeds; i++) {
+        const double recall = quality_of(c, kind, rule, level, -1, i).recall;
+        if (recall >= 0) {
+            sum += recall;
+            n++;
+        }
+    }
+    return n ? sum / (double)n : (double)NAN;
+}
+
+/* Precision by seed at a mean recall of 0.8 on the seeds left out. A rule that was fitted to a
+   recall of 0.8 reaches another one there, and precision at different recalls can't be compared: so
+   each seed's precision is taken between the two neighbouring fits whose mean recalls enclose 0.8.
+   Returns the mean recall that was reached; it is 0.8 unless all fits lie on one side. */
+static double matched_precision(const screening *c, int kind, int rule, double *v)
+{
+    double reached[RECALLS], weight = 0;
+    int low = 0, high = 0;
+    for (int k = 0; k < RECALLS; k++)
+        reached[k] = mean_recall(c, kind, rule, k);
+    while (high < RECALLS - 1 && reached[high] < recall_table[MATCHED])
+        high++;
+    low = high ? high - 1 : 0;
+    if (!(reached[low] < recall_table[MATCHED]))
+        high = low;
+    else if (reached[high] > reached[low])
+        weight = fmin(1, (recall_table[MATCHED] - reached[low]) / (reached[high] - reached[low]));
+    for (long i = 0; i < c->seeds; i++) {
+        const double a = quality_of(c, kind, rule, low, -1, i).precision,
+                     b = quality_of(c, kind, rule, high, -1, i).precision;
+        v[i] = fma(weight, b - a, a);
+    }
+    return fma(weight, reached[high] - reached[low], reached[low]);
+}
+
 static void print_rules(screening *c, int kind)
 {
     study *s = c->study;
     double v[MAX_SEEDS], base = 0;
+    char text[64];
     for (long i = 0; i < c->seeds; i++)
         base += quality_of(c, kind, 0, 0, -1, i).base / (double)c->seeds;
     print(
         s,
         "\nIntervals from %s: precision and recall on the seed that was left out, mean ± standard deviation over the seeds;\n"
-        "keeping every run has a precision of %.3f\n",
-        kind_table[kind], base);
+        "keeping every run has a precision of %.3f; matched: at a mean recall of %g there\n",
+        kind_table[kind], base, recall_table[MATCHED]);
     print_left(s, 24, "rule");
-    for (int k = 0; k < RECALLS; k++) {
-        char head[64];
-        snprintf(head, sizeof head, "precision, recall %g", recall_table[k]);
-        print_right(s, 28, head);
+    print_right(s, 28, "precision, matched");
+    print_right(s, 9, "recall");
+    for (int k = 0; k < SHOWN; k++) {
+        snprintf(text, sizeof text, "precision, fit to %g", recall_table[shown_table[k]]);
+        print_right(s, 28, text);
         print_right(s, 16, "recall");
     }
-    for (int t = 0; t < c->tasks; t++)
-        print(s, "%10s", environment_table[c->task[t]].name);
     print(s, "\n");
     for (int rule = 0; rule < RULES; rule++) {
         print_left(s, 24, rule_table[rule].name);
-        for (int k = 0; k < RECALLS; k++) {
+        snprintf(text, sizeof text, "%.2f", matched_precision(c, kind, rule, v));
+        print_cell(s, 28, "%.3f", v, c->seeds);
+        print_right(s, 9, text);
+        for (int k = 0; k < SHOWN; k++) {
             long n = 0;
             for (long i = 0; i < c->seeds; i++)
-                v[i] = quality_of(c, kind, rule, k, -1, i).precision;
+                v[i] = quality_of(c, kind, rule, shown_table[k], -1, i).precision;
             print_cell(s, 28, "%.3f", v, c->seeds);
             for (long i = 0; i < c->seeds; i++) {
-                v[n] = quality_of(c, kind, rule, k, -1, i).recall;
+                v[n] = quality_of(c, kind, rule, shown_table[k], -1, i).recall;
                 n += v[n] >= 0;
             }
             print_cell(s, 16, "%.2f", v, n);
         }
-        for (int t = 0; t < c->tasks; t++) {
-            double sum = 0;
-            for (long i = 0; i < c->seeds; i++)
-                sum += quality_of(c, kind, rule, MATCHED, t, i).precision / (double)c->seeds;
-            print(s, "%10.3f", sum);
-        }
         print(s, "\n");
     }
-    print(s, "The last columns: precision on each task at a recall of %g\n", recall_table[MATCHED]);
 }
 
-/* With the rate held: rank correlation of a signal with the return over the seeds, for each task
-   and rate that has runs of both kinds. Returns how many */
-static long at_equal_rate(const screening *c, int signal, double *v)
+/* With the rate held: the rank correlation of a signal with the return over the seeds, the mean
+   over the tasks and rates that have good runs and others; without seed `skip`, -1: over all.
+   Counts those cells. */
+static double at_equal_rate(const screening *c, int signal, long skip, int *cells)
 {
-    long n = 0;
+    double sum = 0;
+    *cells = 0;
     for (int t = 0; t < c->tasks; t++) {
         for (int k = 0; k < c->rates; k++) {
             float x[MAX_SEEDS], y[MAX_SEEDS];
             size_t m = 0;
-            int good = 0;
+            int good = 0, all = 0;
+            double rho;
             for (int i = 0; i < c->n; i++) {
                 const sample *a = c->all + i;
                 if (a->task != t || a->rate != k || a->rank[signal] < 0)
                     continue;
-                x[m] = (float)a->value[signal];
-                y[m++] = (float)a->last;
                 good += a->good;
+                all++;
+                if (a->seed != skip) {
+                    x[m] = (float)a->value[signal];
+                    y[m++] = (float)a->last;
+                }
             }
-            if (!good || good == (int)m)
+            if (!good || good == all || m < 2)
                 continue;
-            v[n] = lgelu_spearman(x, y, m);
-            n += v[n] >= -1;
+            rho = lgelu_spearman(x, y, m);
+            if (rho >= -1) {
+                sum += rho;
+                ++*cells;
+            }
         }
     }
-    return n;
+    return *cells ? sum / *cells : (double)NAN;
+}
+
+/* The same with its interval: cells share the seeds, so the seeds are what the jackknife leaves
+   out. Returns the number of cells. */
+static int interval_at_equal_rate(const screening *c, int signal, double *mean, double *low,
+                                  double *high)
+{
+    double without[MAX_SEEDS];
+    int cells, rest;
+    *mean = at_equal_rate(c, signal, -1, &cells);
+    for (long i = 0; i < c->seeds; i++)
+        without[i] = at_equal_rate(c, signal, i, &rest);
+    stat_jackknife(*mean, without, c->seeds, low, high);
+    return cells;
 }
 
 static void print_equal_rate(screening *c)
 {
     study *s = c->study;
-    double v[TASKS * MAX_VALUES], mean, low, high;
     print(
         s,
         "\nWith the rate held, over the seeds: rank correlation of a signal at a tenth with the return at the end, mean over\n"
-        "the tasks and rates that have good runs and others, its 95 %% interval\n");
+        "the tasks and rates that have good runs and others, its 95 %% interval by the jackknife over seeds\n");
     for (int k = 0; k < RATE; k++) {
-        const long n = at_equal_rate(c, k, v);
-        stat_interval(v, n, &mean, &low, &high);
+        double mean, low, high;
+        const int cells = interval_at_equal_rate(c, k, &mean, &low, &high);
         print_left(s, 24, signal_table[k].name);
-        if (n > 1)
-            print(s, "%+.3f (%+.3f to %+.3f), %ld of them\n", mean, low, high, n);
+        if (cells && low >= -HUGE_VAL)
+            print(s, "%+.3f (%+.3f to %+.3f), %d of them\n", mean, low, high, cells);
         else
-            print(s, "%s, %ld of them\n", "-", n);
+            print(s, "-, %d of them\n", cells);
     }
 }
 
-/* precision of one rule less that of another, or of keeping all (other < 0), by seed */
+/* The precision of one rule less that of another, or of keeping all (other < 0), by seed, each at
+   the same mean recall on the seeds left out. */
 static int compare(screening *c, int kind, int rule, int other, const char *prefix)
 {
-    double v[MAX_SEEDS];
+    double v[MAX_SEEDS], w[MAX_SEEDS];
     char text[200];
-    for (long i = 0; i < c->seeds; i++) {
-        const quality a = quality_of(c, kind, rule, MATCHED, -1, i);
-        v[i] = a.precision
-               - (other < 0 ? a.base : quality_of(c, kind, other, MATCHED, -1, i).precision);
-    }
+    matched_precision(c, kind, rule, v);
+    if (other >= 0)
+        matched_precision(c, kind, other, w);
+    for (long i = 0; i < c->seeds; i++)
+        v[i] -= other < 0 ? quality_of(c, kind, rule, MATCHED, -1, i).base : w[i];
     snprintf(text, sizeof text, "%s%s%s less %s", prefix, kind == OTHER_SEEDS ? "same task: " : "",
              rule_table[rule].name, other < 0 ? "keeping all" : rule_table[other].name);
     return stat_find(c->study, text, "%+.3f", v, c->seeds, 0, HUGE_VAL);
+}
+
+/* Per seed the rank correlation of the learning rate with a signal at a tenth, the mean over the
+   tasks: are regimes of learning rates told apart? */
+static long rank_of_rate(const screening *c, int signal, double *v)
+{
+    long n = 0;
+    for (long i = 0; i < c->seeds; i++) {
+        double sum = 0;
+        int tasks = 0;
+        for (int t = 0; t < c->tasks; t++) {
+            float x[MAX_VALUES], y[MAX_VALUES];
+            size_t m = 0;
+            double rho;
+            for (int k = 0; k < c->n; k++) {
+                const sample *a = c->all + k;
+                if (a->task == t && a->seed == i && a->rank[signal] >= 0) {
+                    x[m] = (float)a->value[RATE];
+                    y[m++] = (float)a->value[signal];
+                }
+            }
+            rho = m > 2 ? lgelu_spearman(x, y, m) : (double)NAN;
+            if (rho >= -1) {
+                sum += rho;
+                tasks++;
+            }
+        }
+        if (tasks)
+            v[n++] = sum / tasks;
+    }
+    return n;
 }
 
 /* per seed the mean rank of the good runs, over the tasks */
@@ -671,6 +765,101 @@ static long rank_of_good(const screening *c, int signal, double *v)
     return n;
 }
 
+/* The return of a seed at the rate that is best on the other seeds. */
+static double return_at_best(const screening *c, int t, long seed)
+{
+    double most = -HUGE_VAL, end = 0;
+    for (int k = 0; k < c->rates; k++) {
+        double others = 0, own = 0;
+        for (int i = 0; i < c->n; i++) {
+            const sample *a = c->all + i;
+            if (a->task != t || a->rate != k)
+                continue;
+            if (a->seed != seed || c->seeds == 1)
+                others += a->last;
+            if (a->seed == seed)
+                own = a->last;
+        }
+        if (others > most) {
+            most = others;
+            end = own;
+        }
+    }
+    return end;
+}
+
+static int find_returns(screening *c, const char *prefix)
+{
+    for (int t = 0; t < c->tasks; t++) {
+        const double aim = environment_table[c->task[t]].aim;
+        double v[MAX_SEEDS], worst = HUGE_VAL;
+        char text[200];
+        if (!(aim >= -HUGE_VAL))
+            continue;
+        for (long i = 0; i < c->seeds; i++) {
+            v[i] = return_at_best(c, t, i);
+            worst = fmin(worst, v[i]);
+        }
+        snprintf(text, sizeof text, "%s%s at its best rate, worst seed %.1f", prefix,
+                 environment_table[c->task[t]].name, worst);
+        if (stat_find(c->study, text, "%.1f", v, c->seeds, aim, HUGE_VAL))
+            return -1;
+    }
+    return 0;
+}
+
+/* The claims of arXiv 2603.09950 about regimes of learning rates and about actor and critic. */
+static int find_regimes(screening *c, const char *prefix)
+{
+    static const struct {
+        int signal;
+        const char *text;
+        double least, most;
+    } row[] = { { OUI_ACTOR, "the rate and the actor's OUI", -HUGE_VAL, -0.5 },
+                { OUI_CRITIC, "the rate and the critic's OUI", -HUGE_VAL, -0.5 },
+                { FLIPS, "the rate and the flips of signs", 0.5, HUGE_VAL } };
+    study *s = c->study;
+    double v[MAX_SEEDS], actor[MAX_SEEDS], critic[MAX_SEEDS];
+    char text[200];
+    long n, m;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        n = rank_of_rate(c, row[i].signal, v);
+        snprintf(text, sizeof text, "%s%s at a tenth: rank correlation", prefix, row[i].text);
+        if (n && stat_find(s, text, "%+.3f", v, n, row[i].least, row[i].most))
+            return -1;
+    }
+    n = rank_of_good(c, OUI_ACTOR, actor);
+    snprintf(text, sizeof text, "%sactor's OUI: mean rank of good runs", prefix);
+    if (stat_find(s, text, "%.3f", actor, n, 0.5, HUGE_VAL))
+        return -1;
+    m = rank_of_good(c, OUI_CRITIC, critic);
+    snprintf(text, sizeof text, "%scritic's OUI: mean rank of good runs", prefix);
+    if (stat_find(s, text, "%.3f", critic, m, 1.0 / 3, 2.0 / 3))
+        return -1;
+    for (long i = 0; i < n && n == m; i++)
+        v[i] = actor[i] - critic[i];
+    snprintf(text, sizeof text, "%sasymmetry: mean rank of good runs, actor's OUI less critic's",
+             prefix);
+    return n == m ? stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL) : 0;
+}
+
+static int find_equal_rate(screening *c, const char *prefix)
+{
+    static const int signal[2] = { OUI_ACTOR, EARLY };
+    static const char *const name[2] = { "actor's OUI", "early return" };
+    for (int k = 0; k < 2; k++) {
+        double mean, low, high;
+        char text[200];
+        snprintf(text, sizeof text, "%srate held: %s with the return", prefix, name[k]);
+        if (interval_at_equal_rate(c, signal[k], &mean, &low, &high)
+            && stat_find_interval(c->study, text, "%+.3f", mean, low, high,
+                                  stat_p(mean, low, high, c->seeds, 0, HUGE_VAL), c->seeds, 0,
+                                  HUGE_VAL))
+            return -1;
+    }
+    return 0;
+}
+
 static int find(screening *c)
 {
     static const struct {
@@ -679,49 +868,21 @@ static int find(screening *c)
                  { OTHER_TASKS, BY_OUI, BY_RETURN },   { OTHER_TASKS, BY_OUI, BY_CLIP },
                  { OTHER_TASKS, BY_OUI, BY_KL },       { OTHER_TASKS, BY_OUI, BY_FLIPS },
                  { OTHER_TASKS, BY_BOTH, BY_RETURN },  { OTHER_TASKS, BY_BOTH, BY_RATE_TOO },
-                 { OTHER_SEEDS, BY_OUI, BY_RATE },     { OTHER_SEEDS, BY_OUI, BY_RETURN },
+                 { OTHER_SEEDS, BY_OUI, -1 },          { OTHER_SEEDS, BY_OUI, BY_RATE },
+                 { OTHER_SEEDS, BY_OUI, BY_RETURN },   { OTHER_SEEDS, BY_BOTH, BY_RETURN },
                  { OTHER_SEEDS, BY_BOTH, BY_RATE_TOO } };
     study *s = c->study;
-    double v[TASKS * MAX_VALUES + MAX_SEEDS];
-    char prefix[32] = "", text[200];
-    long n;
+    char prefix[32] = "";
     if (s->arm_total > 1)
         snprintf(prefix, sizeof prefix, "%s: ", arm_table[c->arm].name);
-    for (int t = 0; t < c->tasks; t++) {
-        const double aim = environment_table[c->task[t]].aim;
-        double worst = HUGE_VAL;
-        if (!(aim >= -HUGE_VAL))
-            continue;
-        for (n = 0; n < c->seeds; n++) {
-            v[n] = c->all[(t * c->rates + c->best_rate[t]) * c->seeds + n].last;
-            if (v[n] < worst)
-                worst = v[n];
-        }
-        snprintf(text, sizeof text, "%s%s at its best rate, worst seed %.1f", prefix,
-                 environment_table[c->task[t]].name, worst);
-        if (stat_find(s, text, "%.1f", v, n, aim, HUGE_VAL))
-            return -1;
-    }
+    if (find_returns(c, prefix))
+        return -1;
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
         if ((c->tasks > 1 || pair[i].kind != OTHER_TASKS)
             && compare(c, pair[i].kind, pair[i].rule, pair[i].other, prefix))
             return -1;
     }
-    n = rank_of_good(c, OUI_ACTOR, v);
-    snprintf(text, sizeof text, "%sactor's OUI: mean rank of good runs", prefix);
-    if (stat_find(s, text, "%.3f", v, n, 0.5, HUGE_VAL))
-        return -1;
-    n = rank_of_good(c, OUI_CRITIC, v);
-    snprintf(text, sizeof text, "%scritic's OUI: mean rank of good runs", prefix);
-    if (stat_find(s, text, "%.3f", v, n, 1.0 / 3, 2.0 / 3))
-        return -1;
-    n = at_equal_rate(c, OUI_ACTOR, v);
-    snprintf(text, sizeof text, "%srate held: actor's OUI with the return", prefix);
-    if (n && stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL))
-        return -1;
-    n = at_equal_rate(c, EARLY, v);
-    snprintf(text, sizeof text, "%srate held: early return with the return", prefix);
-    return n ? stat_find(s, text, "%+.3f", v, n, 0, HUGE_VAL) : 0;
+    return find_regimes(c, prefix) || find_equal_rate(c, prefix) ? -1 : 0;
 }
 
 /* ---- several gates ---- */
@@ -737,11 +898,7 @@ static void summarise_gate(const screening *c, gate_summary *g)
         g->end[c->all[i].task][c->all[i].rate][c->all[i].seed] = c->all[i].last;
     for (int t = 0; t < c->tasks; t++)
         g->best[t] = c->best[t];
-    for (long i = 0; i < c->seeds; i++) {
-        g->precision[i] =
-            quality_of(c, c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS, BY_OUI, MATCHED, -1, i)
-                .precision;
-    }
+    matched_precision(c, c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS, BY_OUI, g->precision);
 }
 
 /* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best
@@ -829,8 +986,8 @@ static int draw_rates(screening *c, const char *stem)
     snprintf(what, sizeof what, "%srates", stem);
     snprintf(
         title, sizeof title,
-        "The actor's OUI at a tenth goes from %.2f at the smallest rate to %.2f at the largest",
-        end[0], end[1]);
+        "%s: the actor's OUI at a tenth goes from %.2f at the smallest rate to %.2f at the largest",
+        arm_table[c->arm].name, end[0], end[1]);
     if (figure_open(s, &f, what, 400 * c->tasks + 40, 860, title,
                     "dots: runs, filled where good; lines: means"))
         return -1;
@@ -886,13 +1043,13 @@ static int draw_rules(screening *c, const char *stem)
     study *s = c->study;
     const int first = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS;
     const double line = 40;
-    double by_oui = 0, by_rate = 0;
+    double by_oui, by_rate, matched[MAX_SEEDS];
     char what[48], title[160];
     figure f;
-    for (long i = 0; i < c->seeds; i++) {
-        by_oui += quality_of(c, first, BY_OUI, MATCHED, -1, i).precision / (double)c->seeds;
-        by_rate += quality_of(c, first, BY_RATE, MATCHED, -1, i).precision / (double)c->seeds;
-    }
+    matched_precision(c, first, BY_OUI, matched);
+    by_oui = stat_mean(matched, c->seeds);
+    matched_precision(c, first, BY_RATE, matched);
+    by_rate = stat_mean(matched, c->seeds);
     snprintf(what, sizeof what, "%srules", stem);
     snprintf(
         title, sizeof title,
@@ -900,11 +1057,11 @@ static int draw_rules(screening *c, const char *stem)
         "%.0f %%",
         100 * by_oui, 100 * by_rate);
     if (figure_open(
-            s, &f, what, 220 + 420 * (KINDS - first), (int)(150 + line * RULES), title,
+            s, &f, what, 240 + 450 * (KINDS - first), (int)(150 + line * RULES), title,
             "dots: mean precision over the seeds left out, lines: 95 % interval; dashed: all runs"))
         return -1;
     for (int kind = first; kind < KINDS; kind++) {
-        svg_panel p = { 190 + 420 * (kind - first), 110, 360, line * RULES, 0, 1, 0, 1, 0, 0 };
+        svg_panel p = { 190 + 450 * (kind - first), 110, 360, line * RULES, 0, 1, 0, 1, 0, 0 };
         double tick[16], base = 0;
         char text[32];
         const int n = svg_ticks(tick, 16, 0, 1, 0, 5);
@@ -926,21 +1083,24 @@ static int draw_rules(screening *c, const char *stem)
                 svg_text(&f.s, p.left - 14, p.top + line * (rule + 0.5) + 4, 'e', 12, SVG_INK, "%s",
                          rule_table[rule].name);
             }
-            for (int k = 0; k < RECALLS; k++) {
+            for (int k = 0; k < SHOWN; k++) {
                 double v[MAX_SEEDS], mean, low, high;
+                const int is_matched = shown_table[k] == MATCHED;
                 const double y = p.top + line * (rule + 0.5) + 9 * (k - 1);
                 for (long i = 0; i < c->seeds; i++)
-                    v[i] = quality_of(c, kind, rule, k, -1, i).precision;
+                    v[i] = quality_of(c, kind, rule, shown_table[k], -1, i).precision;
+                if (is_matched)
+                    matched_precision(c, kind, rule, v);
                 stat_interval(v, c->seeds, &mean, &low, &high);
                 if (c->seeds > 1) {
                     svg_rule(&f.s, svg_x(&p, fmax(low, 0)), y, svg_x(&p, fmin(high, 1)), y,
-                             rule_table[rule].colour, k == MATCHED ? 2.5 : 1, NULL);
+                             rule_table[rule].colour, is_matched ? 2.5 : 1, NULL);
                 }
-                svg_dot(&f.s, svg_x(&p, mean), y, k == MATCHED ? 4 : 2.5, rule_table[rule].colour,
+                svg_dot(&f.s, svg_x(&p, mean), y, is_matched ? 4 : 2.5, rule_table[rule].colour,
                         "#FFFFFF");
                 if (!rule) {
                     svg_text(&f.s, p.left + p.width + 4, y + 4, 's', 9, SVG_GREY, "recall %g",
-                             recall_table[k]);
+                             recall_table[shown_table[k]]);
                 }
             }
         }

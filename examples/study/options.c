@@ -105,7 +105,7 @@ const option option_table[] = {
     { "target", "L", "the target itself; 0: that of --tau", REAL(target, OPT_DRIVEN, 0, 1e30) },
     { "margin", "M",
       "what counts as level, in the score's unit; 0: the network's, a quarter of what a cold swap costs it",
-      REAL(margin, OPT_DATA, 0, 1e9) },
+      REAL(margin, OPT_HOW, 0, 1e9) },
     { "reestimate", "N", "batches from which arm reestimated makes its running statistics",
       WHOLE(reestimate, OPT_STATISTICS, 1, 1e6) },
     { "hidden", "LIST", "mlp, tabular: widths of the hidden layers", TEXT(hidden, OPT_DATA) },

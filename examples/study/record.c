@@ -286,7 +286,6 @@ static void put_config(FILE *f, const study *s)
         t->score, t->margin, s->runs->epoch_steps, s->runs->steps);
     for (int i = 0; i < option_count; i++) {
         if (option_table[i].matters != OPT_HOW && strcmp(option_table[i].name, "steps")
-            && strcmp(option_table[i].name, "margin")
             && option_table[i].offset != offsetof(config, data)
             && option_table[i].offset != offsetof(config, text)) {
             const option *o = option_table + i;
