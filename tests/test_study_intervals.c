@@ -18,10 +18,11 @@
 #define LGELU_TRAINER
 #include "../lgelu.h"
 #include "../examples/study/interval.c"
+#include "../examples/study/screening.c"
 #include "tools/check.h"
 #include <string.h>
 
-enum { DRAWS = 2000, MAX_RUNS = 20, MAX_GATE = 16 };
+enum { DRAWS = 2000, MAX_RUNS = 20, MAX_GATE = 16, SCREENINGS = 600 };
 
 /* ---- random values ---- */
 static uint64_t stream, counter;
@@ -171,6 +172,89 @@ static void agreement_of(long seeds, int gates, double noise, uint64_t which)
           100.0 * old / DRAWS);
 }
 
+/* ---- runs that are screened ---- */
+enum { RATES = 4, RUN_SEEDS = 10 };
+
+/* Three tasks, four rates: whether a run is good depends on its rate, on a property that OUI and
+   early return see with noise, and on luck. */
+static void draw_screening(screening *c, double steep)
+{
+    double mean[TASKS][MAX_RATES] = { { 0 } };
+    c->tasks = TASKS;
+    c->rates = RATES;
+    c->seeds = RUN_SEEDS;
+    c->n = 0;
+    for (int t = 0; t < TASKS; t++) {
+        c->task[t] = t;
+        c->at_random[t] = 0;
+        for (int k = 0; k < RATES; k++) {
+            for (long i = 0; i < RUN_SEEDS; i++) {
+                sample *a = c->all + c->n++;
+                const double hidden = normal(), x = k - 1.3;
+                memset(a, 0, sizeof *a);
+                a->task = t;
+                a->rate = k;
+                a->seed = i;
+                a->last = 100 * tanh(fmax(0, 2 - steep * x * x + 0.7 * hidden + 0.3 * normal()));
+                for (int j = 0; j < SIGNALS; j++)
+                    a->value[j] = 0.8 * x + hidden * (j == EARLY ? 1 : 0.5) + 0.7 * normal();
+                a->value[RATE] = k;
+                mean[t][k] += a->last / RUN_SEEDS;
+            }
+        }
+    }
+    screening_rank(c, mean);
+}
+
+/* The true value is the mean over all simulated experiments. */
+static void check_simulated(const double (*value)[3], const char *name)
+{
+    double truth = 0, percent = 0;
+    for (int d = 0; d < SCREENINGS; d++)
+        truth += value[d][0] / SCREENINGS;
+    for (int d = 0; d < SCREENINGS; d++)
+        percent += 100.0 * inside(value[d][1], value[d][2], truth) / SCREENINGS;
+    check(percent >= 93 && percent <= 97, name, "covers %.1f %%, expected 93 to 97", percent);
+}
+
+static void screenings(double steep, uint64_t which)
+{
+    enum { QUANTITIES = 3 };
+    static screening c;
+    static double value[QUANTITIES][SCREENINGS][3];
+    static const char *const name[QUANTITIES] = { "precision of rules, same task",
+                                                  "precision of rules, other tasks",
+                                                  "rank correlations at equal rates" };
+    char text[96];
+    c.all = (sample *)calloc(TASKS * RATES * RUN_SEEDS, sizeof *c.all);
+    c.interval = (sample_set *)malloc((size_t)SIGNALS * INTERVALS * sizeof *c.interval);
+    c.counts =
+        (count_of *)calloc((size_t)KINDS * RULES * RECALLS * TASKS * RUN_SEEDS, sizeof *c.counts);
+    if (!check(c.all && c.interval && c.counts, "memory for screenings", "too little"))
+        exit(1);
+    start(which);
+    for (int d = 0; d < SCREENINGS; d++) {
+        draw_screening(&c, steep);
+        screening_fit(&c, 1u << BY_RETURN | 1u << BY_KL);
+        for (int k = 0; k < QUANTITIES; k++) {
+            double *v = value[k][d];
+            if (k == 2) {
+                interval_at_equal_rate(&c, EARLY, v, v + 1, v + 2);
+            } else {
+                precision_difference(&c, k ? OTHER_TASKS : OTHER_SEEDS, BY_RETURN, BY_KL, v, v + 1,
+                                     v + 2);
+            }
+        }
+    }
+    for (int k = 0; k < QUANTITIES; k++) {
+        snprintf(text, sizeof text, "%s, steepness %g", name[k], steep);
+        check_simulated((const double(*)[3])value[k], text);
+    }
+    free(c.all);
+    free(c.interval);
+    free(c.counts);
+}
+
 /* ---- p-values and Holm ---- */
 static void p_values(void)
 {
@@ -241,6 +325,8 @@ int main(void)
     agreement_of(10, 6, 0.8, 41);
     agreement_of(10, 12, 0.8, 42);
     agreement_of(12, 7, 0.5, 43);
+    screenings(0.9, 51);
+    screenings(0.5, 52);
     p_values();
     holm();
     return check_end();

@@ -15,6 +15,7 @@
    mean, over all tasks; and how precise OUI is. */
 #include "figures.h"
 #include "ppo.h"
+#include "screening.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,67 +23,21 @@
 #include <omp.h>
 #endif
 
-enum {
-    TASKS = 3,
-    MAX_SEEDS = 50,
-    MAX_RUNS = MAX_VALUES * MAX_SEEDS,
-    WORDS = TASKS * MAX_RUNS / 64 + 1,
-    TENTH = 10,
-    INTERVALS = TENTH * (TENTH + 1) / 2
-};
-
-static const double FRACTION_OF_BEST = 0.9, LEVEL = 0.05, SAVE_SECONDS = 5;
-
-/* Rules are fitted to each of these recalls; tables show three of them, and rules are compared at
-   the matched one. */
-enum { RECALLS = 7, MATCHED = 3, SHOWN = 3 };
-static const double recall_table[RECALLS] = { 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1 };
+enum { SHOWN = 3 };
+/* the recalls that tables and figures show */
 static const int shown_table[SHOWN] = { 1, MATCHED, 5 };
-
-/* what is known at a tenth of the run */
-enum { OUI_ACTOR, OUI_CRITIC, EARLY, CLIP, KL, FLIPS, RATE, SIGNALS };
 static const struct {
     const char *name, *quantity;
 } signal_table[SIGNALS] = { { "OUI, actor", "oui_actor" },
-
                             { "OUI, critic", "oui_critic" },
                             { "early return", "return" },
                             { "clipped fraction", "clip_share" },
                             { "KL", "kl" },
                             { "flips", "flips" },
                             { "learning rate", NULL } };
-enum {
-    BY_RATE,
-    BY_RETURN,
-    BY_CLIP,
-    BY_KL,
-    BY_FLIPS,
-    BY_ACTOR,
-    BY_CRITIC,
-    BY_OUI,
-    BY_BOTH,
-    BY_RATE_TOO,
-    RULES
-};
-
-static const struct {
-    const char *name;
-    int signals, signal[3];
-    const char *colour;
-} rule_table[RULES] = { { "learning rate alone", 1, { RATE, 0, 0 }, "#999999" },
-
-                        { "early return", 1, { EARLY, 0, 0 }, "#E69F00" },
-                        { "clipped fraction", 1, { CLIP, 0, 0 }, "#E69F00" },
-                        { "KL", 1, { KL, 0, 0 }, "#E69F00" },
-                        { "flips", 1, { FLIPS, 0, 0 }, "#E69F00" },
-                        { "OUI of the actor", 1, { OUI_ACTOR, 0, 0 }, "#0072B2" },
-                        { "OUI of the critic", 1, { OUI_CRITIC, 0, 0 }, "#0072B2" },
-                        { "OUI of both", 2, { OUI_ACTOR, OUI_CRITIC, 0 }, "#0072B2" },
-                        { "early return and OUI", 3, { EARLY, OUI_ACTOR, OUI_CRITIC }, "#D55E00" },
-                        { "early return and rate", 2, { EARLY, RATE, 0 }, "#999999" } };
-enum { OTHER_TASKS, OTHER_SEEDS, KINDS };
 static const char *const kind_table[KINDS] = { "other tasks and other seeds",
                                                "other seeds of the same task" };
+static const double LEVEL = 0.05, SAVE_SECONDS = 5;
 
 /* ==== the runs
    =====================================================================================================
@@ -263,46 +218,12 @@ static int run_them(study *s, double at_random[TASKS])
 
 /* ==== what the rules are told
    ====================================================================================== */
-typedef struct {
-    int task, rate, good;
-    long seed;
-    double last, value[SIGNALS],
-        rank[SIGNALS]; /* rank: among the runs of its task; -1: it has none */
-} sample;
-
-typedef struct {
-    uint64_t word[WORDS];
-} many; /* of samples */
-
-typedef struct {
-    int kept, right;
-} count_of;
-
-typedef struct {
-    study *study;
-    int arm, tasks, task[TASKS], rates; /* task: rows of environment_table */
-    long seeds;
-    sample *all;
-    int n, words;
-    double at_random[TASKS], best[TASKS];
-    int best_rate[TASKS]; /* by row */
-    many *interval;       /* [signal][interval]: the samples in it */
-    many good;
-    count_of *counts; /* [kind][rule][recall][task][seed] */
-} screening;
-
-static count_of *counts(const screening *c, int kind, int rule, int recall, int t, long seed)
-{
-    return c->counts + ((((long)kind * RULES + rule) * RECALLS + recall) * TASKS + t) * c->seeds
-           + seed;
-}
-
 static int collect(screening *c)
 {
-    study *s = c->study;
+    study *s = (study *)c->study;
     const int env = plan_axis(s, "env"), lr = plan_axis(s, "lr"),
               tenth = (int)s->config.epochs / TENTH;
-    double mean[TASKS][MAX_VALUES] = { { 0 } };
+    double mean[TASKS][MAX_RATES] = { { 0 } };
     c->tasks = env < 0 ? 1 : s->axis[env].values;
     c->rates = lr < 0 ? 1 : s->axis[lr].values;
     c->seeds = s->config.seeds;
@@ -332,176 +253,8 @@ static int collect(screening *c)
             }
         }
     }
-    for (int t = 0; t < c->tasks; t++) {
-        c->best_rate[t] = 0;
-        for (int k = 1; k < c->rates; k++) {
-            if (mean[t][k] > mean[t][c->best_rate[t]])
-                c->best_rate[t] = k;
-        }
-        c->best[t] = mean[t][c->best_rate[t]];
-    }
-    memset(&c->good, 0, sizeof c->good);
-    c->words = (c->n + 63) / 64;
-    for (int i = 0; i < c->n; i++) {
-        sample *a = c->all + i;
-        const double low = c->at_random[c->task[a->task]],
-                     bar = low + FRACTION_OF_BEST * (c->best[a->task] - low);
-        a->good = a->last >= bar;
-        if (a->good)
-            c->good.word[i / 64] |= (uint64_t)1 << i % 64;
-        for (int k = 0; k < SIGNALS; k++) {
-            double below = 0, of = 0;
-            for (int j = 0; j < c->n; j++) {
-                const sample *b = c->all + j;
-                if (b->task != a->task || !(b->value[k] >= -HUGE_VAL))
-                    continue;
-                below += b->value[k] < a->value[k] ? 1 : b->value[k] > a->value[k] ? 0 : 0.5;
-                of++;
-            }
-            a->rank[k] = a->value[k] >= -HUGE_VAL ? below / of : -1;
-        }
-    }
+    screening_rank(c, mean);
     return 0;
-}
-
-static void make_intervals(screening *c)
-{
-    memset(c->interval, 0, (size_t)SIGNALS * INTERVALS * sizeof *c->interval);
-    for (int k = 0, m = 0; k < SIGNALS; k++) {
-        for (int low = 0; low < TENTH; low++) {
-            for (int high = low + 1; high <= TENTH; high++, m++) {
-                for (int i = 0; i < c->n; i++) {
-                    if (c->all[i].rank[k] * TENTH >= low && c->all[i].rank[k] * TENTH < high)
-                        c->interval[m].word[i / 64] |= (uint64_t)1 << i % 64;
-                }
-            }
-        }
-    }
-}
-
-static int bits(uint64_t x)
-{
-    x -= x >> 1 & 0x5555555555555555u;
-    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
-    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
-}
-
-static count_of tally(const screening *c, const many *a)
-{
-    count_of n = { 0, 0 };
-    for (int i = 0; i < c->words; i++) {
-        n.kept += bits(a->word[i]);
-        n.right += bits(a->word[i] & c->good.word[i]);
-    }
-    return n;
-}
-
-/* what is kept of `from` by interval m of a signal */
-static void keep_interval(const screening *c, many *to, const many *from, int signal, int m)
-{
-    const many *interval = c->interval + signal * INTERVALS + m;
-    for (int i = 0; i < c->words; i++)
-        to->word[i] = from->word[i] & interval->word[i];
-}
-
-/* the best strips of a rule for each recall: fit says how good the ones are that have been found */
-typedef struct {
-    int interval[3];
-    count_of fit;
-} choice;
-
-static void search(const screening *c, int rule, int depth, const many *from, int interval[3],
-                   const int need[RECALLS], choice best[RECALLS])
-{
-    many to;
-    for (int m = 0; m < INTERVALS; m++) {
-        count_of n;
-        keep_interval(c, &to, from, rule_table[rule].signal[depth], m);
-        n = tally(c, &to);
-        if (n.right < need[0])
-            continue;
-        interval[depth] = m;
-        if (depth + 1 < rule_table[rule].signals) {
-            search(c, rule, depth + 1, &to, interval, need, best);
-            continue;
-        }
-        for (int k = 0; k < RECALLS && n.right >= need[k]; k++) {
-            const long a = (long)n.right * best[k].fit.kept, b = (long)best[k].fit.right * n.kept;
-            if (best[k].fit.kept && (a < b || (a == b && n.right <= best[k].fit.right)))
-                continue;
-            memcpy(best[k].interval, interval, sizeof best[k].interval);
-            best[k].fit = n;
-        }
-    }
-}
-
-static void screen(screening *c)
-{
-    for (int kind = 0; kind < KINDS; kind++) {
-        for (int t = 0; t < c->tasks; t++) {
-            for (long i = 0; i < c->seeds; i++) {
-                many fit, held;
-                count_of known;
-                int need[RECALLS], interval[3] = { 0, 0, 0 };
-                memset(&fit, 0, sizeof fit);
-                memset(&held, 0, sizeof held);
-                for (int k = 0; k < c->n; k++) {
-                    const sample *a = c->all + k;
-                    const uint64_t bit = (uint64_t)1 << k % 64;
-                    if (a->task == t && a->seed == i)
-                        held.word[k / 64] |= bit;
-                    if (a->seed != i && (a->task == t) == (kind == OTHER_SEEDS))
-                        fit.word[k / 64] |= bit;
-                }
-                known = tally(c, &fit);
-                for (int k = 0; k < RECALLS; k++)
-                    need[k] = (int)ceil(recall_table[k] * known.right - 1e-9);
-                for (int rule = 0; rule < RULES; rule++) {
-                    choice best[RECALLS];
-                    memset(best, 0, sizeof best);
-                    search(c, rule, 0, &fit, interval, need, best);
-                    for (int k = 0; k < RECALLS; k++) {
-                        many kept = held, to;
-                        for (int d = 0; d < rule_table[rule].signals && best[k].fit.kept; d++) {
-                            keep_interval(c, &to, &kept, rule_table[rule].signal[d],
-                                          best[k].interval[d]);
-                            kept = to;
-                        }
-                        *counts(c, kind, rule, k, t, i) = tally(c, &kept);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/* of a seed, over all tasks (which < 0) or one. Where nothing is kept, precision is what drawing
-   lots would give */
-typedef struct {
-    double precision, recall, base;
-} quality;
-
-static quality quality_of(const screening *c, int kind, int rule, int recall, int which, long seed)
-{
-    count_of n = { 0, 0 }, all = { 0, 0 };
-    quality q;
-    for (int t = 0; t < c->tasks; t++) {
-        const count_of *one = counts(c, kind, rule, recall, t, seed);
-        if (which >= 0 && t != which)
-            continue;
-        n.kept += one->kept;
-        n.right += one->right;
-    }
-    for (int i = 0; i < c->n; i++) {
-        if (c->all[i].seed == seed && (which < 0 || c->all[i].task == which)) {
-            all.kept++;
-            all.right += c->all[i].good;
-        }
-    }
-    q.base = (double)all.right / all.kept;
-    q.precision = n.kept ? (double)n.right / n.kept : q.base;
-    q.recall = all.right ? (double)n.right / all.right : (double)NAN;
-    return q;
 }
 
 /* ==== tables and findings
@@ -510,7 +263,7 @@ static void print_tasks(screening *c)
 {
     enum { COLUMNS = 6 };
     static const int column[COLUMNS] = { EARLY, OUI_ACTOR, OUI_CRITIC, CLIP, KL, FLIPS };
-    study *s = c->study;
+    study *s = (study *)c->study;
     double v[MAX_SEEDS];
     for (int t = 0; t < c->tasks; t++) {
         const environment *env = environment_table + c->task[t];
@@ -550,49 +303,9 @@ static void print_tasks(screening *c)
     }
 }
 
-/* The mean over the seeds of the recall that a rule reaches on the seed left out. */
-static double mean_recall(const screening *c, int kind, int rule, int level)
-{
-    double sum = 0;
-    long n = 0;
-    for (long i = 0; i < c->seeds; i++) {
-        const double recall = quality_of(c, kind, rule, level, -1, i).recall;
-        if (recall >= 0) {
-            sum += recall;
-            n++;
-        }
-    }
-    return n ? sum / (double)n : (double)NAN;
-}
-
-/* Precision by seed at a mean recall of 0.8 on the seeds left out. A rule that was fitted to a
-   recall of 0.8 reaches another one there, and precision at different recalls can't be compared: so
-   each seed's precision is taken between the two neighbouring fits whose mean recalls enclose 0.8.
-   Returns the mean recall that was reached; it is 0.8 unless all fits lie on one side. */
-static double matched_precision(const screening *c, int kind, int rule, double *v)
-{
-    double reached[RECALLS], weight = 0;
-    int low = 0, high = 0;
-    for (int k = 0; k < RECALLS; k++)
-        reached[k] = mean_recall(c, kind, rule, k);
-    while (high < RECALLS - 1 && reached[high] < recall_table[MATCHED])
-        high++;
-    low = high ? high - 1 : 0;
-    if (!(reached[low] < recall_table[MATCHED]))
-        high = low;
-    else if (reached[high] > reached[low])
-        weight = fmin(1, (recall_table[MATCHED] - reached[low]) / (reached[high] - reached[low]));
-    for (long i = 0; i < c->seeds; i++) {
-        const double a = quality_of(c, kind, rule, low, -1, i).precision,
-                     b = quality_of(c, kind, rule, high, -1, i).precision;
-        v[i] = fma(weight, b - a, a);
-    }
-    return fma(weight, reached[high] - reached[low], reached[low]);
-}
-
 static void print_rules(screening *c, int kind)
 {
-    study *s = c->study;
+    study *s = (study *)c->study;
     double v[MAX_SEEDS], base = 0;
     char text[64];
     for (long i = 0; i < c->seeds; i++)
@@ -631,59 +344,9 @@ static void print_rules(screening *c, int kind)
     }
 }
 
-/* With the rate held: the rank correlation of a signal with the return over the seeds, the mean
-   over the tasks and rates that have good runs and others; without seed `skip`, -1: over all.
-   Counts those cells. */
-static double at_equal_rate(const screening *c, int signal, long skip, int *cells)
-{
-    double sum = 0;
-    *cells = 0;
-    for (int t = 0; t < c->tasks; t++) {
-        for (int k = 0; k < c->rates; k++) {
-            float x[MAX_SEEDS], y[MAX_SEEDS];
-            size_t m = 0;
-            int good = 0, all = 0;
-            double rho;
-            for (int i = 0; i < c->n; i++) {
-                const sample *a = c->all + i;
-                if (a->task != t || a->rate != k || a->rank[signal] < 0)
-                    continue;
-                good += a->good;
-                all++;
-                if (a->seed != skip) {
-                    x[m] = (float)a->value[signal];
-                    y[m++] = (float)a->last;
-                }
-            }
-            if (!good || good == all || m < 2)
-                continue;
-            rho = lgelu_spearman(x, y, m);
-            if (rho >= -1) {
-                sum += rho;
-                ++*cells;
-            }
-        }
-    }
-    return *cells ? sum / *cells : (double)NAN;
-}
-
-/* The same with its interval: cells share the seeds, so the seeds are what the jackknife leaves
-   out. Returns the number of cells. */
-static int interval_at_equal_rate(const screening *c, int signal, double *mean, double *low,
-                                  double *high)
-{
-    double without[MAX_SEEDS];
-    int cells, rest;
-    *mean = at_equal_rate(c, signal, -1, &cells);
-    for (long i = 0; i < c->seeds; i++)
-        without[i] = at_equal_rate(c, signal, i, &rest);
-    stat_jackknife(*mean, without, c->seeds, low, high);
-    return cells;
-}
-
 static void print_equal_rate(screening *c)
 {
-    study *s = c->study;
+    study *s = (study *)c->study;
     print(
         s,
         "\nWith the rate held, over the seeds: rank correlation of a signal at a tenth with the return at the end, mean over\n"
@@ -699,93 +362,19 @@ static void print_equal_rate(screening *c)
     }
 }
 
-/* The precision of one rule less that of another, or of keeping all (other < 0), by seed, each at
-   the same mean recall on the seeds left out. */
+/* The precision of one rule less that of another, or of keeping all (other < 0), each at the same
+   mean recall on the seeds left out. That recall is matched over all seeds, so that the interval is
+   the jackknife's: it is matched again without each seed. */
 static int compare(screening *c, int kind, int rule, int other, const char *prefix)
 {
-    double v[MAX_SEEDS], w[MAX_SEEDS];
+    double whole, low, high;
     char text[200];
-    matched_precision(c, kind, rule, v);
-    if (other >= 0)
-        matched_precision(c, kind, other, w);
-    for (long i = 0; i < c->seeds; i++)
-        v[i] -= other < 0 ? quality_of(c, kind, rule, MATCHED, -1, i).base : w[i];
+    precision_difference(c, kind, rule, other, &whole, &low, &high);
     snprintf(text, sizeof text, "%s%s%s less %s", prefix, kind == OTHER_SEEDS ? "same task: " : "",
              rule_table[rule].name, other < 0 ? "keeping all" : rule_table[other].name);
-    return stat_find(c->study, text, "%+.3f", v, c->seeds, 0, HUGE_VAL);
-}
-
-/* Per seed the rank correlation of the learning rate with a signal at a tenth, the mean over the
-   tasks: are regimes of learning rates told apart? */
-static long rank_of_rate(const screening *c, int signal, double *v)
-{
-    long n = 0;
-    for (long i = 0; i < c->seeds; i++) {
-        double sum = 0;
-        int tasks = 0;
-        for (int t = 0; t < c->tasks; t++) {
-            float x[MAX_VALUES], y[MAX_VALUES];
-            size_t m = 0;
-            double rho;
-            for (int k = 0; k < c->n; k++) {
-                const sample *a = c->all + k;
-                if (a->task == t && a->seed == i && a->rank[signal] >= 0) {
-                    x[m] = (float)a->value[RATE];
-                    y[m++] = (float)a->value[signal];
-                }
-            }
-            rho = m > 2 ? lgelu_spearman(x, y, m) : (double)NAN;
-            if (rho >= -1) {
-                sum += rho;
-                tasks++;
-            }
-        }
-        if (tasks)
-            v[n++] = sum / tasks;
-    }
-    return n;
-}
-
-/* per seed the mean rank of the good runs, over the tasks */
-static long rank_of_good(const screening *c, int signal, double *v)
-{
-    long n = 0;
-    for (long i = 0; i < c->seeds; i++) {
-        double sum = 0;
-        int good = 0;
-        for (int k = 0; k < c->n; k++) {
-            if (c->all[k].seed == i && c->all[k].good && c->all[k].rank[signal] >= 0) {
-                sum += c->all[k].rank[signal];
-                good++;
-            }
-        }
-        if (good)
-            v[n++] = sum / good;
-    }
-    return n;
-}
-
-/* The return of a seed at the rate that is best on the other seeds. */
-static double return_at_best(const screening *c, int t, long seed)
-{
-    double most = -HUGE_VAL, end = 0;
-    for (int k = 0; k < c->rates; k++) {
-        double others = 0, own = 0;
-        for (int i = 0; i < c->n; i++) {
-            const sample *a = c->all + i;
-            if (a->task != t || a->rate != k)
-                continue;
-            if (a->seed != seed || c->seeds == 1)
-                others += a->last;
-            if (a->seed == seed)
-                own = a->last;
-        }
-        if (others > most) {
-            most = others;
-            end = own;
-        }
-    }
-    return end;
+    return stat_find_interval((study *)c->study, text, "%+.3f", whole, low, high,
+                              stat_p(whole, low, high, c->seeds, 0, HUGE_VAL), c->seeds, 0,
+                              HUGE_VAL);
 }
 
 static int find_returns(screening *c, const char *prefix)
@@ -802,7 +391,7 @@ static int find_returns(screening *c, const char *prefix)
         }
         snprintf(text, sizeof text, "%s%s at its best rate, worst seed %.1f", prefix,
                  environment_table[c->task[t]].name, worst);
-        if (stat_find(c->study, text, "%.1f", v, c->seeds, aim, HUGE_VAL))
+        if (stat_find((study *)c->study, text, "%.1f", v, c->seeds, aim, HUGE_VAL))
             return -1;
     }
     return 0;
@@ -818,7 +407,7 @@ static int find_regimes(screening *c, const char *prefix)
     } row[] = { { OUI_ACTOR, "the rate and the actor's OUI", -HUGE_VAL, -0.5 },
                 { OUI_CRITIC, "the rate and the critic's OUI", -HUGE_VAL, -0.5 },
                 { FLIPS, "the rate and the flips of signs", 0.5, HUGE_VAL } };
-    study *s = c->study;
+    study *s = (study *)c->study;
     double v[MAX_SEEDS], actor[MAX_SEEDS], critic[MAX_SEEDS];
     char text[200];
     long n, m;
@@ -852,7 +441,7 @@ static int find_equal_rate(screening *c, const char *prefix)
         char text[200];
         snprintf(text, sizeof text, "%srate held: %s with the return", prefix, name[k]);
         if (interval_at_equal_rate(c, signal[k], &mean, &low, &high)
-            && stat_find_interval(c->study, text, "%+.3f", mean, low, high,
+            && stat_find_interval((study *)c->study, text, "%+.3f", mean, low, high,
                                   stat_p(mean, low, high, c->seeds, 0, HUGE_VAL), c->seeds, 0,
                                   HUGE_VAL))
             return -1;
@@ -871,7 +460,7 @@ static int find(screening *c)
                  { OTHER_SEEDS, BY_OUI, -1 },          { OTHER_SEEDS, BY_OUI, BY_RATE },
                  { OTHER_SEEDS, BY_OUI, BY_RETURN },   { OTHER_SEEDS, BY_BOTH, BY_RETURN },
                  { OTHER_SEEDS, BY_BOTH, BY_RATE_TOO } };
-    study *s = c->study;
+    study *s = (study *)c->study;
     char prefix[32] = "";
     if (s->arm_total > 1)
         snprintf(prefix, sizeof prefix, "%s: ", arm_table[c->arm].name);
@@ -928,7 +517,7 @@ static double fraction_of_way(const screening *c, const gate_summary *g, const d
 
 static int find_gates(const screening *c, gate_summary *known)
 {
-    study *s = c->study;
+    study *s = (study *)c->study;
     const gate_summary *relu = known;
     double v[MAX_SEEDS];
     char text[200];
@@ -973,7 +562,7 @@ static int draw_rates(screening *c, const char *stem)
     static const char *const name[3] = { "return at the end", "actor's OUI at a tenth",
                                          "critic's OUI at a tenth" };
     static const int signal[3] = { -1, OUI_ACTOR, OUI_CRITIC };
-    study *s = c->study;
+    study *s = (study *)c->study;
     char what[48], title[160];
     double end[2] = { 0, 0 };
     figure f;
@@ -1040,7 +629,7 @@ static int draw_rates(screening *c, const char *stem)
 
 static int draw_rules(screening *c, const char *stem)
 {
-    study *s = c->study;
+    study *s = (study *)c->study;
     const int first = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS;
     const double line = 40;
     double by_oui, by_rate, matched[MAX_SEEDS];
@@ -1163,7 +752,7 @@ static int report(study *s, const double at_random[TASKS])
     c->study = s;
     memcpy(c->at_random, at_random, sizeof c->at_random);
     c->all = (sample *)calloc((size_t)(s->variants * s->config.seeds), sizeof *c->all);
-    c->interval = (many *)malloc((size_t)SIGNALS * INTERVALS * sizeof *c->interval);
+    c->interval = (sample_set *)malloc((size_t)SIGNALS * INTERVALS * sizeof *c->interval);
     c->counts = (count_of *)calloc(
         (size_t)KINDS * RULES * RECALLS * TASKS * (size_t)s->config.seeds, sizeof *c->counts);
     if (!c->all || !c->interval || !c->counts)
@@ -1176,8 +765,7 @@ static int report(study *s, const double at_random[TASKS])
             print(s, "\n%s\n", arm_table[c->arm].name);
         }
         collect(c);
-        make_intervals(c);
-        screen(c);
+        screening_fit(c, ~0u);
         print_tasks(c);
         for (int kind = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS; kind < KINDS; kind++)
             print_rules(c, kind);

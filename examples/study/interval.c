@@ -100,9 +100,9 @@ void stat_interval(const double *v, long n, double *mean, double *low, double *h
 
 void stat_jackknife(double whole, const double *without, long n, double *low, double *high)
 {
-    const double mean = stat_mean(without, n);
+    const double mean = n > 1 ? stat_mean(without, n) : (double)NAN;
     double sum = 0, half;
-    for (long i = 0; i < n; i++)
+    for (long i = 0; i < n && n > 1; i++)
         sum += (without[i] - mean) * (without[i] - mean);
     half = n > 1 ? stat_t95(n - 1) * sqrt(sum * (double)(n - 1) / (double)n) : (double)NAN;
     *low = whole - half;
