@@ -477,8 +477,8 @@ static int find(screening *c)
 /* ---- several gates ---- */
 /* what there is to compare; best: by row of environment_table */
 typedef struct {
-    double fraction[MAX_SEEDS], precision[MAX_SEEDS], end[TASKS][MAX_VALUES][MAX_SEEDS],
-        best[TASKS];
+    double fraction[MAX_SEEDS], precision[MAX_SEEDS], means[MAX_SEEDS + 1],
+        end[TASKS][MAX_VALUES][MAX_SEEDS], best[TASKS];
 } gate_summary;
 
 static void summarise_gate(const screening *c, gate_summary *g)
@@ -487,7 +487,9 @@ static void summarise_gate(const screening *c, gate_summary *g)
         g->end[c->all[i].task][c->all[i].rate][c->all[i].seed] = c->all[i].last;
     for (int t = 0; t < c->tasks; t++)
         g->best[t] = c->best[t];
-    matched_precision(c, c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS, BY_OUI, g->precision);
+    const int kind = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS;
+    matched_precision(c, kind, BY_OUI, g->precision);
+    memcpy(g->means, c->precision[kind][BY_OUI], sizeof g->means);
 }
 
 /* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best
@@ -541,15 +543,21 @@ static int find_gates(const screening *c, gate_summary *known)
         print(s, "\n");
     }
     for (const gate_summary *g = known; g < known + s->arm_total; g++) {
-        for (int k = 0; k < 2 && g != relu; k++) {
-            for (long i = 0; i < c->seeds; i++)
-                v[i] =
-                    k ? g->precision[i] - relu->precision[i] : g->fraction[i] - relu->fraction[i];
-            snprintf(text, sizeof text, "%s: %s less ReLU's", arm_table[s->arms[g - known]].name,
-                     k ? "OUI's precision" : "return, fraction of the way,");
-            if (stat_find(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL))
-                return -1;
-        }
+        const char *name = arm_table[s->arms[g - known]].name;
+        double mean, low, high;
+        if (g == relu)
+            continue;
+        for (long i = 0; i < c->seeds; i++)
+            v[i] = g->fraction[i] - relu->fraction[i];
+        snprintf(text, sizeof text, "%s: return, fraction of the way, less ReLU's", name);
+        if (stat_find(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL))
+            return -1;
+        precision_interval(g->means, relu->means, c->seeds, &mean, &low, &high);
+        snprintf(text, sizeof text, "%s: OUI's precision less ReLU's", name);
+        if (stat_find_interval(s, text, "%+.3f", mean, low, high,
+                               stat_p(mean, low, high, c->seeds, -LEVEL, LEVEL), c->seeds, -LEVEL,
+                               LEVEL))
+            return -1;
     }
     return 0;
 }

@@ -300,18 +300,24 @@ void screening_fit(screening *c, unsigned rules)
     }
 }
 
+void precision_interval(const double *a, const double *b, long seeds, double *mean, double *low,
+                        double *high)
+{
+    double without[MAX_SEEDS];
+    *mean = a[0] - b[0];
+    for (long i = 0; i < seeds; i++)
+        without[i] = a[i + 1] - b[i + 1];
+    stat_jackknife(*mean, without, seeds, low, high);
+    *low = *mean - FITS_OVERLAP * (*mean - *low);
+    *high = *mean + FITS_OVERLAP * (*high - *mean);
+}
+
 void precision_difference(const screening *c, int kind, int rule, int other, double *mean,
                           double *low, double *high)
 {
-    double without[MAX_SEEDS];
-    const double *a = c->precision[kind][rule],
-                 *b = other < 0 ? c->keep_all[kind] : c->precision[kind][other];
-    *mean = a[0] - b[0];
-    for (long i = 0; i < c->seeds; i++)
-        without[i] = a[i + 1] - b[i + 1];
-    stat_jackknife(*mean, without, c->seeds, low, high);
-    *low = *mean - FITS_OVERLAP * (*mean - *low);
-    *high = *mean + FITS_OVERLAP * (*high - *mean);
+    precision_interval(c->precision[kind][rule],
+                       other < 0 ? c->keep_all[kind] : c->precision[kind][other], c->seeds, mean,
+                       low, high);
 }
 
 /* With the rate held: the rank correlation of a signal with the return over the seeds, the mean

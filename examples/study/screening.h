@@ -108,6 +108,9 @@ double matched_precision(const screening *c, int kind, int rule, double *v);
    the matched recall, and the interval of the jackknife over seeds. */
 void precision_difference(const screening *c, int kind, int rule, int other, double *mean,
                           double *low, double *high);
+/* The same of two lists of mean precisions as screening.precision holds them. */
+void precision_interval(const double *a, const double *b, long seeds, double *mean, double *low,
+                        double *high);
 /* With the rate held: the rank correlation of a signal with the return over the seeds, the mean
    over the tasks and rates that have good runs and others, and the interval of the jackknife over
    seeds, since cells share the seeds. Returns the number of cells. */
