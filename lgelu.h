@@ -6001,8 +6001,11 @@ static void lgelu__prepack(lgelu_net *net)
     net->prepacked_valid = 1 + set;
 }
 
-/* ---- [8m] the block: every array in order, each on a 64-byte line; with memory NULL only the size
-   is found ---- */
+/* ---- [8m] the block: every array in order, each at a multiple of 64 bytes ---- */
+
+/* Reserves count elements of `size` bytes at *at, moves *at behind them and the guard of a checking
+   build, and returns where they are in memory: NULL if there are none, or if memory is NULL because
+   only the size of the block is wanted. */
 LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
 {
     void *p = memory ? memory + *at : NULL;
@@ -6011,32 +6014,23 @@ LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count,
     return count ? p : NULL;
 }
 
-enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters to a task */
-enum { LGELU__READING = 1 << 17 };       /* bytes in which section [9] looks for names, at least */
+enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters of one task of an update */
+enum { LGELU__READING = 1 << 17 };       /* least workspace, for the hash table of section [9] */
 
-static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
+/* Gives each node the positions of its parameters, statistics and λ's, and counts them. In net.w
+   all matrices are stored before all biases, so that an update with weight decay has one range. */
+static lgelu_status lgelu__place_parameters(lgelu_net *net)
 {
-    float **const moment[3] = { &net->g, &net->m, &net->v };
-    float **const hardness[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
-    size_t at = 0, trained, hard, pack = 0, packs = 0, biases = 0;
+    size_t biases = 0;
     int i;
-    if (!batch) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples");
-        return 0;
-    }
-    if (memory)
-        memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
-    net->internal.arena_bytes = lgelu__plan(net, batch, mode);
-    net->weight_count = net->state_count = 0;
+    net->weight_count = 0;
+    net->state_count = 0;
     net->lambda_count = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->lambda_count > 0x7FFFFFFF - net->lambda_count) {
-            lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node);
-            return 0;
-        }
+        if (node->lambda_count > 0x7FFFFFFF - net->lambda_count)
+            return lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node);
         node->weight_at = node->tied ? net->nodes[node->tied - 1].weight_at : net->weight_count;
-        /* behind the matrices, see below */
         node->bias_at = biases;
         node->state_at = net->state_count;
         node->first_lambda = net->lambda_count;
@@ -6044,50 +6038,102 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         net->state_count += node->state_count;
         net->lambda_count += node->lambda_count;
         biases = lgelu__plus(biases, node->bias_count);
-        if (net->prepack && mode != LGELU_MODE_TRAIN && lgelu__prepacked_floats(net, node)) {
-            node->internal.prepacked_at = packs + 1;
-            packs = lgelu__plus(packs, lgelu__prepacked_floats(net, node));
-        } else {
-            node->internal.prepacked_at = 0;
-        }
-        if (lgelu__layer_of(node)->work) {
-            lgelu__job job;
-            lgelu__job_size(&job, net, node, batch);
-            pack = lgelu__max(pack, lgelu__layer_of(node)->work(&job, mode == LGELU_MODE_TRAIN));
-        }
     }
     for (i = 0; i < net->count; i++)
         net->nodes[i].bias_at += net->weight_count;
     net->parameter_count = lgelu__plus(net->weight_count, biases);
-    net->internal.scratch_bytes =
-        lgelu__max(lgelu__max(pack, LGELU__READING),
-                   net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64);
-    trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
-    hard = (size_t)net->lambda_count;
+    return LGELU_OK;
+}
+
+/* Gives each node the position of its prepacked matrix, if it has one, and returns how many floats
+   all of them have. */
+static size_t lgelu__place_prepacked(lgelu_net *net, lgelu_mode mode)
+{
+    const int wanted = net->prepack && mode != LGELU_MODE_TRAIN;
+    size_t total = 0;
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const size_t floats = wanted ? lgelu__prepacked_floats(net, net->nodes + i) : 0;
+        net->nodes[i].internal.prepacked_at = floats ? total + 1 : 0;
+        total = lgelu__plus(total, floats);
+    }
+    return total;
+}
+
+/* Returns the bytes of net.internal.scratch: the largest workspace of any layer, the sums of
+   squares of the tasks that compute the gradients' norm, or the hash table of section [9]. */
+static size_t lgelu__scratch_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
+{
+    const size_t sums = net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64;
+    size_t most = lgelu__max(LGELU__READING, sums);
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const lgelu__layer *layer = lgelu__layer_of(net->nodes + i);
+        lgelu__job job;
+        if (!layer->work)
+            continue;
+        lgelu__job_size(&job, net, net->nodes + i, batch);
+        most = lgelu__max(most, layer->work(&job, mode == LGELU_MODE_TRAIN));
+    }
+    return most;
+}
+
+/* Sets the network's arrays to their places in memory, or to NULL where memory is NULL, and returns
+   the bytes that they take. */
+static size_t lgelu__place_arrays(lgelu_net *net, unsigned char *memory, lgelu_mode mode,
+                                  size_t prepacked)
+{
+    float **const moment[3] = { &net->g, &net->m, &net->v };
+    float **const of_lambda[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
+    const size_t trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
+    const size_t lambdas = (size_t)net->lambda_count;
+    size_t at = 0;
+    int i;
     net->w = (float *)lgelu__carve(memory, &at, net->parameter_count, sizeof(float));
     for (i = 0; i < 3; i++)
         *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
     net->state = (float *)lgelu__carve(memory, &at, net->state_count, sizeof(float));
     for (i = 0; i < 5; i++)
-        *hardness[i] = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
-    net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
+        *of_lambda[i] = (float *)lgelu__carve(memory, &at, lambdas, sizeof(float));
+    net->dlambda = (double *)lgelu__carve(memory, &at, lambdas, sizeof(double));
     net->internal.scratch = (float *)lgelu__carve(memory, &at, net->internal.scratch_bytes, 1);
-    net->internal.prepacked = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
-    net->internal.prepacked_bytes = lgelu__times(packs, sizeof(float));
+    net->internal.prepacked = (float *)lgelu__carve(memory, &at, prepacked, sizeof(float));
+    net->internal.prepacked_bytes = lgelu__times(prepacked, sizeof(float));
     net->internal.arena = (unsigned char *)lgelu__carve(memory, &at, net->internal.arena_bytes, 1);
-    if (at >= (size_t)-1 / 4) {
+    return at;
+}
+
+/* Lays the network out in memory, or only computes the size if memory is NULL. Returns the bytes of
+   a block that may begin at any address, 0 after an error. */
+static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
+{
+    size_t prepacked, bytes;
+    if (!batch) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "expected a batch of at least 1 sample, found 0");
+        return 0;
+    }
+    if (memory)
+        memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
+    net->internal.arena_bytes = lgelu__plan(net, batch, mode);
+    if (lgelu__place_parameters(net))
+        return 0;
+    prepacked = lgelu__place_prepacked(net, mode);
+    net->internal.scratch_bytes = lgelu__scratch_bytes(net, batch, mode);
+    bytes = lgelu__place_arrays(net, memory, mode, prepacked);
+    if (bytes >= (size_t)-1 / 4) {
         lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count",
                     batch);
         return 0;
     }
-    /* for a block that starts anywhere */
-    return at + 63;
+    return bytes + 63;
 }
 
-/* ---- guards of the block (LGELU_CHECK): those of the fixed regions hold from lgelu_net_make on,
-   those of buffers while a layer runs that may use them; the workspace's begins where the layer's
-   own need ends, for the samples of this very call ---- */
+/* ---- guards of the block, in a checking build (LGELU_CHECK): 64 bytes of a pattern behind each
+   region. Those of the arrays are set by lgelu_net_make. Those of a node's buffers are set while a
+   layer runs that may use them, since other buffers use the same bytes at other times. That of the
+   workspace is where the need of the layer that runs ends, for the samples of this call. ---- */
 enum { LGELU__REGIONS = 13 };
+
 typedef struct {
     const char *name;
     const void *at;
@@ -6110,7 +6156,7 @@ static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
         { "second moments", net->v, floats },
         { "running statistics", net->state, net->state_count * sizeof(float) },
         { "λ's", net->lambda, hard },
-        { "free numbers of λ", net->s, hard },
+        { "free parameters of λ", net->s, hard },
         { "first λ's", net->lambda0, hard },
         { "first moments of λ", net->s_m, hard },
         { "second moments of λ", net->s_v, hard },
@@ -6243,20 +6289,23 @@ LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
     return lgelu__layout(net, NULL, batch, mode);
 }
 
-static float lgelu__s_of(const lgelu_lambda_map *h,
-                         float lambda) /* s; ReLU's is inf on every map */
+/* Returns the s of a λ; infinity for ReLU's on every map. */
+static float lgelu__s_of(const lgelu_lambda_map *h, float lambda)
 {
     return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
 
+/* ---- first weights: random number j of a layer's matrix is that of (seed, node, j), so that tasks
+   draw them in any order ---- */
 typedef struct {
     lgelu_net *net;
     int node;
     uint64_t seed;
 } lgelu__first;
 
-static void lgelu__first_range(size_t index,
-                               void *user) /* first weights; stream: the layer's number */
+/* Draws one task's part of a matrix: normal, or uniform within ±√(6/inputs) (He) or
+   ±√(6/(inputs + outputs)) (Glorot). */
+static void lgelu__first_range(size_t index, void *user)
 {
     const lgelu__first *p = (const lgelu__first *)user;
     const lgelu_node *node = p->net->nodes + p->node;
@@ -6268,19 +6317,70 @@ static void lgelu__first_range(size_t index,
     if (node->op == LGELU_OP_CONV)
         out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
     bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
-    for (; normal && j < end; j += 2) {
+    if (!normal) {
+        while (j < end) {
+            w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+            j++;
+        }
+        return;
+    }
+    while (j < end) {
         double x[2];
         lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
         w[j] = node->deviation * (float)x[0];
         if (j + 1 < end)
             w[j + 1] = node->deviation * (float)x[1];
+        j += 2;
     }
-    for (; j < end; j++)
-        w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
 }
 
-/* two layers of one name, or a gate of a name that files need */
-static lgelu_status lgelu__twins(lgelu_net *net)
+/* Returns the first value of bias j of node i: gains start at 1, the class token is normal, a
+   custom gate says where its parameters start, and all others start at 0. */
+static float lgelu__first_bias(const lgelu_net *net, int i, size_t j, uint64_t seed)
+{
+    const lgelu_node *node = net->nodes + i;
+    if (node->custom)
+        return node->custom->start;
+    if (node->op == LGELU_OP_CLASS_TOKEN)
+        return node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+    return lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2] ? 1.0f : 0.0f;
+}
+
+/* Returns the λ of a gate that learns none: infinity for ReLU, 1 for the others. */
+static float lgelu__fixed_lambda(lgelu_gate_kind kind)
+{
+    return kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
+}
+
+/* Sets the first parameters, statistics and λ's of node i. Returns 0 if its λ is not on the map. */
+static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
+{
+    const lgelu_node *node = net->nodes + i;
+    const int learns = node->gate == LGELU_GATE_LAMBDA;
+    lgelu__first first;
+    size_t j;
+    first.net = net;
+    first.node = i;
+    first.seed = seed;
+    lgelu__parallel(&net->threads, lgelu__first_range, &first,
+                    (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
+    for (j = 0; j < node->bias_count; j++)
+        net->w[node->bias_at + j] = lgelu__first_bias(net, i, j, seed);
+    /* Running means start at 0, running variances at 1. */
+    for (j = node->state_count / 2; j < node->state_count; j++)
+        net->state[node->state_at + j] = 1;
+    for (j = 0; j < (size_t)node->lambda_count; j++) {
+        const size_t k = (size_t)node->first_lambda + j;
+        net->lambda[k] = learns ? node->lambda0 : lgelu__fixed_lambda(node->gate);
+        net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
+        if (learns && net->s[k] != net->s[k])
+            return 0;
+    }
+    return 1;
+}
+
+/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. */
+static lgelu_status lgelu__check_unique_names(lgelu_net *net)
 {
     int i, j;
     for (i = 0; i < net->count; i++) {
@@ -6301,22 +6401,21 @@ static lgelu_status lgelu__twins(lgelu_net *net)
 static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t bytes,
                                             size_t batch, lgelu_mode mode, uint64_t seed)
 {
-    size_t need = lgelu_net_bytes(net, batch, mode), j;
+    const size_t need = lgelu_net_bytes(net, batch, mode);
     int i;
-    if (!need || lgelu__twins(net))
+    if (!need || lgelu__check_unique_names(net))
         return net->status;
     if (!memory) {
-        return lgelu__fail(net, LGELU_E_MEMORY,
-                           "no memory: the network needs a block of %z bytes, got NULL", need);
+        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found NULL", need);
     }
     if (bytes < need) {
-        return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need,
+        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found %z", need,
                            bytes);
     }
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
     memset(memory, 0,
            (size_t)((unsigned char *)(void *)net->internal.scratch - (unsigned char *)memory));
-    /* not the room for products: what no thread needs takes no memory */
+    /* The workspace of products is not cleared: pages that no thread writes to use no memory. */
     if (net->internal.arena_bytes)
         memset(net->internal.arena, 0, net->internal.arena_bytes);
     lgelu__guards_make(net);
@@ -6328,35 +6427,13 @@ static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t
     net->internal.gradient_scale = net->internal.loss_scale = 1;
     net->prepacked_valid = 0;
     for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        lgelu__first first = { net, i, seed };
-        lgelu__parallel(&net->threads, lgelu__first_range, &first,
-                        (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
-        /* biases start at 0, gains at 1 */
-        for (j = 0; j < node->bias_count; j++) {
-            if (node->custom)
-                net->w[node->bias_at + j] = node->custom->start;
-            else if (node->op == LGELU_OP_CLASS_TOKEN)
-                net->w[node->bias_at + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
-            else if (lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2])
-                net->w[node->bias_at + j] = 1;
-        }
-        /* variances */
-        for (j = node->state_count / 2; j < node->state_count; j++)
-            net->state[node->state_at + j] = 1;
-        for (j = 0; j < (size_t)node->lambda_count; j++) {
-            size_t k = (size_t)node->first_lambda + j;
-            net->lambda[k] = node->gate == LGELU_GATE_RELU     ? HUGE_VALF
-                             : node->gate == LGELU_GATE_LAMBDA ? node->lambda0
-                                                               : 1;
-            net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
-            if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k])
-                continue;
-            /* not made after all: nothing points to the block */
-            net->memory = NULL;
-            lgelu__layout(net, NULL, batch, mode);
-            return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its map does not reach λ", node);
-        }
+        if (lgelu__first_values(net, i, seed))
+            continue;
+        /* After an error nothing points to the block. */
+        net->memory = NULL;
+        lgelu__layout(net, NULL, batch, mode);
+        return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its first λ is not on the network's map",
+                           net->nodes + i);
     }
     return LGELU_OK;
 }
@@ -6376,12 +6453,14 @@ LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
     if (net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
     if (node < 0 || node >= net->count || lgelu__is_a(net->nodes + node, LGELU_TRAIT_LOSS))
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a layer's value can be kept");
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "expected a layer whose value to keep, found node %d", (long)node);
     net->nodes[node].internal.keep = 1;
     return LGELU_OK;
 }
 
-/* weights or data are others now: what the last forward left is worth nothing */
+/* Marks that weights have changed: the next backward overwrites the gradients, and values, keys and
+   prepacked copies of the last forward are no longer valid. */
 static void lgelu__changed(lgelu_net *net)
 {
     net->internal.fresh = 1;
@@ -6390,31 +6469,44 @@ static void lgelu__changed(lgelu_net *net)
     net->prepacked_valid = 0;
 }
 
-LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
+/* Returns whether a forward reads this input. The gradient of a custom loss is bound between
+   forward and backward; any other input of the last forward is read once more by the backward, so
+   that binding another array ends the wait for that backward. */
+static int lgelu__read_in_forward(const lgelu_net *net, int input)
 {
     int i, k;
+    for (i = input + 1; i < net->count; i++) {
+        const lgelu_node *reader = net->nodes + i;
+        for (k = 0; k < reader->inputs; k++) {
+            const int gradient = k == 1 && reader->op == LGELU_OP_CUSTOM_LOSS;
+            if (reader->input[k] == input && !gradient)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
+{
     if (lgelu__begin_call(net))
         return net->status;
     if (input < 0 || input >= net->count || !lgelu__is_a(net->nodes + input, LGELU_TRAIT_SOURCE)) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
-                           "data can be bound to an input or to labels only");
+                           "bind: expected an input, tokens or labels, found node %d", (long)input);
     }
-    for (i = input + 1; i < net->count; i++) {
-        for (k = 0; k < net->nodes[i].inputs; k++) {
-            if (net->nodes[i].input[k] == input && !(k && net->nodes[i].op == LGELU_OP_CUSTOM_LOSS)
-                && net->nodes[input].internal.bound != data)
-                net->internal.pending = 0; /* the backward would read what no forward has seen */
-        }
-    }
+    if (net->nodes[input].internal.bound != data && lgelu__read_in_forward(net, input))
+        net->internal.pending = 0;
     net->nodes[input].internal.bound = data;
     return LGELU_OK;
 }
 
 /* ---- [8n] running ---- */
-/* run(net) with a team, where there is work enough for one; without, no thread is woken */
+
+/* Calls run(net) with the network's threads if there is enough to compute, else on the calling
+   thread alone: waking threads would take longer. */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team))
 {
-    const lgelu_threads own = net->threads, alone = { lgelu__run_serial, NULL };
+    const lgelu_threads threads = net->threads, alone = { lgelu__run_serial, NULL };
     double work = 0;
     int i;
     for (i = 0; i < net->count; i++) {
@@ -6427,49 +6519,58 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
     if (work < lgelu__fma_for_run)
         LGELU__TO_NEAREST(run(net, &alone));
     else
-        lgelu__with_team(&own, run, net);
-    net->threads = own;
+        lgelu__with_team(&threads, run, net);
+    net->threads = threads;
     return net->status;
 }
 
+static void lgelu__forward_layer(lgelu_net *net, int i)
+{
+    lgelu_node *node = net->nodes + i;
+    const lgelu__layer *layer = lgelu__layer_of(node);
+    lgelu__job job = lgelu__job_make(net, node);
+    lgelu_status status = LGELU_OK;
+    lgelu__guards_set(net, node, i);
+    if (layer->forward)
+        status = layer->forward(&job);
+    if (!status && layer->range)
+        lgelu__for_rows(&job, layer->range);
+    lgelu__guards_look(net, node, i);
+}
+
+/* Runs every layer in order; losses are left out while tokens are generated. */
 static void lgelu__run_forward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
+    const int trains = net->mode == LGELU_MODE_TRAIN;
     int i;
     net->threads = *team;
-    if (net->prepack && net->prepacked_valid != 1 + lgelu_isa() && net->mode != LGELU_MODE_TRAIN)
+    if (net->prepack && !trains && net->prepacked_valid != 1 + lgelu_isa())
         lgelu__prepack(net);
     net->loss = 0;
     net->internal.loss_scale = 1;
-    net->internal.learning =
-        net->mode == LGELU_MODE_TRAIN && !net->evaluate && !net->internal.estimate;
-    /* dropout draws on as if nobody had looked between */
+    net->internal.learning = trains && !net->evaluate && !net->internal.estimate;
+    /* Only forwards of training draw dropout, so that an evaluation between two steps changes
+       nothing. */
     if (net->internal.learning)
         net->pass++;
-    for (i = 0; i < net->count; i++) {
-        lgelu_node *node = net->nodes + i;
-        const lgelu__layer *row = lgelu__layer_of(node);
-        lgelu__job p;
-        if (net->internal.tokens && lgelu__is_a(node, LGELU_TRAIT_LOSS))
-            continue;
-        p = lgelu__job_make(net, node);
-        lgelu__guards_set(net, node, i);
-        if ((!row->forward || !row->forward(&p)) && row->range)
-            lgelu__for_rows(&p, row->range);
-        lgelu__guards_look(net, node, i);
-        if (net->status)
-            return;
+    for (i = 0; i < net->count && !net->status; i++) {
+        if (!net->internal.tokens || !lgelu__is_a(net->nodes + i, LGELU_TRAIT_LOSS))
+            lgelu__forward_layer(net, i);
     }
-    if (!(net->loss - net->loss <= 0))
-        lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
-    else
+    if (net->status)
+        return;
+    if (net->loss - net->loss <= 0)
         net->internal.pending = 1;
+    else
+        lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
 }
 
-/* Finds whatever would refuse a forward over these samples, or over these tokens of one, before
-   anything changes. */
-static lgelu_status lgelu__check_numbers(lgelu_net *net, const lgelu_node *node, size_t from,
-                                         size_t count)
+/* ---- checks before a forward: whatever would refuse it is found before anything changes ---- */
+
+/* Refuses a token or a label that is out of range, among `count` from number `from` on. */
+static lgelu_status lgelu__check_integers(lgelu_net *net, const lgelu_node *node, size_t from,
+                                          size_t count)
 {
     const int32_t *x = (const int32_t *)node->internal.bound;
     size_t i;
@@ -6483,43 +6584,61 @@ static lgelu_status lgelu__check_numbers(lgelu_net *net, const lgelu_node *node,
     return LGELU_OK;
 }
 
-static lgelu_status lgelu__check_forward(lgelu_net *net, size_t samples, size_t from, size_t tokens,
-                                         long estimate)
+/* Refuses a node that would read an input without data; the second input of a loss may be unbound.
+ */
+static lgelu_status lgelu__check_bound(lgelu_net *net, const lgelu_node *node)
 {
-    const int learns = (net->mode == LGELU_MODE_TRAIN && !net->evaluate) || estimate;
-    int i, k;
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        const size_t rows = tokens ? tokens : samples * node->shape[0] * node->shape[1];
-        if (tokens && (lgelu__is_a(node, LGELU_TRAIT_LOSS) || node->op == LGELU_OP_LABELS))
-            continue;
-        if ((node->op == LGELU_OP_TOKENS || node->op == LGELU_OP_LABELS)
-            && lgelu__check_numbers(net, node, from, rows))
-            return net->status;
-        for (k = 0; k < node->inputs; k++) {
-            const lgelu_node *x = net->nodes + node->input[k];
-            if (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound
-                && !(k && lgelu__is_a(node, LGELU_TRAIT_LOSS))) {
-                return lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node,
-                                   x->name);
-            }
-        }
-        if (node->op == LGELU_OP_BATCH_NORM && learns && rows < 2)
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: one pixel has no variance", node);
+    const int loss = lgelu__is_a(node, LGELU_TRAIT_LOSS);
+    int k;
+    for (k = 0; k < node->inputs; k++) {
+        const lgelu_node *x = net->nodes + node->input[k];
+        const int optional = loss && k == 1;
+        if (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound && !optional)
+            return lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node, x->name);
     }
     return LGELU_OK;
 }
 
+/* Checks a forward over these samples, or, if tokens is not 0, over these tokens of one sample, for
+   which labels and losses are not read. */
+static lgelu_status lgelu__check_forward(lgelu_net *net, size_t samples, size_t from, size_t tokens,
+                                         long estimate)
+{
+    const int learns = (net->mode == LGELU_MODE_TRAIN && !net->evaluate) || estimate;
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        const int labels = node->op == LGELU_OP_LABELS;
+        const size_t rows = tokens ? tokens : samples * node->shape[0] * node->shape[1];
+        if (tokens && (labels || lgelu__is_a(node, LGELU_TRAIT_LOSS)))
+            continue;
+        if ((labels || node->op == LGELU_OP_TOKENS) && lgelu__check_integers(net, node, from, rows))
+            return net->status;
+        if (lgelu__check_bound(net, node))
+            return net->status;
+        if (node->op == LGELU_OP_BATCH_NORM && learns && rows < 2) {
+            return lgelu__fail(
+                net, LGELU_E_ARGUMENT,
+                "%n: expected at least 2 pixels in the batch, found 1: it has no variance", node);
+        }
+    }
+    return LGELU_OK;
+}
+
+/* Computes a forward of whole samples. estimate is the number of the batch if it estimates running
+   statistics, else 0. */
 static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate)
 {
     if (!net->memory || !samples || samples > net->batch) {
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z",
-                           samples, net->batch);
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward: expected 1 to %z samples, found %z",
+                           net->batch, samples);
     }
     if (lgelu__check_forward(net, samples, 0, 0, estimate))
         return net->status;
     net->samples = samples;
-    net->internal.from = net->internal.tokens = net->internal.known = 0;
+    net->internal.from = 0;
+    net->internal.tokens = 0;
+    net->internal.known = 0;
     net->internal.pending = 0;
     net->internal.estimate = estimate;
     lgelu__run(net, lgelu__run_forward);
@@ -6527,7 +6646,7 @@ static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate
     if (estimate)
         net->internal.pending = 0;
     else if (net->mode == LGELU_MODE_GENERATE && !net->status)
-        net->internal.known = (size_t)-1; /* all of them */
+        net->internal.known = (size_t)-1; /* every token of the context */
     return net->status;
 }
 
@@ -6541,40 +6660,62 @@ LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples
     if (lgelu__begin_call(net))
         return net->status;
     if (k < 1)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "estimate: expected a batch number of at least 1, found %d", k);
     return lgelu__forward(net, samples, k);
+}
+
+/* Returns whether a token's value depends on that token only, or, in an attention, on earlier ones
+   whose keys and values are kept. */
+static int lgelu__can_generate(const lgelu_node *node)
+{
+    if (node->op == LGELU_OP_TOKENS)
+        return 1;
+    if (node->op == LGELU_OP_ATTENTION)
+        return node->option[1] != 0;
+    if (node->internal.row == LGELU_OP_CONV)
+        return lgelu__pointwise(node);
+    return lgelu__is_a(node, LGELU_TRAIT_TOKENWISE);
+}
+
+/* Refuses a network with a layer that cannot compute token after token. *context receives how many
+   tokens its layers have. */
+static lgelu_status lgelu__check_generate(lgelu_net *net, size_t *context)
+{
+    int i;
+    *context = 0;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (node->op == LGELU_OP_TOKENS && !*context)
+            *context = node->shape[1];
+        if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU_TRAIT_LOSS))
+            continue;
+        if (node->shape[1] != *context || !lgelu__can_generate(node)) {
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token",
+                               node);
+        }
+    }
+    return LGELU_OK;
 }
 
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
 {
     size_t context = 0;
-    int i;
     if (lgelu__begin_call(net))
         return net->status;
-    if (!net->memory || net->mode != LGELU_MODE_GENERATE)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        const int alone = node->op == LGELU_OP_ATTENTION ? node->option[1] != 0
-                          : node->internal.row == LGELU_OP_CONV
-                              ? lgelu__pointwise(node)
-                              : lgelu__is_a(node, LGELU_TRAIT_TOKENWISE);
-        if (node->op == LGELU_OP_TOKENS && !context)
-            context = node->shape[1];
-        if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU_TRAIT_LOSS))
-            continue;
-        if (node->shape[1] != context || (node->op != LGELU_OP_TOKENS && !alone)) {
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token",
-                               node);
-        }
+    if (!net->memory || net->mode != LGELU_MODE_GENERATE) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "generate: expected a network built for LGELU_MODE_GENERATE");
     }
+    if (lgelu__check_generate(net, &context))
+        return net->status;
     if (!count || from > context || count > context - from) {
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from,
-                           from + count, context);
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "generate: tokens %z to %z, the context is %z",
+                           from, from + count, context);
     }
     if (from > net->internal.known) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
-                           "tokens from %z on, but only %z before them are known", from,
+                           "generate: tokens from %z on, but only %z before them are known", from,
                            net->internal.known);
     }
     if (lgelu__check_forward(net, 1, from, count, 0))
@@ -6586,100 +6727,130 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     return net->status;
 }
 
-/* From the last node down. Whether a gradient holds something is known here alone: of a value once
-   a reader has written it, of a matrix once a layer that uses it has, of all that is learned if the
-   step has had one before. Where a layer can't add, its part is made in scratch and added then. */
+/* ---- backward: from the last node to the first. Whether a gradient has a value already, to which
+   the next one is added, is known here alone: that of a value has one after its first reader, that
+   of a matrix after the first layer that uses it, and those of all parameters if another backward
+   came before in this step. Where a layer cannot add to dx, its gradient is computed in the scratch
+   buffer and added then. ---- */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 
+/* Returns the node whose matrix a layer uses: that of a fused linear layer for its loss, that of
+   the embedding for a tied layer. */
+static lgelu_node *lgelu__matrix_owner(const lgelu_net *net, lgelu_node *node)
+{
+    if (node->internal.row == LGELU__LINEAR_LOSS)
+        node = net->nodes + node->input[0];
+    return node->tied ? net->nodes + node->tied - 1 : node;
+}
+
+/* Sets where the gradient of input k goes. Both inputs may be the same node: the second gradient is
+   then added to the first. */
+static void lgelu__backward_target(lgelu__job *job, int k)
+{
+    const lgelu_node *node = job->node, *x = job->net->nodes + node->input[k];
+    const int holds = x->internal.holds & LGELU__HOLDS_DY;
+    const int same_input = k == 1 && job->dx[0] && node->input[0] == node->input[1];
+    const int through_scratch = same_input || (holds && !lgelu__is_a(node, LGELU__ADDS_TO_DX));
+    if (!x->internal.learns)
+        return;
+    job->dx[k] = lgelu__buffer_at(job->net, x, through_scratch ? LGELU__SCRATCH : LGELU__GRADIENT);
+    job->add |= holds;
+}
+
+/* Adds the gradient of input k, if it was computed in the scratch buffer, and marks it as set. */
+static void lgelu__backward_add(const lgelu__job *job, int k)
+{
+    lgelu_node *x = job->net->nodes + job->node->input[k];
+    float *dx;
+    if (!job->dx[k])
+        return;
+    dx = lgelu__buffer_at(job->net, x, LGELU__GRADIENT);
+    if (job->dx[k] != dx)
+        lgelu__k()->add(dx, dx, job->dx[k], job->net->samples * lgelu__elements(x));
+    x->internal.holds |= LGELU__HOLDS_DY;
+}
+
+static void lgelu__backward_layer(lgelu_net *net, int i)
+{
+    lgelu_node *node = net->nodes + i, *matrix = lgelu__matrix_owner(net, node);
+    const lgelu__layer *layer = lgelu__layer_of(node);
+    const int time = 2 * net->count - 1 - i;
+    lgelu__job job = lgelu__job_make(net, node);
+    int k;
+    job.dy = lgelu__buffer_at(net, node, LGELU__GRADIENT);
+    job.add_dbias = !net->internal.fresh;
+    job.add_dw = !net->internal.fresh || (matrix->internal.holds & LGELU__HOLDS_DW);
+    matrix->internal.holds |= LGELU__HOLDS_DW;
+    for (k = 0; k < node->inputs; k++)
+        lgelu__backward_target(&job, k);
+    lgelu__guards_set(net, node, time);
+    if (layer->backward)
+        layer->backward(&job);
+    else if (job.dx[0])
+        lgelu__for_rows(&job, layer->range);
+    for (k = 0; k < node->inputs; k++)
+        lgelu__backward_add(&job, k);
+    lgelu__guards_look(net, node, time);
+}
+
+/* Leaves out nodes that learn nothing, and those on which no loss depends. */
 static void lgelu__run_backward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
-    int i, k;
+    int i;
     net->threads = *team;
     for (i = 0; i < net->count; i++)
         net->nodes[i].internal.holds = 0;
     for (i = net->count - 1; i >= 0; i--) {
-        lgelu_node *node = net->nodes + i, *matrix = node->internal.row == LGELU__LINEAR_LOSS
-                                                         ? net->nodes + node->input[0]
-                                                         : node;
-        const lgelu__layer *row = lgelu__layer_of(node);
-        lgelu__job p;
-        /* nothing depends on it */
-        if (!node->internal.learns
-            || !(lgelu__is_a(node, LGELU_TRAIT_LOSS) || (node->internal.holds & LGELU__HOLDS_DY)))
-            continue;
-        if (matrix->tied)
-            matrix = net->nodes + matrix->tied - 1;
-        p = lgelu__job_make(net, node);
-        p.dy = lgelu__buffer_at(net, node, LGELU__GRADIENT);
-        p.add_dbias = !net->internal.fresh;
-        p.add_dw = !net->internal.fresh || (matrix->internal.holds & LGELU__HOLDS_DW);
-        matrix->internal.holds |= LGELU__HOLDS_DW;
-        for (k = 0; k < node->inputs; k++) {
-            const lgelu_node *x = net->nodes + node->input[k];
-            const int holds = x->internal.holds & LGELU__HOLDS_DY,
-                      twice = k && p.dx[0] && node->input[0] == node->input[k];
-            if (!x->internal.learns)
-                continue;
-            p.dx[k] = lgelu__buffer_at(net, x,
-                                       twice || (holds && !lgelu__is_a(node, LGELU__ADDS_TO_DX))
-                                           ? LGELU__SCRATCH
-                                           : LGELU__GRADIENT);
-            p.add |= holds;
-        }
-        lgelu__guards_set(net, node, 2 * net->count - 1 - i);
-        if (row->backward)
-            row->backward(&p);
-        else if (p.dx[0])
-            lgelu__for_rows(&p, row->range);
-        for (k = 0; k < node->inputs; k++) {
-            if (p.dx[k]) {
-                lgelu_node *x = net->nodes + node->input[k];
-                float *d = lgelu__buffer_at(net, x, LGELU__GRADIENT);
-                if (p.dx[k] != d)
-                    lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__elements(x));
-                x->internal.holds |= LGELU__HOLDS_DY;
-            }
-        }
-        lgelu__guards_look(net, node, 2 * net->count - 1 - i);
+        const lgelu_node *node = net->nodes + i;
+        const int has_dy =
+            lgelu__is_a(node, LGELU_TRAIT_LOSS) || (node->internal.holds & LGELU__HOLDS_DY);
+        if (node->internal.learns && has_dy)
+            lgelu__backward_layer(net, i);
     }
     net->internal.fresh = 0;
 }
 
-/* A gradient that the caller has made must be finite; of what learns nothing it is not read. */
-static lgelu_status lgelu__check_given(lgelu_net *net, const lgelu_node *node, float share)
+/* Refuses a custom loss whose gradient, which the caller has written, is infinite or NaN. It is not
+   read where nothing before the loss learns. */
+static lgelu_status lgelu__check_custom_gradient(lgelu_net *net, const lgelu_node *node,
+                                                 float loss_scale)
 {
-    const float *given =
-        node->op == LGELU_OP_CUSTOM_LOSS && net->nodes[node->input[0]].internal.learns
-            ? lgelu__input_value(net, node, 1)
-            : NULL;
-    size_t i;
-    for (i = 0; given && i < net->samples * lgelu__elements(net->nodes + node->input[0]); i++) {
-        const float d = given[i] * share;
+    const lgelu_node *x = net->nodes + node->input[0];
+    const float *gradient;
+    size_t i, n;
+    if (node->op != LGELU_OP_CUSTOM_LOSS || !x->internal.learns)
+        return LGELU_OK;
+    gradient = lgelu__input_value(net, node, 1);
+    n = gradient ? net->samples * lgelu__elements(x) : 0;
+    for (i = 0; i < n; i++) {
+        const float d = gradient[i] * loss_scale;
         if (!(d - d <= 0)) {
-            return lgelu__fail(net, LGELU_E_NONFINITE,
-                               "%n: number %z of its gradient is not finite", node, i);
+            return lgelu__fail(net, LGELU_E_NONFINITE, "%n: value %z of its gradient is not finite",
+                               node, i);
         }
     }
     return LGELU_OK;
 }
 
-LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
 {
     int i;
     if (lgelu__begin_call(net))
         return net->status;
-    if (net->mode != LGELU_MODE_TRAIN || !net->internal.pending) {
+    if (net->mode != LGELU_MODE_TRAIN) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
-                           "backward needs a forward of its own, of a network made to train");
+                           "backward: expected a network built for LGELU_MODE_TRAIN");
     }
+    if (!net->internal.pending)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "backward: expected a forward before it");
     for (i = 0; i < net->count; i++) {
-        if (lgelu__check_given(net, net->nodes + i, share))
+        if (lgelu__check_custom_gradient(net, net->nodes + i, loss_scale))
             return net->status;
     }
-    /* its buffers are used up */
+    /* A second backward would need the values that this one overwrites. */
     net->internal.pending = 0;
-    net->internal.loss_scale = share;
+    net->internal.loss_scale = loss_scale;
     net->internal.gradient_scale = 1;
     return lgelu__run(net, lgelu__run_backward);
 }
@@ -7031,8 +7202,6 @@ LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float 
     return result;
 }
 
-static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU ? HUGE_VALF : 1; }
-
 static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
@@ -7056,7 +7225,7 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
              k++) {
             net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->lambda_map, net->s[k])
-                                                       : lgelu__fixed(kind);
+                                                       : lgelu__fixed_lambda(kind);
         }
     }
     net->internal.pending = 0;
@@ -8237,7 +8406,7 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
                 if (net->nodes[i].gate != LGELU_GATE_LAMBDA) {
                     for (h = 0; h < net->nodes[i].lambda_count; h++) {
                         net->lambda[net->nodes[i].first_lambda + h] =
-                            lgelu__fixed(net->nodes[i].gate);
+                            lgelu__fixed_lambda(net->nodes[i].gate);
                     }
                 }
             }

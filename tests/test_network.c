@@ -492,7 +492,7 @@ static void kept_values(void)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         build_usual(&g);
         check(lgelu_net_keep_value(&g.net, wrong[i]) == LGELU_E_ARGUMENT
-                  && strstr(g.net.message, "kept"),
+                  && strstr(g.net.message, "whose value to keep"),
               "keeping the value of no layer is refused", "%s", g.net.message);
     }
     build_usual(&g);
@@ -654,7 +654,7 @@ static void builder_errors(void)
           lgelu_gate_channels(&g.net, "odd", lgelu_input(&g.net, "wide", 1, 1, (size_t)-1 / 64), 1),
           LGELU_E_SHAPE, "'odd'");
     BUILD("sum of two shapes", lgelu_add(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 2, 2)),
-          LGELU_E_SHAPE, "'other' is 1 x 2 x 2");
+          LGELU_E_SHAPE, "'other' of 1 x 2 x 2");
     BUILD("labels of another width",
           lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 1, 5)), LGELU_E_SHAPE,
           "'odd'");
@@ -795,7 +795,7 @@ static void calls_out_of_order(void)
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     build_usual(&g);
     check(lgelu_net_make(&g.net, NULL, SIZE_MAX, 2, LGELU_MODE_TRAIN, 0) == LGELU_E_MEMORY
-              && strstr(g.net.message, "no memory: ") && strstr(g.net.message, "NULL"),
+              && strstr(g.net.message, "expected a block of ") && strstr(g.net.message, "NULL"),
           "no memory", "%s", g.net.message);
     build_usual(&g);
     check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT, "forward before make", "%s",
@@ -897,7 +897,8 @@ static void data_out_of_range(void)
     for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
         usual_errors(&g, LGELU_MODE_TRAIN);
         snprintf(text, sizeof text, "data bound to node %d", where[i]);
-        fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT, "bound");
+        fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT,
+              "bind: expected an input");
         end(&g);
     }
 }
@@ -1674,7 +1675,7 @@ static void between_forward_and_backward(void)
         lgelu_net_bind(&g.net, late[i].node, late[i].data);
         snprintf(text, sizeof text, "%s bound after the forward: no backward", late[i].what);
         fails(text, &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
-              "backward needs a forward");
+              "expected a forward before it");
         end(&g);
     }
     /* bound after a forward without them */
@@ -1685,7 +1686,7 @@ static void between_forward_and_backward(void)
     other[3] = 100000000;
     lgelu_net_bind(&g.net, LABELS, other);
     fails("wild labels bound after a forward without any: no backward", &g,
-          lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+          lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
     end(&g);
     FORWARD(g);
     lgelu_net_bind(&g.net, LABELS, labels);
@@ -1705,7 +1706,7 @@ static void between_forward_and_backward(void)
         fails(k == 0   ? "copied into after the forward: no backward"
               : k == 1 ? "swapped after the forward: no backward"
                        : "λ set after the forward: no backward",
-              &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+              &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
         end(&g);
     }
     /* looked at in training, dropout or not, changes nothing of the next steps */
