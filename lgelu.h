@@ -6856,8 +6856,9 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
 }
 
 /* ---- [8o] the training step ---- */
-/* what runs over the parameters first..first + n in pieces of LGELU__TASK_PARAMETERS: the update by
-   a rule, or, without one, sums of squares */
+
+/* A pass over the parameters first … first + n - 1, LGELU__TASK_PARAMETERS of them in a task: the
+   update by a rule, or, if rule is NULL, the sums of squares of their gradients. */
 typedef struct {
     lgelu_net *net;
     const lgelu__rule *rule;
@@ -6869,24 +6870,30 @@ static void lgelu__sweep_task(size_t index, void *user)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     const lgelu_net *net = s->net;
-    const size_t i = s->first + index * LGELU__TASK_PARAMETERS,
-                 n = lgelu__min(s->first + s->n - i, LGELU__TASK_PARAMETERS);
-    if (!s->rule) {
-        ((double *)(void *)net->internal.scratch)[index] = lgelu__k()->square_sum(net->g + i, n);
-    } else {
-        (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + i, net->m + i, net->v + i,
-                                                       net->g + i, s->rule, n);
-    }
+    const size_t i = s->first + index * LGELU__TASK_PARAMETERS;
+    const size_t n = lgelu__min(s->first + s->n - i, LGELU__TASK_PARAMETERS);
+    double *sums = (double *)(void *)net->internal.scratch;
+    if (!s->rule)
+        sums[index] = lgelu__k()->square_sum(net->g + i, n);
+    else if (s->sgd)
+        lgelu__k()->sgd(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
+    else
+        lgelu__k()->adamw(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
 }
 
-/* the number of pieces */
+/* Runs a pass and returns the number of its tasks. */
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
                                 size_t n)
 {
-    const size_t pieces = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
-    lgelu__sweep s = { net, rule, sgd, first, n };
-    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, pieces);
-    return pieces;
+    const size_t tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    lgelu__sweep s;
+    s.net = net;
+    s.rule = rule;
+    s.sgd = sgd;
+    s.first = first;
+    s.n = n;
+    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, tasks);
+    return tasks;
 }
 
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
@@ -6930,7 +6937,7 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
     return (float)(lr * (plan->rate == LGELU_RATE_LINEAR ? 1 - p : fma(0.5, lgelu__cospi(p), 0.5)));
 }
 
-/* one group of parameters, first..first + n */
+/* Updates the parameters first … first + n - 1 with the rates of o. */
 static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
                           size_t first, size_t n)
 {
@@ -6940,16 +6947,18 @@ static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgel
     lgelu__sweep_over(net, &rule, plan->sgd, first, n);
 }
 
-static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k) /* NULL: its λ is not learned */
+/* Returns the gate of λ number k, or NULL if that gate learns none. */
+static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k)
 {
-    int i;
-    for (i = 0; net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k; i++) {
-    }
+    int i = 0;
+    while (net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k)
+        i++;
     return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
 }
 
-/* which of the plan's steps decides over λ in this one; in unsigned numbers, since begin and end
-   may be any */
+/* Returns the step of the plan whose λ is in force in this step: where λ changes every few steps
+   only (harden_every), the end of the current interval. The differences are unsigned, because begin
+   and end may be any two values of long. */
 static long lgelu__due(const lgelu_training *plan, long step)
 {
     const long begin = plan->hardening.begin, end = plan->hardening.end;
@@ -6961,7 +6970,7 @@ static long lgelu__due(const lgelu_training *plan, long step)
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
 }
 
-/* λ of this step as the plan drives it; 0: it is learned */
+/* Returns λ number k in this step as the plan drives it from λ0, or 0 if it is learned. */
 static float lgelu__driven_from(const lgelu_net *net, const lgelu_training *plan, int k,
                                 float lambda0, long step)
 {
@@ -6970,31 +6979,36 @@ static float lgelu__driven_from(const lgelu_net *net, const lgelu_training *plan
         return plan->drive(k, lambda0, step, plan->user);
     if (!(hardening.target > 0) || step <= hardening.begin)
         return 0;
-    /* linear in the s that was learned */
+    /* LGELU_SHAPE_LINEAR_S is linear in the network's s. */
     hardening.h = net->lambda_map;
     return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
 }
 
+/* λ0 is 0 before hardening has begun; then it would begin at the current λ. */
 static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, long step)
 {
-    return lgelu__driven_from(net, plan, k, net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k],
-                              step);
+    const float lambda0 = net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k];
+    return lgelu__driven_from(net, plan, k, lambda0, step);
 }
 
-static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan,
-                          int k) /* plan NULL: learned sometime */
+/* Returns whether λ number k is learned in the current step of the plan, or, if plan is NULL, at
+   all. */
+static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan, int k)
 {
     return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX)
            && (!plan || lgelu__driven(net, plan, k, net->step) == 0);
 }
 
+/* Returns dL/ds of λ number k. */
 static double lgelu__ds(const lgelu_net *net, int k)
 {
     return net->dlambda[k] * (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
 }
 
-static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
-                                   int k)
+/* Updates s and λ number k by the plan's optimiser. Under SGD an infinite s, ReLU's, stays as it
+ * is. */
+static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
+                                 int k)
 {
     const double dlambda = net->dlambda[k] * (double)net->internal.gradient_scale;
     const float ds = (float)(lgelu__ds(net, k) * (double)net->internal.gradient_scale);
@@ -7010,21 +7024,27 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
     net->lambda[k] = lgelu_lambda(&net->lambda_map, net->s[k]);
 }
 
+/* Computes the norm of all gradients, those of s included that are learned in this step of the
+   plan, and the factor that brings it down to `most`. */
 static double lgelu__clip(lgelu_net *net, const lgelu_training *plan, float most)
 {
+    const double *sums = (const double *)(const void *)net->internal.scratch;
+    const size_t tasks = lgelu__sweep_over(net, NULL, 0, 0, net->parameter_count);
     double sum = 0, norm;
-    size_t pieces, i;
+    size_t i;
     int k;
-    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameter_count);
-    for (i = 0; i < pieces; i++)
-        sum += ((const double *)(const void *)net->internal.scratch)[i];
+    for (i = 0; i < tasks; i++)
+        sum += sums[i];
     for (k = 0; k < net->lambda_count; k++) {
-        if (lgelu__learned(net, plan, k))
-            sum = fma(lgelu__ds(net, k), lgelu__ds(net, k), sum);
+        if (lgelu__learned(net, plan, k)) {
+            const double ds = lgelu__ds(net, k);
+            sum = fma(ds, ds, sum);
+        }
     }
     norm = sqrt(sum);
-    net->internal.gradient_scale =
-        most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
+    net->internal.gradient_scale = 1;
+    if (most > 0 && norm > (double)most)
+        net->internal.gradient_scale = (float)((double)most / norm);
     return norm;
 }
 
@@ -7036,6 +7056,25 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
     return norm;
 }
 
+/* Computes λ number k, and the λ0 at which its hardening began, for the step `next`. What is ReLU
+   already, λ = infinity, stays. */
+static void lgelu__harden_one(const lgelu_net *net, const lgelu_training *plan, int k, long next,
+                              float *lambda, float *lambda0)
+{
+    float driven;
+    *lambda = net->lambda[k];
+    *lambda0 = net->lambda0[k];
+    if (*lambda > FLT_MAX)
+        return;
+    if (!(*lambda0 >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
+        *lambda0 = *lambda;
+    driven = lgelu__driven_from(net, plan, k, *lambda0 >= 1 ? *lambda0 : *lambda, next);
+    if (driven != 0)
+        *lambda = driven;
+}
+
+/* The first pass checks every λ, the second one writes them, so that after an error none has
+   changed. */
 static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
@@ -7043,26 +7082,17 @@ static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_traini
     if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
-    /* The first pass checks every λ, the second one writes them: after an error none has changed.
-     */
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "harden: expected a network that is made");
     for (change = 0; change < 2; change++) {
         for (k = 0; k < net->lambda_count; k++) {
             const lgelu_node *node = lgelu__gate_of(net, k);
-            float lambda0 = net->lambda0[k], lambda = net->lambda[k], driven;
+            float lambda, lambda0;
             if (!node)
                 continue;
-            /* beyond: ReLU already */
-            if (!(lambda > FLT_MAX)) {
-                if (!(lambda0 >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
-                    lambda0 = lambda;
-                driven = lgelu__driven_from(net, plan, k, lambda0 >= 1 ? lambda0 : lambda, next);
-                if (driven != 0)
-                    lambda = driven;
-            }
+            lgelu__harden_one(net, plan, k, next, &lambda, &lambda0);
             if (!(lambda >= 1)) {
-                return lgelu__fail(net, LGELU_E_LAMBDA,
-                                   "%n: λ is below 1 or no number after %d steps", node, net->step);
+                return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ is below 1 or NaN after %d steps",
+                                   node, net->step);
             }
             if (change) {
                 net->lambda0[k] = lambda0;
@@ -7082,6 +7112,28 @@ LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *pl
     return result;
 }
 
+static lgelu_status lgelu__sum_over_machines(lgelu_net *net, const lgelu_training *plan)
+{
+    const size_t lambdas = (size_t)net->lambda_count;
+    if (plan->sum && plan->sum(net->g, net->parameter_count, net->dlambda, lambdas, plan->user)) {
+        return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d",
+                           net->step + 1);
+    }
+    return LGELU_OK;
+}
+
+/* Every history_every steps, copies the λ's to the next row of the plan's history. */
+static void lgelu__write_history(const lgelu_net *net, const lgelu_training *plan)
+{
+    const size_t lambdas = (size_t)net->lambda_count;
+    size_t row;
+    if (!lambdas || !plan->history || plan->history_every <= 0
+        || net->step % plan->history_every != 0)
+        return;
+    row = (size_t)(net->step / plan->history_every - 1);
+    memcpy(plan->history + row * lambdas, net->lambda, lambdas * sizeof *net->lambda);
+}
+
 static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
@@ -7089,16 +7141,14 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
     if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->internal.fresh)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "step: expected a backward before it");
     if (net->step < 0 || net->step == LONG_MAX)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "no step after %d", net->step);
-    if (plan->sum
-        && plan->sum(net->g, net->parameter_count, net->dlambda, (size_t)net->lambda_count,
-                     plan->user)) {
-        return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d",
-                           net->step + 1);
-    }
-    o.lr = lgelu_training_rate(plan, ++net->step);
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "step: the number of steps is %d, no other may follow", net->step);
+    if (lgelu__sum_over_machines(net, plan))
+        return net->status;
+    net->step++;
+    o.lr = lgelu_training_rate(plan, net->step);
     net->gradient_norm = plan->clip > 0 ? lgelu__clip(net, plan, plan->clip) : 0;
     lgelu__update(net, plan, &o, 0, net->weight_count);
     if (!plan->decay_all)
@@ -7106,16 +7156,11 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
     lgelu__update(net, plan, &o, net->weight_count, net->parameter_count - net->weight_count);
     for (k = 0; k < net->lambda_count; k++) {
         if (lgelu__learned(net, plan, k))
-            lgelu__update_hardness(net, plan, &o, k);
+            lgelu__update_lambda(net, plan, &o, k);
     }
     if (lgelu_net_harden(net, plan))
         return net->status;
-    if (net->lambda_count && plan->history && plan->history_every > 0
-        && net->step % plan->history_every == 0) {
-        memcpy(plan->history
-                   + (size_t)(net->step / plan->history_every - 1) * (size_t)net->lambda_count,
-               net->lambda, (size_t)net->lambda_count * sizeof *net->lambda);
-    }
+    lgelu__write_history(net, plan);
     lgelu__changed(net);
     net->internal.gradient_scale = 1;
     net->pass = 0;
@@ -7130,8 +7175,9 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
 }
 
 /* ---- [8p] values, gates, folding ---- */
-LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net,
-                                           int node) /* NULL: not made, or no such node */
+
+/* Returns a node, or NULL if the network is not made or has no such node. */
+LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net, int node)
 {
     return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL;
 }
@@ -7144,12 +7190,12 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
         return NULL;
     if (net->nodes[x->internal.value_node].op == LGELU_OP_INPUT)
         return (const float *)net->nodes[x->internal.value_node].internal.bound;
-    /* the forward ends at time count: what is not kept until then, or until the end once a backward
-       has run, is overwritten */
+    /* In the memory plan's time, a forward ends at `count` and a backward at 2·count. A value whose
+       buffer is reused before the end of the last run has been overwritten. */
     b = net->nodes[x->internal.value_node].internal.buffer + LGELU__VALUE;
     if (!b->bytes || b->to < (net->internal.pending ? net->count : 2 * net->count))
         return NULL;
-    /* by a layer in place */
+    /* A later layer may have overwritten it in place. */
     for (y = x + 1; y < net->nodes + net->count; y++) {
         if (y->internal.value_node == x->internal.value_node && !lgelu__is_a(y, LGELU__FUSED)
             && y->op != LGELU_OP_VIEW)
@@ -7176,29 +7222,32 @@ LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
     return x && x->state_count ? net->state + x->state_at : NULL;
 }
 
-static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int hardness, float lambda)
+static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int index, float lambda)
 {
     const float s = lgelu__s_of(&net->lambda_map, lambda);
-    const long k = hardness, count = net->memory ? net->lambda_count : 0;
+    const long k = index, count = net->memory ? net->lambda_count : 0;
     if (lgelu__begin_call(net))
         return net->status;
     if (k < 0 || k >= count)
-        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", k, count);
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: expected an index below %d", k, count);
     if (!(lambda >= 1) || s != s)
-        return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map", k);
-    if (!lgelu__gate_of(net, hardness))
-        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn", k);
-    net->lambda[hardness] = lambda;
-    net->s[hardness] = s;
+        return LGELU__REFUSE(net, LGELU_E_LAMBDA,
+                             "λ %d: expected a value of at least 1 that the network's map reaches",
+                             k);
+    if (!lgelu__gate_of(net, index))
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT,
+                             "λ %d: its gate is not of the kind LGELU_GATE_LAMBDA", k);
+    net->lambda[index] = lambda;
+    net->s[index] = s;
     net->internal.pending = 0;
     net->internal.known = 0;
     return LGELU_OK;
 }
 
-LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
+LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int index, float lambda)
 {
     lgelu_status result;
-    LGELU__TO_NEAREST(result = lgelu__nearest_net_set_lambda(net, hardness, lambda));
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_set_lambda(net, index, lambda));
     return result;
 }
 
@@ -7206,13 +7255,13 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
     if ((unsigned)kind > LGELU_GATE_CUSTOM) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "gates of an unknown kind");
+        lgelu__fail(net, LGELU_E_ARGUMENT, "unknown kind of gate %d", (long)kind);
         return;
     }
     for (i = 0; i < net->count; i++) {
         if (kind == LGELU_GATE_CUSTOM && net->nodes[i].op == LGELU_OP_GATE
             && !net->nodes[i].custom) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a gate of yours",
+            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a custom gate",
                         net->nodes + i);
             return;
         }
@@ -7239,39 +7288,61 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
 
-/* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases,
-   itself a view */
+/* Returns the convolution into which a batch norm can be folded: its input, if nothing else reads
+   that; or NULL. */
+static lgelu_node *lgelu__foldable(const lgelu_net *net, const lgelu_node *norm)
+{
+    lgelu_node *conv;
+    if (norm->op != LGELU_OP_BATCH_NORM)
+        return NULL;
+    conv = net->nodes + norm->input[0];
+    if (conv->op != LGELU_OP_CONV || norm->internal.value_node != conv->internal.value_node
+        || lgelu__readers_of(net, norm->input[0], LGELU_MODE_INFER).inputs != 1)
+        return NULL;
+    return conv;
+}
+
+/* Folds (W x + b - mean)·scale + shift into one convolution, with scale = gain/√(variance + eps): W
+   becomes W·scale, and the batch norm's shifts become the biases (b - mean)·scale + shift. The
+   batch norm is a view from then on. */
+static void lgelu__fold(lgelu_net *net, lgelu_node *conv, lgelu_node *norm)
+{
+    const size_t channels = norm->shape[2], inputs = conv->weight_count / channels;
+    size_t c, i;
+    for (c = 0; c < channels; c++) {
+        const double gain = (double)net->w[norm->bias_at + c];
+        const double mean = (double)net->state[norm->state_at + c];
+        const double variance = (double)net->state[norm->state_at + channels + c];
+        const double scale = gain / sqrt(variance + (double)norm->eps);
+        const double b = conv->bias_count ? (double)net->w[conv->bias_at + c] : 0;
+        float *row = net->w + conv->weight_at + c * inputs;
+        float *shift = net->w + norm->bias_at + channels + c;
+        for (i = 0; i < inputs; i++)
+            row[i] = (float)((double)row[i] * scale);
+        *shift = (float)fma(b - mean, scale, (double)*shift);
+    }
+    conv->bias_at = norm->bias_at + channels;
+    conv->bias_count = channels;
+    norm->op = LGELU_OP_VIEW;
+    norm->internal.row = LGELU_OP_VIEW;
+    norm->folded = 1;
+    norm->bias_count = 0;
+    norm->state_count = 0;
+}
+
 static lgelu_status lgelu__nearest_net_fold(lgelu_net *net)
 {
     int i;
-    size_t c, o;
     if (lgelu__begin_call(net))
         return net->status;
-    if (!net->memory || net->mode != LGELU_MODE_INFER)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
+    if (!net->memory || net->mode != LGELU_MODE_INFER) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "fold: expected a network built for LGELU_MODE_INFER");
+    }
     for (i = 0; i < net->count; i++) {
-        lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
-        if (norm->op != LGELU_OP_BATCH_NORM || conv->op != LGELU_OP_CONV
-            || norm->internal.value_node != conv->internal.value_node
-            || lgelu__readers_of(net, norm->input[0], LGELU_MODE_INFER).inputs != 1)
-            continue;
-        for (c = 0; c < norm->shape[2]; c++) {
-            float *gamma = net->w + norm->bias_at + c, *beta = gamma + norm->shape[2],
-                  *row = net->w + conv->weight_at + c * (conv->weight_count / norm->shape[2]);
-            const float *running = net->state + norm->state_at + c;
-            double scale =
-                (double)*gamma / sqrt((double)running[norm->shape[2]] + (double)norm->eps);
-            double b = conv->bias_count ? (double)net->w[conv->bias_at + c] : 0;
-            for (o = 0; o < conv->weight_count / norm->shape[2]; o++)
-                row[o] = (float)((double)row[o] * scale);
-            *beta = (float)fma(b - (double)*running, scale, (double)*beta);
-        }
-        conv->bias_at = norm->bias_at + norm->shape[2];
-        conv->bias_count = norm->shape[2];
-        norm->op = LGELU_OP_VIEW;
-        norm->internal.row = LGELU_OP_VIEW;
-        norm->folded = 1;
-        norm->bias_count = norm->state_count = 0;
+        lgelu_node *conv = lgelu__foldable(net, net->nodes + i);
+        if (conv)
+            lgelu__fold(net, conv, net->nodes + i);
     }
     net->prepacked_valid = 0;
     return LGELU_OK;
