@@ -6388,7 +6388,7 @@ static lgelu_status lgelu__check_unique_names(lgelu_net *net)
         if (net->nodes[i].op == LGELU_OP_GATE
             && (!strcmp(name, "step") || !strcmp(name, "format") || !strcmp(name, "lambda_map"))) {
             return lgelu__fail(net, LGELU_E_ARGUMENT,
-                               "gate '%s': checkpoints have that name for themselves", name);
+                               "gate '%s': checkpoints use that name themselves", name);
         }
         for (j = 0; j < i; j++) {
             if (!strcmp(net->nodes[j].name, name))
@@ -7355,82 +7355,116 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
     return result;
 }
 
-/* ==== [9] EXCHANGE
-   =================================================================================================
+/* ==== [9] EXCHANGE ============================================================================ */
+
+/* ---- [9a] the tensors of a network: LGELU__TENSORS for each layer, most of them without data ----
  */
-/* ---- [9a] what a network holds: so many tensors a layer, most of them without data ---- */
 typedef struct {
     const lgelu_node *node;
     const char *suffix;
     float *data;
     size_t n, shape[2];
-    int dims, moment, required; /* a moment of AdamW; without it no file is taken */
+    int dims;
+    int moment;   /* 1: a moment of AdamW */
+    int required; /* 1: a file without it is refused */
 } lgelu__tensor;
 
-enum {
-    LGELU__MATRIX,
-    LGELU__BIAS,
-    LGELU__HARDNESS,
-    LGELU__MEAN,
-    LGELU__VARIANCE
-}; /* normalisation: factors, constants */
+/* What a tensor holds; a matrix, or the gains of a normalisation; biases, or its shifts; … */
+enum { LGELU__MATRIX, LGELU__BIAS, LGELU__LAMBDA, LGELU__MEAN, LGELU__VARIANCE };
 
 enum { LGELU__TENSORS = 13 };
 
+/* Sets where in its array tensor t of a node begins, and how many elements it has. */
+static void lgelu__tensor_range(const lgelu_node *node, int role, lgelu__tensor *t, size_t *first)
+{
+    /* Of a normalisation gains are stored as NAME.weight and shifts as NAME.bias. An RMS norm has
+       no shifts. */
+    const int normalises = lgelu__is_a(node, LGELU_TRAIT_NORM);
+    const size_t gains = normalises ? node->shape[2] : 0;
+    switch (role) {
+    case LGELU__MATRIX:
+        t->n = normalises ? gains : node->weight_count;
+        *first = normalises ? node->bias_at : node->weight_at;
+        break;
+    case LGELU__BIAS:
+        t->n = node->bias_count - gains;
+        *first = node->bias_at + gains;
+        break;
+    case LGELU__LAMBDA:
+        t->n = (size_t)node->lambda_count;
+        *first = (size_t)node->first_lambda;
+        break;
+    case LGELU__MEAN:
+        t->n = node->state_count / 2;
+        *first = node->state_at;
+        break;
+    default: /* LGELU__VARIANCE */
+        t->n = node->state_count / 2;
+        *first = node->state_at + t->n;
+        break;
+    }
+}
+
+/* Sets the shape: (outputs, inputs) for a matrix, (vocabulary, channels) or (positions, channels)
+   for that of an embedding or of positions, one dimension for all others. */
+static void lgelu__tensor_shape(const lgelu_node *node, int role, lgelu__tensor *t)
+{
+    const int is_matrix = role == LGELU__MATRIX && !lgelu__is_a(node, LGELU_TRAIT_NORM);
+    t->dims = is_matrix ? 2 : 1;
+    t->shape[0] = t->n;
+    t->shape[1] = 1;
+    if (!is_matrix)
+        return;
+    if (lgelu__is_a(node, LGELU__TABLE))
+        t->shape[0] = t->n / node->shape[2];
+    else
+        t->shape[0] = lgelu__outputs(node);
+    t->shape[1] = t->n / lgelu__max(t->shape[0], 1);
+}
+
+/* Returns tensor number `kind` of a node. Its data is NULL if the node, or the network in its mode,
+   has none. */
 static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *node, int kind)
 {
     static const struct {
         char suffix[16];
         int role, moment, required;
-    } row[LGELU__TENSORS] = {
-        { ".weight", LGELU__MATRIX, 0, 1 },       { ".weight.m", LGELU__MATRIX, 1, 0 },
-        { ".weight.v", LGELU__MATRIX, 1, 0 },     { ".bias", LGELU__BIAS, 0, 1 },
-        { ".bias.m", LGELU__BIAS, 1, 0 },         { ".bias.v", LGELU__BIAS, 1, 0 },
-        { ".s", LGELU__HARDNESS, 0, 0 },          { ".s.m", LGELU__HARDNESS, 1, 0 },
-        { ".s.v", LGELU__HARDNESS, 1, 0 },        { ".lambda", LGELU__HARDNESS, 0, 0 },
-        { ".lambda0", LGELU__HARDNESS, 0, 0 },    { ".running_mean", LGELU__MEAN, 0, 1 },
-        { ".running_var", LGELU__VARIANCE, 0, 1 }
-    };
-    float *const array[LGELU__TENSORS] = { net->w,    net->m,      net->v,       net->w,
-                                           net->m,    net->v,      net->s,       net->s_m,
-                                           net->s_v,  net->lambda, net->lambda0, net->state,
-                                           net->state };
-    const int role = row[kind].role, normalises = lgelu__is_a(node, LGELU_TRAIT_NORM);
+    } row[] = { { ".weight", LGELU__MATRIX, 0, 1 },
+                { ".weight.m", LGELU__MATRIX, 1, 0 },
+                { ".weight.v", LGELU__MATRIX, 1, 0 },
+                { ".bias", LGELU__BIAS, 0, 1 },
+                { ".bias.m", LGELU__BIAS, 1, 0 },
+                { ".bias.v", LGELU__BIAS, 1, 0 },
+                { ".s", LGELU__LAMBDA, 0, 0 },
+                { ".s.m", LGELU__LAMBDA, 1, 0 },
+                { ".s.v", LGELU__LAMBDA, 1, 0 },
+                { ".lambda", LGELU__LAMBDA, 0, 0 },
+                { ".lambda0", LGELU__LAMBDA, 0, 0 },
+                { ".running_mean", LGELU__MEAN, 0, 1 },
+                { ".running_var", LGELU__VARIANCE, 0, 1 } };
+    /* the arrays of these rows */
+    float *const array[] = { net->w,       net->m,     net->v,    net->w,   net->m,
+                             net->v,       net->s,     net->s_m,  net->s_v, net->lambda,
+                             net->lambda0, net->state, net->state };
+    typedef char every_row[sizeof row / sizeof *row == LGELU__TENSORS
+                                   && sizeof array / sizeof *array == LGELU__TENSORS
+                               ? 1
+                               : -1];
     lgelu__tensor t;
-    size_t first;
-    if (role >= LGELU__MEAN) {
-        t.n = node->state_count / 2;
-        first = node->state_at + (role == LGELU__MEAN ? 0 : t.n);
-    } else if (role == LGELU__HARDNESS) {
-        t.n = (size_t)node->lambda_count;
-        first = (size_t)node->first_lambda;
-    } else if (normalises) {
-        /* Gains are stored as NAME.weight, shifts as NAME.bias; an RMS norm has no shifts. */
-        const size_t gains = node->shape[2];
-        t.n = role == LGELU__MATRIX ? gains : node->bias_count - gains;
-        first = node->bias_at + (role == LGELU__MATRIX ? 0 : gains);
-    } else if (role == LGELU__MATRIX) {
-        t.n = node->weight_count;
-        first = node->weight_at;
-    } else {
-        t.n = node->bias_count;
-        first = node->bias_at;
-    }
+    size_t first = 0;
+    (void)sizeof(every_row);
+    lgelu__tensor_range(node, row[kind].role, &t, &first);
+    lgelu__tensor_shape(node, row[kind].role, &t);
     t.node = node;
     t.suffix = row[kind].suffix;
     t.data = t.n && array[kind] ? array[kind] + first : NULL;
     t.moment = row[kind].moment;
     t.required = t.data && row[kind].required;
-    t.dims = role == LGELU__MATRIX && !normalises ? 2 : 1;
-    t.shape[0] = t.dims == 1                       ? t.n
-                 : lgelu__is_a(node, LGELU__TABLE) ? t.n / node->shape[2]
-                                                   : lgelu__outputs(node);
-    t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__max(t.shape[0], 1);
     return t;
 }
 
-LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k,
-                                  lgelu__tensor *t) /* one after another; 0 after the last */
+/* Sets *t to tensor number k of the network, counted over all layers. Returns 0 after the last. */
+LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 {
     if (k / LGELU__TENSORS >= net->count)
         return 0;
@@ -7438,6 +7472,7 @@ LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k,
     return 1;
 }
 
+/* The names of kinds of gates in files; "outer" is LGELU_GATE_CUSTOM, as before 1.0. */
 static const char *lgelu__gate_name(int kind)
 {
     static const char name[LGELU_GATE_CUSTOM + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu",
@@ -7451,7 +7486,9 @@ static const char *lgelu__map_name(int map)
     return name[(unsigned)map < 2u ? map : 2];
 }
 
-/* ---- [9b] from network to network, layer by layer of one name ---- */
+/* ---- [9b] copies from one network to another, between layers of the same name ---- */
+
+/* Returns the layer of a name, or NULL. */
 static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
 {
     int i;
@@ -7462,7 +7499,8 @@ static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
     return NULL;
 }
 
-/* dropout is no layer of its own */
+/* Returns the name of what a node reads. Dropout is passed over, because a network for inference
+   may be built without it. */
 static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
@@ -7471,7 +7509,8 @@ static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *nod
     return x->name;
 }
 
-/* what makes other numbers of b than of a; NULL: nothing */
+/* Returns in what a layer of `to` differs from one of `from`, so that parameters of one would
+   compute other values in the other; or NULL. */
 static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
                                      const lgelu_net *from, const lgelu_node *b)
 {
@@ -7489,7 +7528,7 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
         || a->padding != b->padding || a->groups != b->groups)
         return "window, stride, padding or groups";
     if (memcmp(a->option, b->option, sizeof a->option))
-        return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "what it takes";
+        return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "option";
     if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum)
         || lgelu__bits(a->eps) != lgelu__bits(b->eps))
         return "momentum or eps";
@@ -7503,56 +7542,70 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
     return NULL;
 }
 
+/* Refuses a copy if a layer of `to` is not in `from`, or differs there. Inputs, losses and dropout
+   have nothing to copy. */
+static lgelu_status lgelu__check_copy(lgelu_net *to, const lgelu_net *from)
+{
+    int i;
+    for (i = 0; i < to->count; i++) {
+        const lgelu_node *a = to->nodes + i, *b = lgelu__named(from, a->name);
+        const char *difference;
+        if (lgelu__is_a(a, LGELU_TRAIT_SOURCE | LGELU_TRAIT_LOSS) || a->op == LGELU_OP_DROPOUT)
+            continue;
+        if (!b)
+            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is not in the other network", a);
+        difference = lgelu__difference(to, a, from, b);
+        if (difference) {
+            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is of another %s there", a,
+                               difference);
+        }
+    }
+    return LGELU_OK;
+}
+
 LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
 {
-    /* the optimiser */
-    const int anew = to->mode == LGELU_MODE_TRAIN && from->mode != LGELU_MODE_TRAIN;
+    /* Without moments to copy, the optimiser starts from zero. */
+    const int restart = to->mode == LGELU_MODE_TRAIN && from->mode != LGELU_MODE_TRAIN;
     lgelu__tensor t, o;
     int k;
     if (lgelu__begin_call(to))
         return to->status;
     if (!to->memory || !from->memory)
-        return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: both networks must be made");
-    for (k = 0; k < to->count; k++) {
-        const lgelu_node *a = to->nodes + k, *b = lgelu__named(from, a->name);
-        const char *what;
-        if (lgelu__is_a(a, LGELU_TRAIT_SOURCE | LGELU_TRAIT_LOSS) || a->op == LGELU_OP_DROPOUT)
-            continue;
-        if (!b)
-            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is not in the other network", a);
-        what = lgelu__difference(to, a, from, b);
-        if (what)
-            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is of another %s there", a, what);
-    }
+        return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: expected two networks that are made");
+    if (lgelu__check_copy(to, from))
+        return to->status;
     to->lambda_map = from->lambda_map;
     for (k = 0; lgelu__tensor_at(to, k, &t); k++) {
-        if (t.data) {
-            o = lgelu__tensor_of(from, lgelu__named(from, t.node->name), k % LGELU__TENSORS);
-            if (t.moment && anew)
-                memset(t.data, 0, t.n * sizeof *t.data);
-            else if (t.data != o.data)
-                memcpy(t.data, o.data, t.n * sizeof *t.data);
-        }
+        if (!t.data)
+            continue;
+        o = lgelu__tensor_of(from, lgelu__named(from, t.node->name), k % LGELU__TENSORS);
+        if (t.moment && restart)
+            memset(t.data, 0, t.n * sizeof *t.data);
+        else if (t.data != o.data)
+            memcpy(t.data, o.data, t.n * sizeof *t.data);
     }
     for (k = 0; k < to->count; k++) {
         if (to->nodes[k].op == LGELU_OP_GATE)
             to->nodes[k].gate = lgelu__named(from, to->nodes[k].name)->gate;
     }
-    to->step = anew ? 0 : from->step;
+    to->step = restart ? 0 : from->step;
     to->seed = from->seed;
-    to->pass = anew ? 0 : from->pass;
+    to->pass = restart ? 0 : from->pass;
     lgelu__changed(to);
     return LGELU_OK;
 }
 
-/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length;
-   the tensors, no gaps ---- */
+/* ---- [9c] writing a safetensors file: the header's length in 8 bytes, little-endian; the header
+   in JSON; the tensors without gaps ---- */
+
+/* The bytes written so far. If write is NULL they are only counted. */
 typedef struct {
     lgelu_write *write;
     void *user;
     size_t bytes;
     int failed;
-} lgelu__out; /* write NULL: only counts */
+} lgelu__out;
 
 LGELU__APART void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
 {
@@ -7561,7 +7614,8 @@ LGELU__APART void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
     out->bytes += bytes;
 }
 
-static void lgelu__print(lgelu__out *out, const char *format, ...) /* at most 255 bytes */
+/* Writes a formatted text of at most 255 bytes. */
+static void lgelu__print(lgelu__out *out, const char *format, ...)
 {
     char text[256];
     va_list list;
@@ -7590,6 +7644,8 @@ static void lgelu__put_string(lgelu__out *out, const char *text)
     lgelu__put(out, "\"", 1);
 }
 
+/* Writes the JSON header: the metadata (format, steps, maps of λ, kinds of gates, the caller's
+   pairs), then an entry for each tensor. */
 static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts,
                               const char *const (*metadata)[2], int pairs)
 {
@@ -7636,9 +7692,9 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
     lgelu__print(out, "}");
 }
 
+/* Refuses parts that are in error or not made, and prefixes that no file could have. */
 static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const char *what)
 {
-    /* it has the messages */
     lgelu_net *first = part->net;
     int p;
     for (p = 0; p < parts; p++) {
@@ -7661,7 +7717,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
     return LGELU_OK;
 }
 
-/* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
+/* A name in a file has at most 31 bytes of prefix, 31 of a layer's name, and a suffix. */
 enum { LGELU__KEY = 80 };
 
 LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name,
@@ -7671,11 +7727,11 @@ LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *n
     return key;
 }
 
-/* whose key this is in the metadata: 0 nobody's, 1 the format's or a step's, 2 that of a layer
-   before layer i of part p */
+/* Returns whose key this is in the metadata: 0 for nobody's, 1 for the format's own, 2 for that of
+   a layer before layer i of part p. */
 static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const char *key)
 {
-    /* written in any case, which gcc at -O3 does not see */
+    /* lgelu__key always writes to it, but gcc at -O3 warns if it is not set here. */
     char other[LGELU__KEY] = "";
     int q, j, of = !strcmp(key, "format");
     for (q = 0; q < parts; q++) {
@@ -7689,7 +7745,7 @@ static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const 
     return of;
 }
 
-/* nothing may stand in a file that could not be read again, or twice */
+/* Refuses names and keys that a reader would refuse, or that would occur twice in the file. */
 static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
                                        const char *const (*metadata)[2], int pairs)
 {
@@ -7708,7 +7764,7 @@ static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
                 return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
             if (of && node->op == LGELU_OP_GATE) {
                 return LGELU__REFUSE(first, LGELU_E_ARGUMENT,
-                                     "gate '%s': the file has that key for itself", key);
+                                     "gate '%s': checkpoints use that key themselves", key);
             }
         }
     }
@@ -7739,6 +7795,22 @@ static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
     return LGELU_OK;
 }
 
+/* Writes n floats little-endian, on any machine. */
+static void lgelu__put_floats(lgelu__out *out, const float *x, size_t n)
+{
+    unsigned char bytes[256];
+    size_t i = 0, b;
+    while (i < n && !out->failed) {
+        const size_t count = lgelu__min(n - i, sizeof bytes / 4);
+        for (b = 0; b < 4 * count; b++)
+            bytes[b] = (unsigned char)(lgelu__bits(x[i + b / 4]) >> (8 * (b % 4)));
+        lgelu__put(out, bytes, 4 * count);
+        i += count;
+    }
+}
+
+/* The header is written twice: once to count its bytes, which come before it in the file. Spaces
+   fill it to a multiple of 8. */
 LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
                                         const char *const (*metadata)[2], int pairs,
                                         lgelu_write *write, void *user)
@@ -7746,42 +7818,34 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
     lgelu__out out;
     lgelu__tensor t;
     lgelu_status status = lgelu__check_parts(part, parts, "saved");
-    unsigned char head[256];
-    size_t i, j, n;
-    int k, p;
+    unsigned char length[8];
+    size_t padded, spaces;
+    int i, k, p;
     if (!status)
         status = lgelu__check_names(part, parts, metadata, pairs);
     if (status)
         return status;
     memset(&out, 0, sizeof out);
     lgelu__put_header(&out, part, parts, metadata, pairs);
-    n = (out.bytes + 7) & ~(size_t)7;
+    padded = (out.bytes + 7) & ~(size_t)7;
+    spaces = padded - out.bytes;
     for (i = 0; i < 8; i++)
-        head[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    j = n - out.bytes;
+        length[i] = (unsigned char)((uint64_t)padded >> (8 * i));
     out.bytes = 0;
     out.write = write;
     out.user = user;
-    lgelu__put(&out, head, 8);
+    lgelu__put(&out, length, 8);
     lgelu__put_header(&out, part, parts, metadata, pairs);
-    lgelu__put(&out, "       ", j);
+    lgelu__put(&out, "       ", spaces);
     for (p = 0; p < parts; p++) {
         for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
-            if (t.data) {
-                for (i = 0; i < t.n && !out.failed;
-                     /* bytes in file order on any machine */
-                     i += j) {
-                    size_t b;
-                    j = lgelu__min(t.n - i, sizeof head / 4);
-                    for (b = 0; b < 4 * j; b++)
-                        head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
-                    lgelu__put(&out, head, 4 * j);
-                }
-            }
+            if (t.data)
+                lgelu__put_floats(&out, t.data, t.n);
         }
     }
-    return out.failed ? LGELU__REFUSE(part->net, LGELU_E_FILE, "the file could not be written")
-                      : LGELU_OK;
+    if (out.failed)
+        return LGELU__REFUSE(part->net, LGELU_E_FILE, "the file could not be written");
+    return LGELU_OK;
 }
 
 LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs,
@@ -7818,24 +7882,27 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
         }
         lgelu__print(&out, "\n");
     }
-    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n",
+    lgelu__print(&out, "parameters %z, λ %z, buffers %z bytes in %z shared bytes\n",
                  net->parameter_count, (size_t)net->lambda_count, shared,
                  net->internal.arena_bytes);
     return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written")
                       : LGELU_OK;
 }
 
-/* ---- [9d] JSON, as much of it as a header has ---- */
+/* ---- [9d] JSON: objects, strings, whole numbers and lists of them, which is what a header has
+ * ---- */
+
+/* A place in the header. After an error, `wrong` says what is wrong at byte `at`, and nothing more
+   is read. Once __metadata__ has been read, its object is at bytes metadata … behind - 1. */
 typedef struct {
     const unsigned char *p;
     size_t at, end;
-    const char *wrong; /* what is wrong, at byte `at` */
-    size_t metadata,
-        behind; /* once __metadata__ has been read: where its object begins, and its end; else 0 */
+    const char *wrong;
+    size_t metadata, behind; /* 0 before */
 } lgelu__json;
 
-LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at,
-                              const char *what) /* 0; the first one is told */
+/* Records an error, unless there is one already, and returns 0. */
+LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at, const char *what)
 {
     if (!j->wrong) {
         j->wrong = what;
@@ -7844,6 +7911,7 @@ LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at,
     return 0;
 }
 
+/* Passes over white space and returns the next byte, or -1 at the end or after an error. */
 static int lgelu__peek(lgelu__json *j)
 {
     while (j->at < j->end && !j->wrong
@@ -7853,6 +7921,7 @@ static int lgelu__peek(lgelu__json *j)
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
 
+/* Passes over the byte c, if it is the next one, and returns whether it was. */
 LGELU__APART int lgelu__skip(lgelu__json *j, int c)
 {
     if (lgelu__peek(j) != c)
@@ -7868,53 +7937,73 @@ LGELU__APART int lgelu__need(lgelu__json *j, int c, const char *what)
 
 static int lgelu__hex(unsigned c)
 {
-    return c - '0' < 10u ? (int)c - '0' : (c | 32) - 'a' < 6u ? (int)(c | 32) - 'a' + 10 : -1;
+    const unsigned lower = c | 32;
+    if (c - '0' < 10u)
+        return (int)(c - '0');
+    return lower - 'a' < 6u ? (int)(lower - 'a') + 10 : -1;
 }
 
+/* A part of the file; a string is without its quotes, with its escapes. */
 typedef struct {
     const unsigned char *p;
     size_t n;
-} lgelu__text; /* as it stands in the file */
+} lgelu__text;
+
+/* Passes over an escape, of which the backslash has been read. At the end of the header it leaves
+   the error to the string, which has no end. */
+static int lgelu__escape(lgelu__json *j)
+{
+    int k;
+    if (j->at >= j->end)
+        return 1;
+    if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at]))
+        return lgelu__wrong(j, j->at, "unknown escape");
+    j->at++;
+    if (j->p[j->at - 1] != 'u')
+        return 1;
+    for (k = 0; k < 4; k++) {
+        if (j->at >= j->end || lgelu__hex(j->p[j->at]) < 0)
+            return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
+        j->at++;
+    }
+    return 1;
+}
 
 static int lgelu__string(lgelu__json *j, lgelu__text *text)
 {
-    size_t k;
     if (!lgelu__need(j, '"', "expected a string"))
         return 0;
-    for (text->p = j->p + j->at; j->at < j->end && j->p[j->at] != '"'; j->at++) {
+    text->p = j->p + j->at;
+    while (j->at < j->end && j->p[j->at] != '"') {
         if (j->p[j->at] < 32)
             return lgelu__wrong(j, j->at, "control character in a string");
-        if (j->p[j->at] != '\\' || ++j->at >= j->end)
-            continue;
-        if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at]))
-            return lgelu__wrong(j, j->at, "unknown escape");
-        if (j->p[j->at] == 'u') {
-            for (k = 0; k < 4; k++) {
-                if (++j->at >= j->end || lgelu__hex(j->p[j->at]) < 0)
-                    return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
-            }
-        }
+        j->at++;
+        if (j->p[j->at - 1] == '\\' && !lgelu__escape(j))
+            return 0;
     }
     text->n = (size_t)(j->p + j->at - text->p);
     return lgelu__need(j, '"', "the string has no end");
 }
 
+/* Reads a whole number of at least 0, without leading zeros. */
 static int lgelu__number(lgelu__json *j, size_t *n)
 {
     size_t first;
     lgelu__peek(j);
-    for (first = j->at, *n = 0; j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9';
-         j->at++) {
-        size_t digit = (size_t)(j->p[j->at] - '0');
+    first = j->at;
+    *n = 0;
+    while (j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9') {
+        const size_t digit = (size_t)(j->p[j->at] - '0');
         if (*n > ((size_t)-1 - digit) / 10)
             return lgelu__wrong(j, j->at, "the number is too large");
         *n = *n * 10 + digit;
+        j->at++;
     }
     if (j->at == first)
         return lgelu__wrong(j, j->at, "expected a whole number");
-    return j->p[first] == '0' && j->at > first + 1
-               ? lgelu__wrong(j, j->at, "a number starts with 0")
-               : 1;
+    if (j->p[first] == '0' && j->at > first + 1)
+        return lgelu__wrong(j, j->at, "a number starts with 0");
+    return 1;
 }
 
 LGELU__APART int lgelu__is(lgelu__text text, const char *word)
@@ -7922,8 +8011,8 @@ LGELU__APART int lgelu__is(lgelu__text text, const char *word)
     return text.n == strlen(word) && !memcmp(text.p, word, text.n);
 }
 
-/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when
-   something is wrong. *n counts them */
+/* Reads the next member of an object up to its value, and its key; *n counts the members. Returns 0
+   at the end of the object, or after an error. */
 static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 {
     if (!(*n)++) {
@@ -7936,83 +8025,110 @@ static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
     return lgelu__string(j, key) && lgelu__need(j, ':', "expected ':'");
 }
 
-/* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid
-   UTF-8, shapes checked for overflow, each size equal to its shape's, offsets from 0 without hole
-   or overlap to the file's last byte, no name twice ---- */
+/* ---- [9e] reading, as strict as the reference implementation of safetensors: a header of at most
+   100 MB in valid UTF-8, no name twice, each size that of its shape, and offsets from 0 to the last
+   byte of the file without a gap or an overlap ---- */
+
+/* A tensor of the file. */
 typedef struct {
     lgelu__text name;
     size_t from, to, shape[2];
     int dims, f32;
-} lgelu__entry; /* a tensor of a file */
+} lgelu__entry;
 
-static size_t lgelu__dtype(lgelu__text text) /* bytes of one element */
+/* Returns the bytes of one element of a dtype, 0 for an unknown one. */
+static size_t lgelu__dtype(lgelu__text text)
 {
-    static const char name[15][8] = { "BOOL", "U8",  "I8",  "F8_E5M2", "F8_E4M3",
-                                      "I16",  "U16", "F16", "BF16",    "I32",
-                                      "U32",  "F32", "I64", "U64",     "F64" };
-    int k;
-    for (k = 0; k < 15; k++) {
-        if (lgelu__is(text, name[k]))
-            return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
+    static const struct {
+        char name[8];
+        size_t bytes;
+    } dtype[] = { { "BOOL", 1 }, { "U8", 1 },  { "I8", 1 },  { "F8_E5M2", 1 }, { "F8_E4M3", 1 },
+                  { "I16", 2 },  { "U16", 2 }, { "F16", 2 }, { "BF16", 2 },    { "I32", 4 },
+                  { "U32", 4 },  { "F32", 4 }, { "I64", 8 }, { "U64", 8 },     { "F64", 8 } };
+    size_t k;
+    for (k = 0; k < sizeof dtype / sizeof *dtype; k++) {
+        if (lgelu__is(text, dtype[k].name))
+            return dtype[k].bytes;
     }
     return 0;
 }
 
-/* {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each once */
+/* Reads a shape, [a, b, …], of which an entry keeps the first two sizes. *count receives the
+   product of all. */
+static int lgelu__parse_shape(lgelu__json *j, lgelu__entry *e, size_t *count)
+{
+    size_t n;
+    if (!lgelu__need(j, '[', "expected a shape"))
+        return 0;
+    if (lgelu__skip(j, ']'))
+        return 1;
+    do {
+        if (!lgelu__number(j, &n))
+            return 0;
+        if (e->dims < 2)
+            e->shape[e->dims] = n;
+        if (e->dims < 99)
+            e->dims++;
+        if (n && *count > (size_t)-1 / n)
+            return lgelu__wrong(j, j->at, "the shape overflows");
+        *count *= n;
+    } while (lgelu__skip(j, ','));
+    return lgelu__need(j, ']', "expected ']'");
+}
+
+static int lgelu__parse_offsets(lgelu__json *j, lgelu__entry *e)
+{
+    static const char what[] = "expected two offsets";
+    return lgelu__need(j, '[', what) && lgelu__number(j, &e->from) && lgelu__need(j, ',', what)
+           && lgelu__number(j, &e->to) && lgelu__need(j, ']', what);
+}
+
+/* Reads {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each
+   once. */
 static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
 {
-    size_t n, count = 1, size = 0, members = 0;
+    enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL = 7 };
+    size_t count = 1, size = 0, members = 0;
     lgelu__text text;
     int seen = 0;
     if (lgelu__peek(j) != '{')
         return lgelu__wrong(j, j->at, "expected a tensor's description");
     while (lgelu__member(j, &members, &text)) {
-        const int key = lgelu__is(text, "dtype")          ? 1
-                        : lgelu__is(text, "shape")        ? 2
-                        : lgelu__is(text, "data_offsets") ? 4
-                                                          : 0;
+        int key = 0, good;
+        if (lgelu__is(text, "dtype"))
+            key = DTYPE;
+        else if (lgelu__is(text, "shape"))
+            key = SHAPE;
+        else if (lgelu__is(text, "data_offsets"))
+            key = OFFSETS;
         if (!key || (seen & key))
             return lgelu__wrong(j, j->at, "unknown or repeated key");
         seen |= key;
-        if (key == 1) {
+        if (key == DTYPE) {
             if (!lgelu__string(j, &text))
                 return 0;
-            if (!(size = lgelu__dtype(text)))
-                return lgelu__wrong(j, j->at, "unknown dtype");
+            size = lgelu__dtype(text);
             e->f32 = lgelu__is(text, "F32");
-        } else if (key == 2) {
-            if (!lgelu__need(j, '[', "expected a shape") || lgelu__skip(j, ']'))
-                continue;
-            do {
-                if (!lgelu__number(j, &n))
-                    return 0;
-                if (e->dims < 2)
-                    e->shape[e->dims] = n;
-                if (e->dims < 99)
-                    e->dims++;
-                if (n && count > (size_t)-1 / n)
-                    return lgelu__wrong(j, j->at, "the shape overflows");
-                count *= n;
-            } while (lgelu__skip(j, ','));
-            if (!lgelu__need(j, ']', "expected ']'"))
-                return 0;
-        } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from)
-                   || !lgelu__need(j, ',', "expected two offsets") || !lgelu__number(j, &e->to)
-                   || !lgelu__need(j, ']', "expected two offsets")) {
-            return 0;
+            good = size ? 1 : lgelu__wrong(j, j->at, "unknown dtype");
+        } else if (key == SHAPE) {
+            good = lgelu__parse_shape(j, e, &count);
+        } else {
+            good = lgelu__parse_offsets(j, e);
         }
+        if (!good)
+            return 0;
     }
     if (j->wrong)
         return 0;
-    if (seen != 7)
+    if (seen != ALL)
         return lgelu__wrong(j, j->at, "a tensor needs dtype, shape and data_offsets");
     if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size)
         return lgelu__wrong(j, j->at, "offsets and shape disagree");
     return 1;
 }
 
-/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong
- */
+/* Reads the next tensor of the header; *n counts members and is 0 at first. __metadata__ is passed
+   over. Returns 0 after the last tensor, or after an error. */
 static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e)
 {
     lgelu__text text, other;
@@ -8035,10 +8151,12 @@ static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e)
         }
         j->behind = j->at;
     }
-    return lgelu__peek(j) < 0 ? 0
-                              : lgelu__wrong(j, j->at, "something stands behind the header's end");
+    return lgelu__peek(j) < 0
+               ? 0
+               : lgelu__wrong(j, j->at, "bytes after the end of the header's object");
 }
 
+/* Checks the length and the encoding of the header, and sets *j to its beginning. */
 static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
 {
     uint64_t n = 0;
@@ -8061,15 +8179,16 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
     return j->at < j->end ? lgelu__wrong(j, j->at, "not UTF-8") : 1;
 }
 
-/* A header that has been read once is sound, and reading it again is quick: names have no escapes,
-   and an entry ends with the first '}' behind its name. */
+/* A header that has been checked once is read again quickly: names have no escapes, and an entry
+   ends with the first '}' behind its name. A mark is an entry whose name begins with the quote at
+   byte `at` and that ends at byte `behind`. */
 typedef struct {
     lgelu__text name;
     size_t at, behind;
-} lgelu__mark; /* byte `at` of the header is the name's first quote */
+} lgelu__mark;
 
-static int lgelu__skim(const lgelu__json *j, size_t from,
-                       lgelu__mark *mark) /* the next entry from this byte on; 0: none */
+/* Finds the next entry from a byte on. Returns 0 if there is none. */
+static int lgelu__skim(const lgelu__json *j, size_t from, lgelu__mark *mark)
 {
     const unsigned char *quote = (const unsigned char *)memchr(j->p + from, '"', j->end - from),
                         *end;
@@ -8088,36 +8207,51 @@ static int lgelu__skim(const lgelu__json *j, size_t from,
     return 1;
 }
 
+/* Finds the next string from byte *at on: returns its length, and moves *at behind its closing
+ * quote. */
+static size_t lgelu__skim_string(const lgelu__json *j, size_t *at)
+{
+    size_t length = 0;
+    while (j->p[*at] != '"')
+        (*at)++;
+    (*at)++;
+    while (j->p[*at + length] != '"')
+        length++;
+    *at += length + 1;
+    return length;
+}
+
+/* Reads the two offsets of an entry. No other key or dtype is as long as "data_offsets". */
 static void lgelu__skim_offsets(const lgelu__json *j, const lgelu__mark *mark, size_t offset[2])
 {
-    size_t at = (size_t)(mark->name.p - j->p) + mark->name.n + 1, length;
+    size_t at = (size_t)(mark->name.p - j->p) + mark->name.n + 1;
     int k;
-    for (length = 0; length != 12;
-         at += length + 1) { /* no other key or dtype is as long as "data_offsets" */
-        while (j->p[at] != '"')
-            at++;
-        at++;
-        for (length = 0; j->p[at + length] != '"'; length++) {
-        }
+    while (lgelu__skim_string(j, &at) != strlen("data_offsets")) {
     }
     for (k = 0; k < 2; k++) {
         while (j->p[at] < '0' || j->p[at] > '9')
             at++;
-        for (offset[k] = 0; j->p[at] >= '0' && j->p[at] <= '9'; at++)
+        offset[k] = 0;
+        while (j->p[at] >= '0' && j->p[at] <= '9') {
             offset[k] = 10 * offset[k] + (size_t)(j->p[at] - '0');
+            at++;
+        }
     }
 }
 
-/* Whether a name occurs twice, and whether the places tile the data, without a list of all tensors:
-   their names, or the bytes at which they begin and end, go through a hash table in the workspace,
-   as many of their hashes in one pass over the header as fill half of it. The time grows with the
-   tensors times the passes; names that are in order, and places, need none. A slot is 0 or 1 + the
-   byte of an entry's first quote, shifted up by 4, and below that what is known of its key. */
+/* ---- two checks without a list of all tensors: that no name occurs twice, and that the tensors
+   tile the data. The keys, which are names, or bytes at which tensors begin or end, go through a
+   hash table in the workspace. A pass over the header takes those whose hashes fall into one range,
+   so many that they fill half of the table; the time grows with tensors times passes. Names in
+   order, and tensors in the order of the file, need no table at all.
+
+   A slot is 0 if it is empty. Else it is 1 + the byte of an entry's first quote, shifted up by 4,
+   and below that what is known of its key. ---- */
 enum {
-    LGELU__OF_END = 1, /* of the two bytes of its place, the key is that of its end */
-    LGELU__BEGINS = 2,
-    LGELU__ENDS = 4,
-    LGELU__EMPTY = 8, /* a tensor begins there, ends there, has no bytes there */
+    LGELU__OF_END = 1, /* the key is the end of the entry's bytes, not their beginning */
+    LGELU__BEGINS = 2, /* a tensor with data begins there */
+    LGELU__ENDS = 4,   /* a tensor with data ends there */
+    LGELU__EMPTY = 8,  /* a tensor without data is there */
     LGELU__PROBES = 512,
     LGELU__SALTS = 16
 };
@@ -8129,7 +8263,8 @@ typedef struct {
     uint64_t salt;
 } lgelu__keys;
 
-static uint64_t lgelu__mix(uint64_t h) /* a bijection: the end of MurmurHash3 */
+/* A bijection: the finaliser of MurmurHash3. */
+static uint64_t lgelu__mix(uint64_t h)
 {
     h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
     h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
@@ -8165,6 +8300,8 @@ static int lgelu__find_key(const lgelu__keys *keys, uint64_t hash, const lgelu__
     return -1;
 }
 
+/* One pass: checks that no name of this range of hashes occurs twice. Returns 0 after an error, or
+   if too many names have one hash. */
 static int lgelu__check_names_once(lgelu__keys *keys, lgelu__json *j)
 {
     lgelu__mark mark;
@@ -8179,16 +8316,47 @@ static int lgelu__check_names_once(lgelu__keys *keys, lgelu__json *j)
         if (found < 0)
             return 0;
         if (found && *slot)
-            return lgelu__wrong(j, mark.at + 1, "a name stands twice");
+            return lgelu__wrong(j, mark.at + 1, "a name occurs twice");
         if (found)
             *slot = (uint32_t)((mark.at + 1) << 4);
     }
     return 1;
 }
 
-/* The places tile the data if each byte at which a tensor begins, but the first, is one at which
-   just one ends, and no tensor without bytes is inside another: then one more has begun than ended
-   before any byte. */
+/* Records in a slot what begins or ends at its byte. */
+static int lgelu__mark_place(lgelu__json *j, const lgelu__mark *mark, uint32_t *slot, uint32_t what,
+                             int is_end)
+{
+    if (!*slot)
+        *slot = (uint32_t)((mark->at + 1) << 4) | (uint32_t)is_end;
+    if (what != LGELU__EMPTY && (*slot & what))
+        return lgelu__wrong(j, mark->at + 1, "a gap or an overlap before this tensor");
+    *slot |= what;
+    return 1;
+}
+
+/* Checks what all entries of a pass have recorded in a slot: where a tensor begins another one
+   ends, except at the first and the last byte of the data. */
+static int lgelu__check_place(lgelu__json *j, uint32_t slot, size_t bytes)
+{
+    const int begins = (slot & LGELU__BEGINS) != 0, ends = (slot & LGELU__ENDS) != 0;
+    lgelu__mark mark;
+    size_t offset[2], at;
+    int good;
+    lgelu__skim(j, (size_t)(slot >> 4) - 1, &mark);
+    lgelu__skim_offsets(j, &mark, offset);
+    at = offset[slot & LGELU__OF_END];
+    if (at > 0 && at < bytes)
+        good = begins && ends;
+    else
+        good = (begins || at == bytes) && (ends || at == 0);
+    return good ? 1 : lgelu__wrong(j, mark.at + 1, "a gap or an overlap before this tensor");
+}
+
+/* One pass: checks the bytes of this range of hashes at which tensors begin and end. The tensors
+   tile the data if at each such byte but the first and the last just one begins and just one ends,
+   and no tensor without data is inside another one: before each byte, one more has begun than
+   ended. */
 static int lgelu__check_places_once(lgelu__keys *keys, lgelu__json *j, size_t bytes)
 {
     lgelu__mark mark;
@@ -8196,43 +8364,32 @@ static int lgelu__check_places_once(lgelu__keys *keys, lgelu__json *j, size_t by
     size_t at, i, offset[2];
     int k;
     for (at = 8; lgelu__skim(j, at, &mark); at = mark.behind) {
+        int places;
         lgelu__skim_offsets(j, &mark, offset);
         if (offset[1] > bytes)
-            return lgelu__wrong(j, mark.at + 1, "a tensor ends behind the file's end");
-        for (k = 0; k < (offset[0] < offset[1] ? 2 : 1); k++) {
-            const uint32_t what = offset[0] == offset[1] ? LGELU__EMPTY
-                                  : k                    ? LGELU__ENDS
-                                                         : LGELU__BEGINS;
-            const int found = lgelu__find_key(keys, lgelu__mix(keys->salt ^ lgelu__mix(offset[k])),
-                                              NULL, offset[k], &slot);
+            return lgelu__wrong(j, mark.at + 1, "a tensor ends after the end of the file");
+        places = offset[0] < offset[1] ? 2 : 1;
+        for (k = 0; k < places; k++) {
+            const uint64_t hash = lgelu__mix(keys->salt ^ lgelu__mix(offset[k]));
+            const int found = lgelu__find_key(keys, hash, NULL, offset[k], &slot);
+            uint32_t what = k == 0 ? LGELU__BEGINS : LGELU__ENDS;
+            if (places == 1)
+                what = LGELU__EMPTY;
             if (found < 0)
                 return 0;
-            if (!found)
-                continue;
-            if (!*slot)
-                *slot = (uint32_t)((mark.at + 1) << 4) | (uint32_t)k;
-            if (what != LGELU__EMPTY && (*slot & what))
-                return lgelu__wrong(j, mark.at + 1, "a hole or an overlap before this tensor");
-            *slot |= what;
+            if (found && !lgelu__mark_place(j, &mark, slot, what, k))
+                return 0;
         }
     }
     for (i = 0; i < keys->slots; i++) {
-        if (keys->slot[i]) {
-            const uint32_t known = keys->slot[i];
-            lgelu__skim(j, (size_t)(known >> 4) - 1, &mark);
-            lgelu__skim_offsets(j, &mark, offset);
-            at = offset[known & LGELU__OF_END];
-            if (at == 0 || at == bytes
-                    ? (!(known & LGELU__BEGINS) && at < bytes) || (!(known & LGELU__ENDS) && at > 0)
-                    : (known & (LGELU__BEGINS | LGELU__ENDS)) != (LGELU__BEGINS | LGELU__ENDS))
-                return lgelu__wrong(j, mark.at + 1, "a hole or an overlap before this tensor");
-        }
+        if (keys->slot[i] && !lgelu__check_place(j, keys->slot[i], bytes))
+            return 0;
     }
     return 1;
 }
 
-/* passes over all ranges of hashes; where a file's keys have hashes that fill one of them, other
-   hashes are tried */
+/* Takes the passes over all ranges of hashes. A file may be made so that the hashes of its keys
+   fill one of the ranges; then the passes are taken again with other hashes. */
 static int lgelu__check_keys(lgelu__json *j, uint32_t *slot, size_t slots, size_t count,
                              size_t bytes, int names)
 {
@@ -8254,8 +8411,8 @@ static int lgelu__check_keys(lgelu__json *j, uint32_t *slot, size_t slots, size_
     return lgelu__wrong(j, 8, "the header's names or places have hashes that collide");
 }
 
-/* The whole header: every entry is sound, no name occurs twice, and the places tile the file's
-   data. */
+/* Checks the whole header: each entry, that no name occurs twice, and that the tensors tile the
+ * data. */
 static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, size_t slots)
 {
     lgelu__entry e;
@@ -8281,7 +8438,8 @@ static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, siz
     return ascending || lgelu__check_keys(j, slot, slots, count, 0, 1);
 }
 
-static int lgelu__strip(lgelu__text *text, const char *word) /* from its front */
+/* Removes a word from the front of a text, and returns whether the text began with it. */
+static int lgelu__strip(lgelu__text *text, const char *word)
 {
     const size_t n = strlen(word);
     if (text->n < n || memcmp(text->p, word, n))
@@ -8291,7 +8449,8 @@ static int lgelu__strip(lgelu__text *text, const char *word) /* from its front *
     return 1;
 }
 
-/* the tensor of a part that an entry is; of a folded normalisation it has no data */
+/* Finds the tensor of a part that an entry names; returns 0 if there is none. The running mean of a
+   folded batch norm is found although it has no data here, for a message that names it. */
 static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__tensor *t)
 {
     int i, k;
@@ -8312,12 +8471,39 @@ static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__te
     return 0;
 }
 
-static float lgelu__number_at(const unsigned char *p)
+/* Reads a float, little-endian. */
+static float lgelu__float_at(const unsigned char *p)
 {
     return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16
                         | (uint32_t)p[3] << 24);
 }
 
+/* Writes a shape of up to two dimensions; more are written as "...". */
+static void lgelu__shape_text(char text[64], const size_t *shape, int dims)
+{
+    const char *end = text + 63;
+    if (dims == 0)
+        lgelu__format(text, end, "()");
+    else if (dims == 1)
+        lgelu__format(text, end, "(%z)", shape[0]);
+    else if (dims == 2)
+        lgelu__format(text, end, "(%z, %z)", shape[0], shape[1]);
+    else
+        lgelu__format(text, end, "(%z, %z, ...)", shape[0], shape[1]);
+}
+
+static lgelu_status lgelu__refuse_shape(lgelu_net *net, size_t at, const char *key,
+                                        const lgelu__entry *e, const lgelu__tensor *t)
+{
+    char expected[64], found[64];
+    lgelu__shape_text(expected, t->shape, t->dims);
+    lgelu__shape_text(found, e->shape, e->dims);
+    return LGELU__REFUSE(net, LGELU_E_FILE,
+                         "safetensors: byte %z: '%s': expected shape %s, found %s", at, key,
+                         expected, found);
+}
+
+/* Refuses an entry whose type, shape or values do not fit its tensor. */
 static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e,
                                         const lgelu__tensor *t, const char *key)
 {
@@ -8328,67 +8514,96 @@ static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, co
                              "safetensors: byte %z: '%s' is folded into its convolution here", at,
                              key);
     }
-    if (!e->f32 || e->dims != t->dims || e->shape[0] != t->shape[0]
-        || (t->dims > 1 && e->shape[1] != t->shape[1])) {
-        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at,
-                             key, t->shape[0], t->shape[1]);
-    }
+    if (!e->f32)
+        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s': expected F32", at,
+                             key);
+    if (e->dims != t->dims || e->shape[0] != t->shape[0]
+        || (t->dims > 1 && e->shape[1] != t->shape[1]))
+        return lgelu__refuse_shape(net, at, key, e, t);
+    if (strcmp(t->suffix, ".lambda"))
+        return LGELU_OK;
     for (i = 0; i < t->n; i++) {
-        if (!strcmp(t->suffix, ".lambda")
-            && !(lgelu__number_at(j->p + j->end + e->from + 4 * i) >= 1)) {
-            return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1",
-                                 at, key);
+        if (!(lgelu__float_at(j->p + j->end + e->from + 4 * i) >= 1)) {
+            return LGELU__REFUSE(net, LGELU_E_LAMBDA,
+                                 "safetensors: byte %z: '%s': expected λ of at least 1", at, key);
         }
     }
     return LGELU_OK;
 }
 
-/* two passes: the first checks, the second changes the networks */
+/* Returns whether the header has an entry of this name. */
+static int lgelu__has_entry(const lgelu__json *j, const char *key)
+{
+    lgelu__mark mark;
+    size_t at = 8;
+    while (lgelu__skim(j, at, &mark)) {
+        if (lgelu__is(mark.name, key))
+            return 1;
+        at = mark.behind;
+    }
+    return 0;
+}
+
+/* Refuses a file for the first required tensor that is not in it. */
+static lgelu_status lgelu__refuse_missing(const lgelu_part *part, int parts, const lgelu__json *j)
+{
+    char key[LGELU__KEY];
+    lgelu__tensor t;
+    int p, k;
+    for (p = 0; p < parts; p++) {
+        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
+            if (!t.required)
+                continue;
+            lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
+            if (!lgelu__has_entry(j, key)) {
+                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
+            }
+        }
+    }
+    return LGELU_OK;
+}
+
+static size_t lgelu__count_required(const lgelu_part *part, int parts)
+{
+    lgelu__tensor t;
+    size_t count = 0;
+    int p, k;
+    for (p = 0; p < parts; p++) {
+        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++)
+            count += t.required != 0;
+    }
+    return count;
+}
+
+/* Takes the tensors of all parts from the file. It is called twice: with change = 0 it only checks,
+   so that after an error no network has changed; with change = 1 it copies. */
 static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu__json *j,
                                         int change)
 {
     char key[LGELU__KEY];
     lgelu__entry e;
     lgelu__tensor t;
-    lgelu__mark mark;
-    size_t members = 0, i, missing = 0;
-    int p, k, found;
-    for (p = 0; p < parts; p++) {
-        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++)
-            missing += t.required != 0;
-    }
+    size_t members = 0, i, missing = lgelu__count_required(part, parts);
+    int p;
     while (lgelu__next(j, &members, &e)) {
         for (p = 0; p < parts; p++) {
-            if (lgelu__meant(part + p, &e, &t)) {
-                lgelu_status status = lgelu__check_tensor(
-                    part->net, j, &e, &t, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
-                if (status)
-                    return status;
-                missing -= t.required != 0;
-                for (i = 0; change && i < t.n; i++)
-                    t.data[i] = lgelu__number_at(j->p + j->end + e.from + 4 * i);
-            }
+            lgelu_status status;
+            if (!lgelu__meant(part + p, &e, &t))
+                continue;
+            lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
+            status = lgelu__check_tensor(part->net, j, &e, &t, key);
+            if (status)
+                return status;
+            missing -= t.required != 0;
+            for (i = 0; change && i < t.n; i++)
+                t.data[i] = lgelu__float_at(j->p + j->end + e.from + 4 * i);
         }
     }
-    /* which? */
-    for (p = 0; missing && p < parts; p++) {
-        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
-            if (t.required) {
-                lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
-                for (i = 8, found = 0; !found && lgelu__skim(j, i, &mark); i = mark.behind)
-                    found = lgelu__is(mark.name, key);
-                if (!found) {
-                    return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'",
-                                         key);
-                }
-            }
-        }
-    }
-    return LGELU_OK;
+    return missing ? lgelu__refuse_missing(part, parts, j) : LGELU_OK;
 }
 
-/* in the metadata of a header that has been read; the last one counts, and p is NULL where there is
-   none */
+/* Returns the value of a key in the metadata of a header that has been read, the last one if there
+   are several; p is NULL if there is none. */
 static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)
 {
     lgelu__text value = { NULL, 0 }, text, other;
@@ -8403,8 +8618,8 @@ static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)
     return value;
 }
 
-/* the map of the learned λ's, "softplus 1036831949 0": its kind, then the bits of t and lambda_max
- */
+/* Reads the map of the learned λ's, "softplus 1036831949 0": its kind, then the bits of temperature
+   and lambda_max as whole numbers. Returns 0 if it is none. */
 static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *h)
 {
     float *const field[2] = { &h->temperature, &h->lambda_max };
