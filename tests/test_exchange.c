@@ -112,7 +112,7 @@ static void headers(void)
         { " {}", 0, "byte 8: the header does not start" },
         { "[]", 0, "does not start" },
         { "{", 0, "byte 9: expected a string" },
-        { "{}x", 0, "byte 10: something stands behind" },
+        { "{}x", 0, "byte 10: bytes after the end" },
         { "{}", 1, "byte 11: the tensors do not end" },
         { "{\"a\":{}}", 0, "byte 15: a tensor needs dtype" },
         { "{\"a\":{\"dtype\":\"F31\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype" },
