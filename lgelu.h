@@ -111,9 +111,8 @@
                 file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
-                      RMSNorm, partial batches and generation mended; tests/README.md lists old and
-                      new names. The names of 0.2 in enums of shapes and instruction sets remain
-                      valid.
+                      RMSNorm, SiLU, gated units; partial batches and generation mended;
+                      tests/names-1.0.md lists old and new names.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -444,8 +443,8 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
    relative also at its root. */
 #define LGELU_SILU_CLAIMS(X)    \
     X(silu_forward, 2.5, 1.0)   \
-    X(silu_dx,      4.0, 2.0)   \
-    X(silu_dbeta,   4.5, 2.0)
+    X(silu_dx,      5.0, 2.0)   \
+    X(silu_dbeta,   4.0, 1.5)
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
@@ -826,8 +825,19 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps);
    steps and driven to 159.577 over the last one. */
 LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps);
 
+/* Returns our plan to ReLU for a network that is already trained: λ is driven from the first step
+   on, up to three quarters of the steps, without the quarter in which lgelu_training_to_relu learns
+   it; the rate rises over a tenth of the steps, since the moments are new. A rate of a tenth of the
+   first training's is a good start. (If nothing may be trained, refit: examples/deploy/refit.h.) */
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps);
+
 /* Returns the learning rate of a step; steps count from 1. */
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
+
+/* Returns 1 if every driven λ is at its target after `step` steps, or if the plan drives none; else
+   0. Early stopping must wait for it: a network that is stopped earlier is still smooth, and its
+   swap to ReLU costs score. A plan with a function `drive` has settled at its last step. */
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
    clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no limit.
@@ -1031,6 +1041,10 @@ LGELU_DEF const char *lgelu_op_name(int op);
 
 /* Returns whether a kind of layer has any of these traits (added up); 0 for an unknown kind. */
 LGELU_DEF int lgelu_op_is(int op, unsigned traits);
+
+/* Returns whether node, of net, is a convolution that Winograd's algorithm computes (see
+   lgelu_conv), so that its values are not plain chains of fma; 0 for every other layer. */
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node);
 
 typedef struct {
     size_t bytes, at; /* where it is in the block */
@@ -5763,24 +5777,26 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 
 /* ---- [8j] the table of layers ---- */
 
+/* clang-format off */
 /* To add a kind of layer (RMS_NORM is a small example to follow):
 
    In this file
      1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
         it, and the compiler asks for the functions that it names.
-     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
-   its body in [K]; the compiler asks for either where the other is.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its
+        body in [K]; the compiler asks for either where the other is.
      3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
-     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_biases), or if
-   it has other tensors than a matrix and biases (lgelu__tensor_of). Outside of this file. These
-   places count the kinds and do not compile before each knows the new one:
+     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
+        has other tensors than a matrix and biases (lgelu__tensor_of).
+   In these files, which count the kinds and do not compile before each knows the new one
      5. tests/tools/reference_net.h: the layer in double.
      6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
-   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse a new kind by
-   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
-   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
-   (make record). */
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind by
+   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare the
+   layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash (make
+   record). */
+/* clang-format on */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
     {                                                                                            \
@@ -5824,15 +5840,43 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->capacity = capacity;
 }
 
-/* a node to be, its inputs checked; its shape is that of its first input until the builder says
-   otherwise (zeros after an error) */
+/* Refuses input number k of a node, unless it is an earlier layer of a kind that the node can read:
+   tokens go to embeddings only, labels to the second input of a cross-entropy only. */
+static void lgelu__check_input(lgelu_net *net, const lgelu_node *node, int k)
+{
+    const int reads_tokens = node->op == LGELU_OP_EMBEDDING;
+    const int reads_labels = node->op == LGELU_OP_CROSS_ENTROPY && k == 1;
+    const lgelu_node *from;
+    if (node->input[k] < 0 || node->input[k] >= net->count) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", node, (size_t)k);
+        return;
+    }
+    from = net->nodes + node->input[k];
+    if (lgelu__is_a(from, LGELU_TRAIT_LOSS) || (from->op == LGELU_OP_TOKENS) != reads_tokens
+        || (from->op == LGELU_OP_LABELS) != reads_labels) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", node, from->name,
+                    (size_t)k);
+    }
+}
+
+/* Returns how many inputs a node of a kind reads whose builder received the inputs a and b, -1 for
+   none. */
+static int lgelu__input_count(const lgelu_node *node, int b)
+{
+    if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        return 0;
+    return b < 0 ? 1 : 2;
+}
+
+/* Returns a node whose name and inputs have been checked. Its shape is that of its first input,
+   which the builder changes as needed; zeros after an error. The name is cut between two
+   characters. */
 static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
     int k;
     memset(&node, 0, sizeof node);
     lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
-    /* cut between two characters */
     node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
     lgelu__begin_call(net);
     if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
@@ -5845,38 +5889,30 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node.input[0] = a;
     node.input[1] = b;
-    node.inputs = lgelu__is_a(&node, LGELU_TRAIT_SOURCE) ? 0 : b < 0 ? 1 : 2;
+    node.inputs = lgelu__input_count(&node, b);
     if (net->memory)
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
     if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %d nodes", &node,
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: expected at most %d nodes, the capacity", &node,
                     net->capacity > 0 ? (long)net->capacity : 0L);
     }
     for (k = 0; k < node.inputs && !net->status; k++) {
-        const lgelu_node *from = net->nodes + node.input[k];
-        if (node.input[k] < 0 || node.input[k] >= net->count) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", &node,
-                        (size_t)k);
-        } else if (lgelu__is_a(from, LGELU_TRAIT_LOSS)
-                   || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
-                   || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1)) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", &node, from->name,
-                        (size_t)k);
-        } else {
-            node.internal.learns |= from->internal.learns;
-        }
+        lgelu__check_input(net, &node, k);
+        if (!net->status)
+            node.internal.learns |= net->nodes[node.input[k]].internal.learns;
     }
     if (node.inputs && !net->status)
         memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
     return node;
 }
 
-static int lgelu__place(lgelu_net *net,
-                        lgelu_node *node) /* the last node from now on; -1 after an error */
+/* Appends the node to the network and returns its index; -1 after an error. */
+static int lgelu__place(lgelu_net *net, lgelu_node *node)
 {
     const size_t *s = node->shape;
     if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a value of %z x %z x %z", node, s[0], s[1], s[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its value of %z x %z x %z is too large", node, s[0],
+                    s[1], s[2]);
     if (net->status)
         return -1;
     node->internal.learns |= node->weight_count || node->bias_count || node->tied;
@@ -5884,11 +5920,13 @@ static int lgelu__place(lgelu_net *net,
     return net->count++;
 }
 
+/* Appends a node that has a matrix (outputs, inputs). */
 LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weight_count = lgelu__times(outputs, inputs);
     if (!node->weight_count || node->weight_count > (size_t)-1 / 64)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a matrix of %z x %z", node, outputs, inputs);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its matrix of %z x %z is empty or too large", node,
+                    outputs, inputs);
     return lgelu__place(net, node);
 }
 
@@ -5900,7 +5938,8 @@ static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t r
     node.shape[1] = columns;
     node.shape[2] = channels;
     if (!rows || !columns || !channels)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: shape %z x %z x %z", &node, rows, columns, channels);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a shape without 0, found %z x %z x %z", &node,
+                    rows, columns, channels);
     return lgelu__place(net, &node);
 }
 
@@ -5933,10 +5972,11 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
     if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: only an embedding's matrix can be shared", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected an embedding, whose matrix it shares",
+                    &node);
     } else if (table->shape[2] != node.shape[2]) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the embedding has another number of channels than %z",
-                    &node, node.shape[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected an embedding of %z channels, found %z", &node,
+                    node.shape[2], table->shape[2]);
     } else {
         node.shape[2] = table->weight_count / table->shape[2];
     }
@@ -5949,18 +5989,20 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
     if ((unsigned)kind > LGELU_GATE_CUSTOM)
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
     if (kind == LGELU_GATE_CUSTOM) {
         if (!net->custom_gate || !net->custom_gate->forward || !net->custom_gate->backward)
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: net.custom points to no gate of yours", &node);
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        "%n: the custom gate or one of its functions is NULL", &node);
         else
             node.bias_count = net->custom_gate->parameters;
         node.custom = net->custom_gate;
     }
     if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1))
-        lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
+        lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
+                    node.shape[2]);
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
@@ -5990,10 +6032,10 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
-static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a,
-                              int b) /* two inputs of one shape */
+/* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
+   node with one input, becomes an index that it refuses. */
+static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
-    /* refused as no earlier layer */
     lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);
     const lgelu_node *p, *q;
     if (net->status)
@@ -6001,9 +6043,11 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
     p = net->nodes + a;
     q = net->nodes + b;
     if (memcmp(p->shape, q->shape, sizeof p->shape)) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: '%s' is %z x %z x %z, '%s' is %z x %z x %z", &node,
-                    p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
-                    q->shape[1], q->shape[2]);
+        lgelu__fail(
+            net, LGELU_E_SHAPE,
+            "%n: expected inputs of one shape, found '%s' of %z x %z x %z and '%s' of %z x %z x %z",
+            &node, p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
+            q->shape[1], q->shape[2]);
     }
     return node;
 }
@@ -6014,6 +6058,7 @@ LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
     return lgelu__place(net, &node);
 }
 
+/* Appends a loss, which has no value and so no shape. */
 static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
 {
     lgelu_node node = lgelu__pair(net, op, name, x, target);
@@ -6031,6 +6076,7 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
     return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
 
+/* A gradient that is no input becomes -1, which is refused. */
 LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
 {
     if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
@@ -6040,20 +6086,23 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
 
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
+    const int is_number = rate - rate <= 0;
     lgelu_node node;
-    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0)
+    if (is_number && !(rate < 0) && !(rate > 0))
         return x;
     node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
     if (!(rate > 0 && rate < 1)) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the rate must be at least 0 and less than 1",
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a rate of at least 0 and less than 1",
                     &node);
     }
     node.rate = rate;
     return lgelu__place(net, &node);
 }
 
-/* ---- pictures ---- */
-/* a node with a square window (NULL: the whole picture), whose shape is what comes out */
+/* ---- builders for images ---- */
+
+/* Returns a node that reads a square window of *kernel pixels, or the whole image if kernel is
+   NULL. Its shape is that of the windows' positions. */
 static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
                                 const size_t *kernel, size_t stride, size_t padding)
 {
@@ -6069,7 +6118,8 @@ static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, i
         if (window && stride && window <= 65535 && padding < window && pixels >= window) {
             node.shape[d] = (pixels - window) / stride + 1;
         } else {
-            lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, stride %z, padding %z on %z pixels",
+            lgelu__fail(net, LGELU_E_SHAPE,
+                        "%n: a window of %z with stride %z and padding %z does not fit %z pixels",
                         &node, window, stride, padding, node.shape[d]);
         }
     }
@@ -6082,12 +6132,12 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
     lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
     const size_t in = node.shape[2];
     if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z in %z groups", &node, in, outputs,
-                    groups);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
+                    in, outputs, groups);
     }
     if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a depthwise kernel of %z, the largest is 15", &node,
-                    kernel);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a depthwise kernel of at most 15, found %z",
+                    &node, kernel);
     }
     node.groups = groups;
     node.shape[2] = outputs;
@@ -6100,10 +6150,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
     if (!(momentum >= 0) || momentum > 1 || !(eps > 0))
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: momentum must lie in 0 to 1, eps above 0", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected momentum from 0 to 1 and eps above 0",
+                    &node);
     node.momentum = momentum;
     node.eps = eps;
-    /* means, then variances; factors, then constants */
+    /* The state holds means, then variances; the biases hold gains, then shifts. */
     node.state_count = node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
@@ -6113,8 +6164,10 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
     if (kernel > 15 || 2 * padding > kernel) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, padding %z: at most 15, and half of it",
-                    &node, kernel, padding);
+        lgelu__fail(
+            net, LGELU_E_SHAPE,
+            "%n: expected a window of at most 15 and a padding of at most half of it, found %z and %z",
+            &node, kernel, padding);
     }
     return lgelu__place(net, &node);
 }
@@ -6140,13 +6193,13 @@ LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
     return lgelu__place(net, &node);
 }
 
-/* ---- tokens ---- */
+/* ---- builders for tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
-    const size_t words = node.shape[2];
+    const size_t vocabulary = node.shape[2];
     node.shape[2] = channels;
-    return lgelu__with_matrix(net, &node, words, channels);
+    return lgelu__with_matrix(net, &node, vocabulary, channels);
 }
 
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
@@ -6159,7 +6212,7 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
     node.eps = 1e-5f;
-    /* gains, then shifts: neither decays */
+    /* gains, then shifts */
     node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
@@ -6168,15 +6221,15 @@ LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
     node.eps = 1e-5f;
-    /* gains, which don't decay */
     node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
 
+/* Refuses a node whose input is no sequence of tokens, which has one row. */
 static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
 {
     if (node->shape[0] != 1) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: tokens lie in one row, not in %z", node,
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected tokens in 1 row, found %z rows", node,
                     node->shape[0]);
     }
 }
@@ -6186,8 +6239,8 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
     if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads) {
         lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: its input must be 3·heads times a whole number of channels, not %z", &node,
-                    node.shape[2]);
+                    "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
+                    &node, node.shape[2], heads);
     }
     lgelu__one_row(net, &node);
     node.shape[2] /= 3;
@@ -6201,7 +6254,7 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
     size_t *s = node.shape;
     if (!side || s[0] % side || s[1] % side) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the picture can't be cut into squares of side %z",
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the image does not divide into squares of side %z",
                     &node, side);
     } else {
         s[1] = s[0] / side * (s[1] / side);
@@ -6226,25 +6279,29 @@ LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_MEAN_TOKENS, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
     if (!count || first >= tokens || count > tokens - first)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: there are no such tokens, only %z", &node, tokens);
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected tokens among the %z of its input, found %z from %z on", &node,
+                    tokens, count, first);
     node.option[0] = first;
     node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
 }
 
-/* ---- whole networks ---- */
+/* ---- builders of whole networks ---- */
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
                         lgelu_gate_kind kind, float lambda)
 {
     char name[16];
+    const char *end = name + sizeof name - 1;
     int k;
     for (k = 0; k < count && !net->status; k++) {
-        lgelu__format(name, name + 15, "fc%z", (size_t)k + 1);
+        lgelu__format(name, end, "fc%z", (size_t)k + 1);
         x = lgelu_linear(net, name, x, outputs[k]);
-        lgelu__format(name, name + 15, "gate%z", (size_t)k + 1);
-        if (k + 1 < count)
-            x = lgelu_gate(net, name, x, kind, lambda);
+        if (k + 1 == count)
+            break;
+        lgelu__format(name, end, "gate%z", (size_t)k + 1);
+        x = lgelu_gate(net, name, x, kind, lambda);
     }
     return net->status ? -1 : x;
 }
@@ -6267,66 +6324,81 @@ LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *
         net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
 }
 
+/* Two convolutions beside a connection that has one of its own where the stride is 2. */
+static int lgelu__basic_block(lgelu_net *net, int x, size_t width, size_t stride,
+                              lgelu_gate_kind kind, float lambda)
+{
+    int y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
+    y = lgelu_gate(net, "gate1", y, kind, lambda);
+    y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
+    if (stride > 1)
+        x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
+    return lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+}
+
+/* Names are torchvision's, such as layer1.0.conv1: a block's prefix follows the caller's. */
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda)
 {
-    /* names as torchvision's: layer1.0.conv1 */
-    char *room = net->prefix + strlen(net->prefix);
+    char *prefix = net->prefix + strlen(net->prefix);
+    char *end = net->prefix + sizeof net->prefix - 1;
     int stage, block;
-    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind,
-                   lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) {
+    x = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1);
+    x = lgelu_gate(net, "gate1", x, kind, lambda);
+    for (stage = 0; stage < stages; stage++) {
         for (block = 0; block < blocks && !net->status; block++) {
-            size_t stride = stage && !block ? 2 : 1;
-            int y;
-            lgelu__format(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.",
-                          (size_t)stage + 1, (size_t)block);
-            y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
-            y = lgelu_gate(net, "gate1", y, kind, lambda);
-            y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
-            if (stride > 1)
-                x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
-            x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+            const size_t stride = stage && !block ? 2 : 1;
+            lgelu__format(prefix, end, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
+            x = lgelu__basic_block(net, x, width, stride, kind, lambda);
         }
+        width *= 2;
     }
-    *room = 0;
+    *prefix = 0;
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
-/* positions by the deviation as it stands, what follows by `given`, the caller's own */
+/* x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a residual connection
+   are first drawn with the deviation `narrow`, as in GPT-2, the others with `deviation`. */
+static int lgelu__transformer_block(lgelu_net *net, int x, const lgelu_transformer *t,
+                                    float deviation, float narrow, int causal)
+{
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    int y = lgelu_layer_norm(net, "ln_1", x);
+    y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
+    y = lgelu_attention(net, "attn", y, t->heads, causal);
+    net->deviation = narrow;
+    y = lgelu_linear(net, "attn.c_proj", y, t->width);
+    net->deviation = deviation;
+    y = lgelu_dropout(net, "attn.drop", y, t->dropout);
+    x = lgelu_add(net, "attn.add", y, x);
+    y = lgelu_layer_norm(net, "ln_2", x);
+    y = lgelu_linear(net, "mlp.c_fc", y, hidden);
+    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    net->deviation = narrow;
+    y = lgelu_linear(net, "mlp.c_proj", y, t->width);
+    net->deviation = deviation;
+    y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
+    return lgelu_add(net, "mlp.add", y, x);
+}
+
+/* Adds positions, blocks and the last norm. The positions are drawn with net.deviation as it is,
+   all that follows with `given`, the caller's. Names are GPT-2's, such as h.0.attn.c_attn. */
 static int lgelu__transformer(lgelu_net *net, int x, const char *position, float given,
                               const lgelu_transformer *t, int causal)
 {
-    /* names as GPT-2's: h.0.attn.c_attn */
-    char *room = net->prefix + strlen(net->prefix);
-    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    char *prefix = net->prefix + strlen(net->prefix);
+    const size_t layers = t->layers ? t->layers : 1;
     const float deviation = given > 0 ? given : 0.02f;
-    const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    const float narrow = (float)((double)deviation / sqrt(2 * (double)layers));
     size_t b;
-    int y;
     x = lgelu_position(net, position, x);
     net->deviation = given;
     x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
-        lgelu__format(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
-        y = lgelu_layer_norm(net, "ln_1", x);
-        y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
-        y = lgelu_attention(net, "attn", y, t->heads, causal);
-        net->deviation = narrow;
-        y = lgelu_linear(net, "attn.c_proj", y, t->width);
-        net->deviation = deviation;
-        y = lgelu_dropout(net, "attn.drop", y, t->dropout);
-        x = lgelu_add(net, "attn.add", y, x);
-        y = lgelu_layer_norm(net, "ln_2", x);
-        y = lgelu_linear(net, "mlp.c_fc", y, hidden);
-        y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
-        net->deviation = narrow;
-        y = lgelu_linear(net, "mlp.c_proj", y, t->width);
-        net->deviation = deviation;
-        y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
-        x = lgelu_add(net, "mlp.add", y, x);
+        lgelu__format(prefix, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
+        x = lgelu__transformer_block(net, x, t, deviation, narrow, causal);
     }
-    *room = 0;
+    *prefix = 0;
     net->deviation = given;
     return lgelu_layer_norm(net, "ln_f", x);
 }
@@ -6341,8 +6413,12 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
         net->deviation = shape->embedding;
     wte = lgelu_embedding(net, "wte", tokens, shape->width);
     x = lgelu__transformer(net, wte, "wpe", deviation, shape, 1);
-    x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2])
-                      : lgelu_linear_tied(net, "lm_head", x, wte);
+    if (!shape->untied) {
+        x = lgelu_linear_tied(net, "lm_head", x, wte);
+    } else {
+        const size_t vocabulary = x < 0 ? 0 : net->nodes[tokens].shape[2];
+        x = lgelu_linear(net, "lm_head", x, vocabulary);
+    }
     net->init = init;
     return x;
 }
@@ -6360,7 +6436,10 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     if (!mean)
         x = lgelu_class_token(net, "class", x);
     x = lgelu__transformer(net, x, "position", deviation, shape, 0);
-    x = lgelu_mean_tokens(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
+    if (mean && x >= 0)
+        x = lgelu_mean_tokens(net, "take", x, 0, net->nodes[x].shape[1]);
+    else
+        x = lgelu_mean_tokens(net, "take", x, 0, 1);
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
     return x;
@@ -6448,16 +6527,19 @@ static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
+{
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
+           && net->nodes[node->input[0]].shape[2] >= 16;
+}
+
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
     if (node->groups > 1 && node->groups == in && node->groups == out)
         return LGELU__DEPTHWISE;
-    if (net->no_winograd || node->window[0] != 3 || node->stride != 1)
-        return LGELU_OP_CONV;
-    if (node->groups != 1 || node->padding > 2 || in < 16 || out < 16)
-        return LGELU_OP_CONV;
-    return LGELU__WINOGRAD;
+    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
 
 /* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
@@ -7502,6 +7584,14 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
     return plan;
 }
 
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps)
+{
+    lgelu_training plan = lgelu_training_to_relu(lr, steps);
+    plan.hardening.begin = 0;
+    plan.warmup = steps / 10;
+    return plan;
+}
+
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 {
     const long flat = plan->hold > plan->warmup ? plan->hold : plan->warmup;
@@ -7545,6 +7635,17 @@ static long lgelu__due(const lgelu_training *plan, long step)
     if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
         return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
+}
+
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step)
+{
+    /* lgelu_net_step has set λ for the next step already. */
+    const long next = step < LONG_MAX ? step + 1 : step;
+    if (plan->drive)
+        return step >= plan->steps;
+    if (!(plan->hardening.target > 0))
+        return 1;
+    return next > plan->hardening.begin && lgelu__due(plan, next) >= plan->hardening.end;
 }
 
 /* λ of this step as the plan drives it; 0: it is learned */
@@ -11739,7 +11840,9 @@ LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *
     v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
     v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
     LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
+    /* 0, inf and NaN are the result as they are. */
+    v_each(n[u] = n_add(v_bits(v_abs(p[u])), n_set(INT32_MAX)));
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128) - 1 + INT32_MIN), n[u]), v_sign(d[u], p[u]),
                             p[u]));
     v_each(dx[u] = LGELU__FN(one_nan)(
                v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
@@ -11997,9 +12100,10 @@ LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const
     v_each(p[u] = v_mul(h[u], p[u]));
     v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
                         v_float(n_set(LGELU__TWO(-50)))));
-    v_each(a[u] = v_select(v_lt(a[u], v_float(n_set(LGELU__TWO(-63)))), zero, a[u]));
+
     v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
-    v_each(w[u] = v_select(tiny[u], v_select(thin[u], zero, a[u]), w[u]));
+    v_each(w[u] = v_select(m_less(tiny[u], thin[u]), a[u], w[u]));
+    v_each(w[u] = v_select(v_lt(w[u], v_float(n_set(LGELU__TWO(-63)))), zero, w[u]));
     v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
     v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
     v_each(p[u] = v_select(odd[u], p[u], zero));

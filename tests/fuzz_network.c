@@ -117,8 +117,8 @@ static const char *const builder_name[BUILDERS] = {
     "resnet",      "gpt",        "vit",           "keep"
 };
 
-/* If a kind of layer is new, this line does not compile: give the kind a builder here, and a rule in
-   rules, then count it. */
+/* If a kind of layer is new, this line does not compile: give the kind a builder here, and a rule
+   in rules, then count it. */
 typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 typedef struct {

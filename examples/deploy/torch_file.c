@@ -58,8 +58,8 @@ static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t
     t->count = a * b * c * d;
 }
 
-/* If a kind of layer is new, this line does not compile: say in torch_part which tensors the kind has,
-   and in torch_flattened whether it works value by value, then count it. */
+/* If a kind of layer is new, this line does not compile: say in torch_part which tensors the kind
+   has, and in torch_flattened whether it works value by value, then count it. */
 typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 /* part k of node i; 0: there is none */
@@ -173,6 +173,7 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
     int i, part;
     if (net->status)
         return net->status;
+    net->message[0] = 0;
     if (!net->memory) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "torch: a network must be made before it is saved or loaded");
@@ -617,7 +618,6 @@ lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file
     int i, part;
     if (status)
         return status;
-    net->message[0] = 0;
     in.p = (const char *)file;
     in.at = 0;
     in.end = bytes;

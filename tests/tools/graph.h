@@ -23,8 +23,7 @@ typedef struct {
 /* never written: the memory plan left it to the layer that reads it */
 static inline int left(const lgelu_node *node)
 {
-    return node->internal.row >= LGELU_OP_COUNT
-           && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS);
+    return node->internal.row >= LGELU_OP_COUNT && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS);
 }
 
 static float noise(uint64_t stream,

@@ -96,8 +96,8 @@ static const lgelu_custom_gate reference_outer[2] = {
     { reference_outer_forward, reference_outer_backward, 2, 1, NULL }
 };
 
-/* If a kind of layer is new, this line does not compile: compute the kind in double below, then count
-   it. */
+/* If a kind of layer is new, this line does not compile: compute the kind in double below, then
+   count it. */
 typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 /* the loss of the samples of the net's last forward */
