@@ -5783,8 +5783,8 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
    In this file
      1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
         it, and the compiler asks for the functions that it names.
-     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its
-        body in [K]; the compiler asks for either where the other is.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
+        its body in [K]; the compiler asks for either where the other is.
      3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
      4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
         has other tensors than a matrix and biases (lgelu__tensor_of).
@@ -5792,10 +5792,10 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
      5. tests/tools/reference_net.h: the layer in double.
      6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
-   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind by
-   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare the
-   layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash (make
-   record). */
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind
+   by its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
+   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
+   (make record). */
 /* clang-format on */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
@@ -6166,7 +6166,8 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
     if (kernel > 15 || 2 * padding > kernel) {
         lgelu__fail(
             net, LGELU_E_SHAPE,
-            "%n: expected a window of at most 15 and a padding of at most half of it, found %z and %z",
+            "%n: expected a window of at most 15 and a padding of at most half of it, found %z "
+            "and %z",
             &node, kernel, padding);
     }
     return lgelu__place(net, &node);
