@@ -574,6 +574,7 @@ typedef enum {
     LGELU_GATE_GELU,
     LGELU_GATE_TANH, /* GELU's tanh approximation */
     LGELU_GATE_RELU,
+    LGELU_GATE_SILU, /* x·σ(βx): β takes the place of λ, is learned or driven by the same plans */
     LGELU_GATE_CUSTOM
 } lgelu_gate_kind;
 
@@ -642,7 +643,8 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
 /* Adds a gate with one λ, whose first value is `lambda` (at least 1; read for LGELU_GATE_LAMBDA
-   only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate points to. */
+   and, as β, for LGELU_GATE_SILU only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate
+   points to. */
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
                          float lambda);
 
@@ -830,7 +832,8 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 /* Replaces every gate by exact ReLU: the end of ReLU-ization. */
 LGELU_DEF void lgelu_net_relu(lgelu_net *net);
 
-/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA the λ's are λ(s) again. */
+/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
+   again. */
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
 /* Sets net.lambda[index], and s with it, to a λ >= 1; INFINITY is allowed. */
@@ -3879,9 +3882,27 @@ enum {
     LGELU__GATE_BUFFER = 2048
 }; /* floats that wait on the stack between a normalisation or a sum and its gate */
 
+/* Returns whether gates of this kind have a λ, or β, that is learned or driven. */
+static int lgelu__is_hardened(lgelu_gate_kind kind)
+{
+    return kind == LGELU_GATE_LAMBDA || kind == LGELU_GATE_SILU;
+}
+
 static size_t lgelu__gate_sums(const lgelu_node *node)
 {
     return (size_t)node->lambda_count + node->bias_count;
+}
+
+/* Returns the λ of a gate whose λ is fixed. */
+static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU ? HUGE_VALF : 1; }
+
+/* Returns whether a gate, as it was built, can be of this kind: a custom gate needs its functions,
+   and SiLU has one β for all channels. */
+static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
+{
+    if (kind == LGELU_GATE_CUSTOM)
+        return node->custom != NULL;
+    return kind != LGELU_GATE_SILU || node->lambda_count == 1;
 }
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
@@ -3917,6 +3938,11 @@ static void lgelu__gate_range(const lgelu__job *p, size_t row, size_t rows)
                 lgelu_tanh_forward(y, x, rows * c);
             else if (dx)
                 lgelu_tanh_backward(dx, dy, x, rows * c);
+        } else if (p->node->gate == LGELU_GATE_SILU) {
+            if (!dy)
+                lgelu_silu_forward(y, x, *lambda, rows * c);
+            else
+                *dlambda += lgelu_silu_backward(dx, dy, x, *lambda, rows * c);
         } else if (p->node->lambda_count > 1) {
             if (!dy)
                 lgelu_forward_channels(y, x, lambda, rows, c, 1);
@@ -5494,14 +5520,14 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
             node.bias_count = net->custom_gate->parameters;
         node.custom = net->custom_gate;
     }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1))
+    if (lgelu__is_hardened(kind) && !(lambda >= 1))
         lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
-    node.internal.learns |= kind == LGELU_GATE_LAMBDA;
+    node.internal.learns |= lgelu__is_hardened(kind);
     return lgelu__place(net, &node);
 }
 
@@ -6546,11 +6572,10 @@ static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t
             net->state[node->state_at + j] = 1;
         for (j = 0; j < (size_t)node->lambda_count; j++) {
             size_t k = (size_t)node->first_lambda + j;
-            net->lambda[k] = node->gate == LGELU_GATE_RELU     ? HUGE_VALF
-                             : node->gate == LGELU_GATE_LAMBDA ? node->lambda0
-                                                               : 1;
+            net->lambda[k] =
+                lgelu__is_hardened(node->gate) ? node->lambda0 : lgelu__fixed(node->gate);
             net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
-            if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k])
+            if (!lgelu__is_hardened(node->gate) || net->s[k] == net->s[k])
                 continue;
             /* not made after all: nothing points to the block */
             net->memory = NULL;
@@ -6974,7 +6999,7 @@ static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k) /* NULL: its λ i
     int i;
     for (i = 0; net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k; i++) {
     }
-    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+    return lgelu__is_hardened(net->nodes[i].gate) ? net->nodes + i : NULL;
 }
 
 /* which of the plan's steps decides over λ in this one; in unsigned numbers, since begin and end
@@ -7231,8 +7256,6 @@ LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float 
     return result;
 }
 
-static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU ? HUGE_VALF : 1; }
-
 static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
@@ -7241,9 +7264,10 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         return;
     }
     for (i = 0; i < net->count; i++) {
-        if (kind == LGELU_GATE_CUSTOM && net->nodes[i].op == LGELU_OP_GATE
-            && !net->nodes[i].custom) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a gate of yours",
+        if (net->nodes[i].op == LGELU_OP_GATE && !lgelu__can_be(net->nodes + i, kind)) {
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        kind == LGELU_GATE_SILU ? "%n: SiLU has one β for all channels"
+                                                : "%n: it was built without a gate of yours",
                         net->nodes + i);
             return;
         }
@@ -7255,8 +7279,8 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         node->gate = kind;
         for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
              k++) {
-            net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->lambda_map, net->s[k])
-                                                       : lgelu__fixed(kind);
+            net->lambda[k] = lgelu__is_hardened(kind) ? lgelu_lambda(&net->lambda_map, net->s[k])
+                                                      : lgelu__fixed(kind);
         }
     }
     net->internal.pending = 0;
@@ -7401,7 +7425,7 @@ LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k,
 static const char *lgelu__gate_name(int kind)
 {
     static const char name[LGELU_GATE_CUSTOM + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu",
-                                                          "relu", "outer" };
+                                                          "relu",        "silu", "outer" };
     return name[kind];
 }
 
@@ -7443,7 +7467,7 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
     if (a->weight_count != b->weight_count || a->bias_count != b->bias_count
         || a->state_count != b->state_count || a->lambda_count != b->lambda_count)
         return "parameters";
-    if (b->gate == LGELU_GATE_CUSTOM && !a->custom)
+    if (b->op == LGELU_OP_GATE && !lgelu__can_be(a, b->gate))
         return "gate";
     if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
         || a->padding != b->padding || a->groups != b->groups)
@@ -8426,7 +8450,9 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
                      text.p && k <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(k));
                      k++) {
                 }
-                if (k > LGELU_GATE_CUSTOM || (k == LGELU_GATE_CUSTOM && !net->nodes[i].custom)) {
+                if (text.p
+                    && (k > LGELU_GATE_CUSTOM
+                        || !lgelu__can_be(net->nodes + i, (lgelu_gate_kind)k))) {
                     return LGELU__REFUSE(part->net, LGELU_E_FILE,
                                          "safetensors: gate '%s' is of no known kind", key);
                 }
@@ -8434,7 +8460,7 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
                     continue;
                 if (text.p)
                     net->nodes[i].gate = (lgelu_gate_kind)k;
-                if (net->nodes[i].gate != LGELU_GATE_LAMBDA) {
+                if (!lgelu__is_hardened(net->nodes[i].gate)) {
                     for (h = 0; h < net->nodes[i].lambda_count; h++) {
                         net->lambda[net->nodes[i].first_lambda + h] =
                             lgelu__fixed(net->nodes[i].gate);

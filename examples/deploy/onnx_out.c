@@ -1241,6 +1241,10 @@ static lgelu_status can_be_written(const writer *w, char text[160])
                 return reject(text, LGELU_E_ARGUMENT, node->name,
                               "a gate of one's own is nothing that ONNX knows");
             }
+            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_SILU) {
+                return reject(text, LGELU_E_ARGUMENT, node->name,
+                              "gates x·σ(βx) are not written to ONNX; make them ReLU first");
+            }
             if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4)) {
                 return reject(text, LGELU_E_ARGUMENT, "gelu",
                               "this name is that of the constants of gates");
