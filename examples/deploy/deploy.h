@@ -629,10 +629,11 @@ DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t 
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
 
-/* λ of channel c of a gate; tanh and one of the caller's own have none: NaN */
+/* λ of channel c of a gate; tanh, SiLU and a custom gate have none: NaN */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
-    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)
+    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
+        || node->gate == LGELU_GATE_CUSTOM)
         return (double)NAN;
     if (node->gate == LGELU_GATE_RELU)
         return HUGE_VAL;
