@@ -28,10 +28,12 @@
         size_t i, k;                                                 \
         for (i = 0; i < chains; i++)                                 \
             a[i] = x + (float)i;                                     \
-        for (x = x + 0.5f, k = 0; k < n; k++)                        \
-            LGELU__UNROLL                                            \
-        for (i = 0; i < chains; i++)                                 \
-            a[i] = a[i] * x + x;                                     \
+        x = x + 0.5f;                                                \
+        for (k = 0; k < n; k++) {                                    \
+            LGELU__UNROLLED                                          \
+            for (i = 0; i < chains; i++)                             \
+                a[i] = a[i] * x + x;                                 \
+        }                                                            \
         t = now() - t;                                               \
         for (i = 1; i < chains; i++)                                 \
             a[0] += a[i];                                            \

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT-0
 
-   2_mlp: a classifier from its data to a ReLU network in use: trained smooth, hardened, swapped,
-   saved, loaded.
+   2_mlp: a classifier, from its data to a ReLU network in use: trained with a smooth gate,
+   hardened, swapped to ReLU, saved, loaded, used.
 
-       cc -O2 -fopenmp 2_mlp.c data.c -lm -o 2_mlp
+       cc -O2 -fopenmp 2_mlp.c data.c tutorial.c -lm -o 2_mlp
        ./2_mlp --save mlp.safetensors
 
-   It learns the pictures of this repository; --data takes what data.h lists: MNIST's and CIFAR's
-   files, folders of pictures, tables such as UCI's Adult. Without -fopenmp it runs on one thread
-   and ends with the same bits. */
-#include "part.h" /* part_replace: a file that is whole or as it was; before the other headers */
+   It learns the images of this repository; --data takes what data.h lists: files of MNIST and
+   CIFAR, folders of images, tables such as UCI's Adult. --patience 2 holds out a tenth of the
+   training samples and stops when their score has not risen for two epochs. Without -fopenmp the
+   program runs on one thread and computes the same bits. */
+
+/* The first line adds the networks to the interface. The second makes the code here; in a larger
+   program it belongs into a file by itself, since it takes some seconds to compile. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
-#include "../lgelu.h" /* with networks, and the code: in larger programs a file of its own, it takes seconds */
+#include "../lgelu.h"
 #include "data.h"
+#include "tutorial.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 128, HIDDEN = 3 };
-typedef struct {
-    lgelu_net net;
-    lgelu_node nodes[16];
-    void *memory;
-    int x, labels, logits;
-} model;
+enum { BATCH = 128, NODES = 16 };
 
 static int fail(const char *what, const char *why)
 {
@@ -32,209 +31,340 @@ static int fail(const char *what, const char *why)
     return 1;
 }
 
-/* ---- the graph, then its memory. Builders return a node or -1; errors stick to the network: one
-   look at the end will do ---- */
-static int make(model *m, const data_set *d, lgelu_mode mode)
+/* ---- 1. The network ----
+
+   A network is a graph of nodes. Each builder adds a node and returns its number, so that the next
+   builder can name it as its input. The caller provides the array of nodes and, once the graph is
+   complete, one block of memory for everything else. */
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[NODES];
+    void *memory;
+    int input, labels, logits; /* nodes that the program refers to later */
+    float *x;                  /* the batch that the network reads: its inputs, */
+    int32_t y[BATCH];          /* and their classes */
+} model;
+
+static int make_model(model *m, const data_set *data, lgelu_mode mode)
 {
-    static const char *const fc[HIDDEN] = { "fc1", "fc2", "fc3" }, *const gate[HIDDEN] = {
-        "gate1", "gate2", "gate3"
-    };
-    static const size_t width[HIDDEN] = { 512, 256, 128 };
     lgelu_net *net = &m->net;
-    lgelu_net_begin(net, m->nodes, 16);
-    int h = m->x = lgelu_input(net, "x", 1, 1, data_size(d));
-    for (int i = 0; i < HIDDEN; i++) {
-        h = lgelu_gate(net, gate[i], lgelu_linear(net, fc[i], h, width[i]), LGELU_GATE_LAMBDA,
-                       1.05f); /* the first λ */
-    }
-    m->logits = lgelu_linear(net, "logits", h, d->classes);
-    /* a network that only infers needs no loss */
+    lgelu_net_begin(net, m->nodes, NODES);
+
+    /* Three hidden layers, each a matrix followed by a gate. Every gate learns one λ, which starts
+       at 1.05, close to GELU. */
+    const lgelu_gate_kind kind = LGELU_GATE_LAMBDA;
+    m->input = lgelu_input(net, "x", 1, 1, data_size(data));
+    int h = m->input;
+    h = lgelu_gate(net, "gate1", lgelu_linear(net, "fc1", h, 512), kind, 1.05f);
+    h = lgelu_gate(net, "gate2", lgelu_linear(net, "fc2", h, 256), kind, 1.05f);
+    h = lgelu_gate(net, "gate3", lgelu_linear(net, "fc3", h, 128), kind, 1.05f);
+    m->logits = lgelu_linear(net, "logits", h, data->classes);
+
+    /* The loss is needed only for training. */
     if (mode == LGELU_MODE_TRAIN) {
-        m->labels = lgelu_labels(net, "classes", 1, d->classes);
+        m->labels = lgelu_labels(net, "classes", 1, data->classes);
         lgelu_cross_entropy(net, "loss", m->logits, m->labels);
     }
-    /* for up to BATCH samples; 0: the next call says why */
-    size_t bytes = lgelu_net_bytes(net, BATCH, mode);
-    /* the one block that it lives in, ours to free */
+
+    /* The network computes how much memory it needs for batches of up to BATCH samples. The block
+       is the caller's to allocate and to free. Errors made while building are remembered, so it is
+       enough to look at the status once, here; net.message names the layer. */
+    const size_t bytes = lgelu_net_bytes(net, BATCH, mode);
     m->memory = malloc(bytes ? bytes : 1);
-    return lgelu_net_make(net, m->memory, bytes, BATCH, mode, 1337) ? fail("network", net->message)
-                                                                    : 0;
+    if (lgelu_net_make(net, m->memory, bytes, BATCH, mode, 1337) != LGELU_OK)
+        return fail("network", net->message);
+
+    /* The network doesn't copy its inputs; it reads them from the array that is bound. */
+    m->x = (float *)malloc(BATCH * data_size(data) * sizeof *m->x);
+    if (!m->x)
+        return fail("batch", "out of memory");
+    lgelu_net_bind(net, m->input, m->x);
+    return 0;
 }
 
-/* ---- inference: bind the input, unbind the labels (no loss then), forward, read the logits. How
-   many answers are right ---- */
-static size_t likeliest(const float *z, size_t n)
+static void free_model(model *m)
 {
-    size_t best = 0;
-    for (size_t k = 1; k < n; k++) {
-        if (z[k] > z[best])
-            best = k;
-    }
-    return best;
+    free(m->memory);
+    free(m->x);
 }
 
-static double test(model *m, const data_set *d, float *x, float *logits)
+/* ---- 2. Using it ----
+
+   Some of the data set's samples, batch by batch: fill the input, forward, read the logits. */
+typedef struct {
+    const data_set *data;
+    int part; /* DATA_TRAIN or DATA_TEST */
+    size_t first, count;
+} samples;
+
+/* Writes the logits of all these samples, (count, classes). Returns the accuracy in percent. */
+static double evaluate(model *m, const samples *s, float *logits)
 {
-    size_t right = 0, n;
-    /* no matter here; dropout and batch norm would listen */
+    const size_t classes = s->data->classes;
+    size_t done = 0, right = 0;
+
+    /* A network made for training behaves as at inference while net.evaluate is 1. It makes no
+       difference here, but it does with dropout or batch normalisation. Without labels the loss is
+       left out. */
     m->net.evaluate = 1;
-    lgelu_net_bind(&m->net, m->x, x);
     if (m->net.mode == LGELU_MODE_TRAIN)
         lgelu_net_bind(&m->net, m->labels, NULL);
-    for (size_t first = 0; first < d->test; first += n) {
-        /* the last batch may be smaller */
-        n = d->test - first < BATCH ? d->test - first : BATCH;
-        data_batch(x, NULL, d, DATA_TEST, NULL, first, n);
-        if (lgelu_net_forward(&m->net, n))
+
+    while (done < s->count) {
+        const size_t n = s->count - done < BATCH ? s->count - done : BATCH;
+        data_batch(m->x, m->y, s->data, s->part, NULL, s->first + done, n);
+        if (lgelu_net_forward(&m->net, n) != LGELU_OK)
             break;
-        memcpy(logits + first * d->classes, lgelu_net_value(&m->net, m->logits),
-               n * d->classes * sizeof *logits);
+        const float *z = lgelu_net_value(&m->net, m->logits);
+        for (size_t i = 0; i < n; i++)
+            right += (int32_t)lgelu_argmax(z + i * classes, classes) == m->y[i];
+        memcpy(logits + done * classes, z, n * classes * sizeof *logits);
+        done += n;
     }
     m->net.evaluate = 0;
-    for (size_t i = 0; i < d->test; i++)
-        right += likeliest(logits + i * d->classes, d->classes) == d->test_y[i];
-    return 100 * (double)right / (double)d->test;
+    return 100 * (double)right / (double)s->count;
 }
 
-/* ---- save and load: the library hands out bytes and takes bytes, files are ours; part_replace:
-   whole, or as they were ---- */
-static int put(const void *data, size_t bytes, void *file)
+/* ---- 3. Files ----
+
+   The library never opens a file. It passes bytes to a function of the caller, and it loads from
+   bytes in memory. The format is safetensors. */
+static int write_bytes(const void *bytes, size_t count, void *user)
 {
-    return fwrite(data, 1, bytes, (FILE *)file) != bytes;
+    FILE *file = (FILE *)user;
+    return fwrite(bytes, 1, count, file) == count ? 0 : 1;
 }
 
-static int fill(void *net, FILE *file)
+static int write_network(FILE *file, void *user)
 {
-    return lgelu_net_save((lgelu_net *)net, NULL, 0, put, file) != LGELU_OK;
+    lgelu_net *net = (lgelu_net *)user;
+    return lgelu_net_save(net, NULL, 0, write_bytes, file) != LGELU_OK;
 }
 
 static int save(model *m, const char *path)
 {
-    return part_replace(path, fill, &m->net) ? fail(path, strerror(errno)) : 0;
+    return tutorial_write(path, write_network, &m->net) ? fail(path, strerror(errno)) : 0;
 }
 
+/* Reads a whole file into memory. The caller frees it. */
+static void *read_file(const char *path, size_t *count)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    void *bytes = NULL;
+    if (fseek(file, 0, SEEK_END) == 0) {
+        const long size = ftell(file);
+        *count = size > 0 ? (size_t)size : 0;
+        bytes = size > 0 ? malloc(*count) : NULL;
+    }
+    rewind(file);
+    if (bytes && fread(bytes, 1, *count, file) != *count) {
+        free(bytes);
+        bytes = NULL;
+    }
+    fclose(file);
+    return bytes;
+}
+
+/* Everything in the file is checked before the first weight changes. */
 static int load(model *m, const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    long bytes = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
-    void *file = bytes > 0 ? malloc((size_t)bytes) : NULL;
-    int bad = !file || fseek(f, 0, SEEK_SET) || fread(file, 1, (size_t)bytes, f) != (size_t)bytes;
-    if (bad)
-        fail(path, "cannot be read");
-    else if (lgelu_net_load(&m->net, file, (size_t)bytes))
-        bad = fail(path, m->net.message);
-    if (f)
-        fclose(f);
-    return free(file), bad;
+    size_t count = 0;
+    void *bytes = read_file(path, &count);
+    if (!bytes)
+        return fail(path, "cannot be read");
+    const lgelu_status status = lgelu_net_load(&m->net, bytes, count);
+    free(bytes);
+    return status == LGELU_OK ? 0 : fail(path, m->net.message);
+}
+
+/* ---- 4. Training ---- */
+
+/* Trains for one epoch: every sample once, in a new order. Returns the mean loss. */
+static double train_epoch(model *m, const samples *s, const lgelu_training *plan, uint32_t *order)
+{
+    const long batches = (long)(s->count / BATCH);
+    double loss = 0;
+    lgelu_shuffle(order, s->count, 1, (uint64_t)m->net.step);
+    for (long k = 0; k < batches; k++) {
+        data_batch(m->x, m->y, s->data, s->part, order, (size_t)k * BATCH, BATCH);
+        lgelu_net_bind(&m->net, m->labels, m->y);
+        lgelu_net_forward(&m->net, BATCH);
+        lgelu_net_backward(&m->net, 1);
+        if (lgelu_net_step(&m->net, plan) != LGELU_OK)
+            break;
+        loss += m->net.loss / (double)batches;
+    }
+    return loss;
+}
+
+/* What training needs besides the network. logits has space for the larger of the two sets that are
+   evaluated. */
+typedef struct {
+    samples training, held_out, test;
+    long epochs, patience;
+    uint32_t *order;
+    float *logits;
+} schedule;
+
+/* Trains m. With patience > 0 the held-out samples decide when to stop, and m becomes `best`, the
+   network that was best on them. */
+static int train(model *m, model *best, const schedule *s)
+{
+    double best_score = 0;
+    long best_epoch = 0;
+
+    /* The plan has three phases. λ is learned for a quarter of the steps. Over the next half it is
+       driven to 159.577, where the gate is a ReLU up to 0.001; the learning rate stays at its peak,
+       so that the weights can follow. Then the rate falls along a cosine and the weights settle. */
+    const long steps = s->epochs * (long)(s->training.count / BATCH);
+    const lgelu_training plan = lgelu_training_to_relu(1e-3f, steps);
+
+    for (long epoch = 1; epoch <= s->epochs; epoch++) {
+        const double loss = train_epoch(m, &s->training, &plan, s->order);
+        const double score = evaluate(m, &s->test, s->logits);
+        if (m->net.status != LGELU_OK)
+            return fail("training", m->net.message);
+        printf("epoch %3ld   loss %.4f   test %.2f %%   λ %.3f %.3f %.3f\n", epoch, loss, score,
+               (double)m->net.lambda[0], (double)m->net.lambda[1], (double)m->net.lambda[2]);
+
+        /* Early stopping looks at the held-out samples alone, and only from the moment on when λ
+           has reached its target: an earlier network is still smooth, and its score would be lost
+           in the swap. */
+        if (!s->patience || m->net.step < plan.hardening.end)
+            continue;
+        const double validation = evaluate(m, &s->held_out, s->logits);
+        printf("            held out %.2f %%\n", validation);
+        if (best_epoch == 0 || validation > best_score) {
+            best_epoch = epoch;
+            best_score = validation;
+            if (lgelu_net_copy(&best->net, &m->net) != LGELU_OK)
+                return fail("copy", best->net.message);
+        } else if (epoch - best_epoch >= s->patience) {
+            break;
+        }
+    }
+
+    if (s->patience) {
+        if (lgelu_net_copy(&m->net, &best->net) != LGELU_OK)
+            return fail("copy", m->net.message);
+        printf("best on the held-out samples: epoch %ld, %.2f %%\n", best_epoch, best_score);
+    }
+    return 0;
+}
+
+/* ---- 5. The program ---- */
+
+/* Prints three test images side by side, in characters, and what the network takes them for. */
+static void print_images(const data_set *data, const float *logits)
+{
+    static const char shades[] = " .:-=+*#%@";
+    for (size_t row = 0; data->test_x && row < data->height; row += 2) {
+        for (size_t image = 0; image < 3 && image < data->test; image++) {
+            const unsigned char *pixels = data->test_x + image * data_size(data);
+            for (size_t column = 0; column < data->width; column++)
+                printf("%c", shades[pixels[row * data->width + column] * 10 / 256]);
+            printf("  ");
+        }
+        printf("\n");
+    }
+    for (size_t i = 0; i < 3 && i < data->test; i++) {
+        const size_t guess = lgelu_argmax(logits + i * data->classes, data->classes);
+        printf("%s, taken for %s\n", data->class_name[data->test_y[i]], data->class_name[guess]);
+    }
+}
+
+/* Trains, swaps, saves, loads and uses a network. before and after receive the test logits. */
+static int run(const data_set *data, const schedule *s, const char *path, float *before,
+               float *after)
+{
+    /* Large structures are static, which keeps them off the stack. */
+    static model smooth, best, user;
+    if (make_model(&smooth, data, LGELU_MODE_TRAIN))
+        return 1;
+    if (s->patience && make_model(&best, data, LGELU_MODE_TRAIN))
+        return 1;
+    if (train(&smooth, &best, s))
+        return 1;
+
+    /* The swap: every gate becomes an exact ReLU. The logits before and after it show what it
+       costs. */
+    const size_t count = data->test * data->classes;
+    const double hardened = evaluate(&smooth, &s->test, before);
+    lgelu_net_relu(&smooth.net);
+    const double swapped = evaluate(&smooth, &s->test, after);
+    printf("hardened %.2f %%, with ReLU in every gate %.2f %%: ", hardened, swapped);
+    printf("%zu of %zu answers flipped, ",
+           lgelu_count_flips(before, after, data->test, data->classes), data->test);
+    printf("no logit moved by more than %.4f\n", lgelu_max_abs_diff(before, after, count));
+
+    /* The network goes into a file, and from there into a second network, built for inference: it
+       has no loss, no gradients and no optimiser. */
+    if (save(&smooth, path) || make_model(&user, data, LGELU_MODE_INFER) || load(&user, path))
+        return 1;
+    evaluate(&user, &s->test, before);
+    if (user.net.status != LGELU_OK)
+        return fail("inference", user.net.message);
+    if (memcmp(before, after, count * sizeof *before) != 0)
+        return fail(path, "loaded again, it has other logits");
+    printf("%s: loaded again, it has the same logits, bit for bit\n", path);
+    print_images(data, before);
+
+    free_model(&smooth);
+    free_model(&best);
+    free_model(&user);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    const char *where = NULL, *path = "2_mlp.safetensors", *isa = getenv("LGELU_ISA");
-    int help = argc == 2 && !strcmp(argv[1], "--help"), bad = argc % 2 == 0, epochs = 12;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (!strcmp(argv[i], "--data"))
-            where = argv[i + 1];
-        else if (!strcmp(argv[i], "--save"))
-            path = argv[i + 1];
-        else if (!strcmp(argv[i], "--epochs"))
-            epochs = atoi(argv[i + 1]);
-        else
-            bad = 1;
-    }
-    if (help || bad || epochs < 1 || epochs > 100000) {
-        fprintf(
-            help ? stdout : stderr,
-            "usage: 2_mlp [--data WHERE] [--epochs N (12)] [--save FILE (2_mlp.safetensors)]\n");
-        return help ? 0 : 2;
-    }
-    for (int i = 0; isa && i <= LGELU_ISA_AVX512; i++) {
-        if (!strcmp(isa, lgelu_isa_name(i))) {
-            lgelu_isa_limit(i);
-            isa = NULL;
-        }
-    }
-    if (isa && *isa)
+    static const char *const usage =
+        "usage: 2_mlp [--data WHERE] [--epochs N (12)] [--patience EPOCHS (0: no early stopping)] "
+        "[--save FILE (2_mlp.safetensors)]\n";
+    const char *where = NULL, *path = "2_mlp.safetensors";
+    long epochs = 12, patience = 0;
+    const tutorial_option options[] = { { "--data", &where, NULL, 0, 0 },
+                                        { "--save", &path, NULL, 0, 0 },
+                                        { "--epochs", NULL, &epochs, 1, 100000 },
+                                        { "--patience", NULL, &patience, 0, 100000 } };
+    const int status = tutorial_options(argc, argv, usage, options, 4);
+    if (status >= 0)
+        return status;
+    if (tutorial_limit_isa())
         return fail("LGELU_ISA", "expected scalar, neon, avx2 or avx512");
 
-    /* static: zeros, and not on the stack */
-    static data_set d;
-    static model m, use;
-    if (data_read(&d, where, argv[0]))
-        return fail("--data", d.error);
-    if (data_reads(&d, path))
+    static data_set data;
+    if (data_read(&data, where, argv[0]))
+        return fail("--data", data.error);
+    if (data_reads(&data, path))
         return fail(path, "it is read as data, and is not replaced");
-    if (d.classes < 2 || d.train < BATCH)
+    const size_t held_out_count = patience ? data.train / 10 : 0;
+    const size_t training_count = data.train - held_out_count;
+    if (data.classes < 2 || training_count < BATCH || !data.test)
         return fail("--data", "classes are needed, and at least 128 samples");
-    if (make(&m, &d, LGELU_MODE_TRAIN))
-        return 1;
-    float *x = (float *)malloc(BATCH * data_size(&d) * sizeof *x),
-          *before = (float *)malloc(2 * d.test * d.classes * sizeof *x);
-    uint32_t *order = (uint32_t *)malloc(d.train * sizeof *order);
-    int32_t y[BATCH];
-    if (!order || !x || !before)
-        return fail("logits", "out of memory");
-    float *after = before + d.test * d.classes;
 
-    /* ---- training: λ is learned for a quarter of the steps, driven to 159.577, a ReLU but for
-       0.001, over the next half, the rate at its peak; then the rate falls along a cosine and the
-       weights settle ---- */
-    const long per_epoch = (long)(d.train / BATCH), steps = epochs * per_epoch;
-    const lgelu_training plan = lgelu_training_to_relu(1e-3f, steps);
-    for (double loss = 0; m.net.step < steps && !m.net.status;) {
-        const long k = m.net.step % per_epoch;
-        if (k == 0)
-            lgelu_shuffle(order, d.train, 1, (uint64_t)m.net.step);
-        data_batch(x, y, &d, DATA_TRAIN, order, (size_t)k * BATCH, BATCH);
-        lgelu_net_bind(&m.net, m.x, x);
-        lgelu_net_bind(&m.net, m.labels, y);
-        lgelu_net_forward(&m.net, BATCH);
-        lgelu_net_backward(&m.net, 1);
-        lgelu_net_step(&m.net, &plan);
-        loss = (k ? loss : 0) + m.net.loss / (double)per_epoch;
-        if (k + 1 < per_epoch)
-            continue;
-        printf("epoch %3ld   loss %.4f   test %.2f %%", m.net.step / per_epoch, loss,
-               test(&m, &d, x, before));
-        printf("   λ %.3f %.3f %.3f\n", (double)m.net.lambda[0], (double)m.net.lambda[1],
-               (double)m.net.lambda[2]);
-    }
-    if (m.net.status)
-        return fail("training", m.net.message);
-
-    /* ---- the swap: every gate becomes an exact ReLU; the network in a file, and from there in one
-       that only infers ---- */
-    double hardened = test(&m, &d, x, before);
-    lgelu_net_relu(&m.net);
-    printf("hardened %.2f %%, with ReLU in every gate %.2f %%: ", hardened, test(&m, &d, x, after));
-    printf("%zu of %zu answers flipped, ", lgelu_count_flips(before, after, d.test, d.classes),
-           d.test);
-    printf("no logit moved by more than %.4f\n",
-           lgelu_max_abs_diff(before, after, d.test * d.classes));
-    if (save(&m, path) || make(&use, &d, LGELU_MODE_INFER) || load(&use, path))
-        return 1;
-    test(&use, &d, x, before);
-    if (memcmp(before, after, d.test * d.classes * sizeof *x))
-        return fail(path, "loaded again, it has other logits");
-    printf("%s: loaded again, it has the same logits, bit for bit\n", path);
-    /* three pictures, and what they pass for */
-    for (size_t row = 0; d.train_x && row < d.height; row += 2, printf("\n")) {
-        for (size_t i = 0; i < 3; i++, printf("  ")) {
-            for (size_t k = 0; k < d.width; k++) {
-                printf("%c",
-                       " .:-=+*#%@"[d.test_x[i * data_size(&d) + row * d.width + k] * 10 / 256]);
-            }
-        }
-    }
-    for (size_t i = 0; i < 3 && i < d.test; i++) {
-        printf("%s, taken for %s\n", d.class_name[d.test_y[i]],
-               d.class_name[likeliest(before + i * d.classes, d.classes)]);
-    }
-    free(m.memory);
-    free(use.memory);
-    free(order);
-    free(x);
+    const size_t most = data.test > held_out_count ? data.test : held_out_count;
+    float *before = (float *)malloc(most * data.classes * sizeof *before);
+    float *after = (float *)malloc(data.test * data.classes * sizeof *after);
+    uint32_t *order = (uint32_t *)malloc(training_count * sizeof *order);
+    schedule s = { .training = { &data, DATA_TRAIN, 0, training_count },
+                   .held_out = { &data, DATA_TRAIN, training_count, held_out_count },
+                   .test = { &data, DATA_TEST, 0, data.test },
+                   .epochs = epochs,
+                   .patience = patience,
+                   .order = order,
+                   .logits = before };
+    int failed;
+    if (!before || !after || !order)
+        failed = fail("logits", "out of memory");
+    else
+        failed = run(&data, &s, path, before, after);
     free(before);
-    data_free(&d);
-    return fflush(stdout) ? fail("standard output", "cannot be written") : 0;
+    free(after);
+    free(order);
+    data_free(&data);
+    if (!failed && fflush(stdout))
+        failed = fail("standard output", "cannot be written");
+    return failed;
 }

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: MIT-0
 
-   shards.h: a network trained by the ranks of MPI, with the same bits however many they are.
+   shards.h: a network trained by the ranks of MPI, with the same bits for any number of ranks.
 
+       MPI_Init(&argc, &argv);
        shards s;
-       if (shards_begin(&s, "program", 8)) ...           after MPI_Init: 8 shards a batch, a power
-   of two, no fewer than ranks
-       ... lgelu_net_make with the batch of one shard ...
-       if (shards_failed(&s, shards_room(&s, &net) != 0, "network", "out of memory")) return 1;
-       plan.sum = shards_sum; plan.user = &s;
-       each step: shards_step(&s);
-                  for (k = s.first; k < s.end; k++) { ... forward, backward(1/8) of shard k ...;
-   shards_push(&s); } lgelu_net_step(&net, &plan);           all ranks make the same step
+       shards_begin(&s, "program");
+       if (shards_divide(&s, 8))
+           ...                          8 shards in a batch: a power of two, at least one a rank
+       ...                              lgelu_net_make with the batch of one shard
+       if (shards_failed(&s, shards_allocate(&s, &net) != 0, "network", "out of memory"))
+           return 1;
+       plan.sum = shards_sum;
+       plan.user = &s;
 
-   A batch is cut into shards whatever the number of ranks; each rank computes the gradients of its
-   own, one after another. They are summed as a tree, ((0+1)+(2+3))+((4+5)+(6+7)), whose lower
-   levels lie within a rank: so the order never changes. Each rank sums one slice of the tree's
-   upper levels and gathers the others: 2n numbers in and out, however many ranks there are. */
+       shards_step(&s);                 each step begins so
+       for (int k = s.first; k < s.end; k++) {
+           ...                          forward and backward(1/8) of shard k
+           shards_push(&s);
+       }
+       lgelu_net_step(&net, &plan);     all ranks make the same step
+
+   A batch consists of a fixed number of shards. Each rank computes the gradients of its own shards,
+   one after another. They are summed as a tree, ((0+1)+(2+3))+((4+5)+(6+7)), whose lower levels are
+   within one rank; so the order of the sum, and with it every bit, is the same for any number of
+   ranks. Each rank sums one slice of the tree's upper levels and gathers the other slices: 2n
+   values are sent and received, however many ranks there are. */
 #ifndef SHARDS_H
 #define SHARDS_H
 #include <mpi.h>
@@ -26,43 +35,53 @@
 
 typedef struct {
     const char *program;
-    int rank, ranks, count, first,
-        end; /* count: shards of a batch; this rank's: first to end - 1 */
+    int rank, ranks;
+    int count;      /* shards of a batch */
+    int first, end; /* this rank's shards: first to end - 1 */
     lgelu_net *net;
-    size_t total;      /* numbers of a shard: gradients, running statistics, dλ, loss */
-    int depth, pushed; /* sums on the stack; shards of this step so far */
-    float *stack, *gathered,
-        *start; /* sums of 1, 2, 4, ... shards; slices of the ranks; the statistics before a step */
-    double loss; /* the steps' losses, added up */
+    size_t total;  /* values of a shard: gradients, running statistics, dλ, loss */
+    int depth;     /* sums that are on the stack */
+    int pushed;    /* shards of this step that have been pushed */
+    float *stack;  /* sums of 1, 2, 4, ... shards; the caller frees it */
+    float *slices; /* one slice of every rank's sum */
+    float *start;  /* the running statistics before a step */
+    double loss;   /* the sum of the steps' losses; the caller may set it to 0 */
 } shards;
 
 static const char *shards_program = "shards";
 
-static void shards_ended(int number) /* mpirun sends SIGTERM when a rank is lost */
+/* mpirun sends SIGTERM when a rank is lost. */
+static void shards_ended(int number)
 {
     fprintf(stderr, "%s: ended, maybe a rank is lost; the same command goes on\n", shards_program);
     _Exit(number);
 }
 
-/* -1: that many shards can't be dealt out to these ranks */
-static int shards_begin(shards *s, const char *program, int count)
+/* Sets s->rank and s->ranks. */
+static void shards_begin(shards *s, const char *program)
 {
     memset(s, 0, sizeof *s);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &s->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s->ranks);
-    if (count < 1 || count & (count - 1) || count % s->ranks)
-        return -1;
     s->program = shards_program = program;
+    signal(SIGTERM, shards_ended);
+}
+
+/* Assigns `count` shards to the ranks. Returns -1 if they can't be divided equally, or if count is
+   not a power of two. */
+static int shards_divide(shards *s, int count)
+{
+    if (count < 1 || (count & (count - 1)) != 0 || count % s->ranks != 0)
+        return -1;
     s->count = count;
     s->first = s->rank * (count / s->ranks);
     s->end = s->first + count / s->ranks;
-    signal(SIGTERM, shards_ended);
     return 0;
 }
 
-/* All ranks together: mpirun sends SIGTERM to those that are still here when one has ended with an
-   error */
+/* Ends MPI on all ranks together. If one rank ended with an error before the others, mpirun would
+   send them SIGTERM. */
 static void shards_leave(void)
 {
     signal(SIGTERM, SIG_IGN);
@@ -70,8 +89,8 @@ static void shards_leave(void)
     MPI_Finalize();
 }
 
-/* All ranks ask together, since one that has left would be waited for for ever: the first at fault
-   says why, and all return 1 */
+/* Returns 1 on all ranks if `bad` is true on any of them; the first such rank prints the error. All
+   ranks call this together, since the others would wait for ever for a rank that has left. */
 static int shards_failed(const shards *s, int bad, const char *what, const char *why)
 {
     int mine = bad ? s->rank : s->ranks, first;
@@ -85,27 +104,29 @@ static int shards_failed(const shards *s, int bad, const char *what, const char 
     return 1;
 }
 
-/* for a network that is made; -1: out of memory. Free with free(s->stack) */
-static int shards_room(shards *s, lgelu_net *net)
+/* Allocates what the sums need; the network must be made already. Returns -1 if there is no memory,
+   or if there are more values than MPI can count in an int. Free s->stack afterwards. */
+static int shards_allocate(shards *s, lgelu_net *net)
 {
     const size_t count = (size_t)s->count;
-    size_t levels = 2;
+    const size_t values =
+        net->parameter_count + net->state_count + (size_t)net->lambda_count + 1; /* 1: the loss */
     s->net = net;
-    s->total = (net->parameter_count + net->state_count + (size_t)net->lambda_count + count) / count
-               * count;
-    for (int k = s->end - s->first; k > 1; k /= 2)
-        levels++;
-    /* MPI counts in ints */
+    s->total = (values + count - 1) / count * count; /* a whole number of slices */
     if (s->total > (size_t)1 << 30)
         return -1;
+    size_t levels = 2;
+    for (int k = s->end - s->first; k > 1; k /= 2)
+        levels++;
     s->stack = (float *)calloc(levels * s->total + net->state_count, sizeof *s->stack);
     if (!s->stack)
         return -1;
-    s->gathered = s->stack + (levels - 1) * s->total;
-    s->start = s->gathered + s->total;
+    s->slices = s->stack + (levels - 1) * s->total;
+    s->start = s->slices + s->total;
     return 0;
 }
 
+/* Begins a step: every shard starts from these running statistics. */
 static void shards_step(shards *s)
 {
     memcpy(s->start, s->net->state, s->net->state_count * sizeof *s->start);
@@ -117,69 +138,79 @@ static void shards_add(float *a, const float *b, size_t n)
         a[i] += b[i];
 }
 
-/* a shard's numbers go onto the stack; two sums of equally many shards become one */
+/* Puts one shard's values on the stack, and adds two sums of equally many shards whenever there are
+   two. */
 static void shards_push(shards *s)
 {
     lgelu_net *net = s->net;
-    const size_t n = net->parameter_count, states = net->state_count, h = (size_t)net->lambda_count;
+    const size_t n = net->parameter_count, states = net->state_count;
+    const size_t lambdas = (size_t)net->lambda_count;
     float *v = s->stack + (size_t)s->depth * s->total;
-    /* no -0: then it can't matter how the zeros came about */
+
+    /* Adding 0 turns -0 into 0, so that the sign of a zero can't depend on the number of ranks. */
     for (size_t i = 0; i < n; i++)
         v[i] = net->g[i] + 0.0f;
     memcpy(v + n, net->state, states * sizeof *v);
-    for (size_t i = 0; i < h; i++)
+    for (size_t i = 0; i < lambdas; i++)
         v[n + states + i] = (float)net->dlambda[i];
-    v[n + states + h] = (float)net->loss;
+    v[n + states + lambdas] = (float)net->loss;
+
     s->depth++;
-    for (int done = ++s->pushed; done % 2 == 0; done /= 2, v -= s->total) {
+    s->pushed++;
+    for (int done = s->pushed; done % 2 == 0; done /= 2) {
         shards_add(v - s->total, v, s->total);
+        v -= s->total;
         s->depth--;
     }
-    /* the next backward adds to nothing, */
+
+    /* The next shard starts with gradients of 0 and with the same statistics as this one. */
     memset(net->g, 0, n * sizeof *net->g);
-    memset(net->dlambda, 0, h * sizeof *net->dlambda);
-    /* and begins with the same statistics */
+    memset(net->dlambda, 0, lambdas * sizeof *net->dlambda);
     memcpy(net->state, s->start, states * sizeof *s->start);
 }
 
-/* what lgelu_net_step calls before clipping: slices to their ranks, summed there by the same tree,
-   and back to all */
-static int shards_sum(float *g, size_t n, double *dlambda, size_t hardnesses, void *user)
+/* lgelu_net_step calls this before clipping. Each rank receives its slice of every rank's sum, adds
+   the slices as a tree, and sends the result to all ranks. */
+static int shards_sum(float *g, size_t n, double *dlambda, size_t lambda_count, void *user)
 {
     shards *s = (shards *)user;
-    const size_t states = s->net->state_count, ranks = (size_t)s->ranks, slice = s->total / ranks;
-    int bad = MPI_Alltoall(s->stack, (int)slice, MPI_FLOAT, s->gathered, (int)slice, MPI_FLOAT,
+    const size_t states = s->net->state_count, ranks = (size_t)s->ranks;
+    const size_t slice = s->total / ranks;
+    int bad = MPI_Alltoall(s->stack, (int)slice, MPI_FLOAT, s->slices, (int)slice, MPI_FLOAT,
                            MPI_COMM_WORLD);
     for (size_t step = 1; step < ranks; step *= 2) {
         for (size_t k = 0; k < ranks; k += 2 * step)
-            shards_add(s->gathered + k * slice, s->gathered + (k + step) * slice, slice);
+            shards_add(s->slices + k * slice, s->slices + (k + step) * slice, slice);
     }
-    bad |= MPI_Allgather(s->gathered, (int)slice, MPI_FLOAT, s->stack, (int)slice, MPI_FLOAT,
+    bad |= MPI_Allgather(s->slices, (int)slice, MPI_FLOAT, s->stack, (int)slice, MPI_FLOAT,
                          MPI_COMM_WORLD);
+
     memcpy(g, s->stack, n * sizeof *g);
-    /* their mean */
+    /* The running statistics become the mean over the shards. */
     for (size_t i = 0; i < states; i++)
         s->net->state[i] = s->stack[n + i] / (float)s->count;
-    for (size_t i = 0; i < hardnesses; i++)
+    for (size_t i = 0; i < lambda_count; i++)
         dlambda[i] = (double)s->stack[n + states + i];
-    s->loss += (double)s->stack[n + states + hardnesses] / s->count;
-    s->depth = s->pushed = 0;
+    s->loss += (double)s->stack[n + states + lambda_count] / s->count;
+    s->depth = 0;
+    s->pushed = 0;
     return bad;
 }
 
-/* bytes that rank 0 alone has, to all; -1: no room for them somewhere, told */
+/* Sends n bytes from rank 0 to all ranks, which receive them in memory that they free. Returns 0,
+   or 1 after the error is reported. */
 static int shards_send(const shards *s, unsigned char **p, size_t *n, const char *what)
 {
     MPI_Bcast(n, sizeof *n, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (s->rank)
         *p = (unsigned char *)malloc(*n + 1);
     if (shards_failed(s, *n && !*p, what, "out of memory"))
-        return -1;
+        return 1;
     MPI_Bcast(*p, (int)*n, MPI_BYTE, 0, MPI_COMM_WORLD);
     return 0;
 }
 
-/* whether all ranks hold the same bits, and a hash of them */
+/* Returns whether all ranks hold the same bits, and a hash of them. */
 static int shards_agree(const shards *s, uint64_t *hash)
 {
     const unsigned char *w = (const unsigned char *)s->net->w;

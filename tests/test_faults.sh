@@ -6,7 +6,7 @@ out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
 # whole: what is in run/ is what is in good/, or not there; no temporary
@@ -62,7 +62,7 @@ faults()
         survived $status || { echo "FAIL faults: $name: call $n fails: $why"; return; }
         if [ $n -ge 150 ] && [ "$FAULTS" != all ]; then n=$((n + 1 + n / 16)); else n=$((n + 1)); fi
     done
-    verdict $([ -s $out/missed ] && [ $told -ge 5 ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were told in a line, $harmless without harm" "it never ended"
+    verdict $([ -s $out/missed ] && [ $told -ge 5 ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were reported in a line, $harmless without harm" "it never ended"
     told=0
     harmless=0
     most=$(find $out/good -type f -exec wc -c {} + | awk '$2 != "total" && $1 > m { m = $1 } END { print m + 0 }')
@@ -75,7 +75,7 @@ faults()
         survived $(cat $out/status) || { echo "FAIL faults: $name: files end at byte $bytes: $why"; return; }
         bytes=$((bytes + 1 + bytes / 3))
     done
-    verdict $([ $told -gt 3 ]; echo $?) "faults: $name: $told files that could not grow were told in a line" "$told"
+    verdict $([ $told -gt 3 ]; echo $?) "faults: $name: $told files that could not grow were reported in a line" "$told"
 }
 
 small="--data ../tiny --hidden 8 --seeds 1 --epochs 2 --batch 90 --arms gelu,hardened,switched --threads 1"
@@ -86,7 +86,7 @@ faults 'study swap, resumed' 'cp ../half.st a.st' ../study swap --resume a.st --
 mkdir -p $out/all && (cd $out/all && ../study swap $small --out . > ../all.out 2>&1)
 faults 'study report' 'cp -r ../all .' ../study report --out all
 
-breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c
+breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c
 head -c 3000 ../README.md > $out/text.txt
 shape='1 x 8, context 8, batch 4, steps 5, seed 1'
 faults '4_gpt train' : ../4_gpt train ../text.txt --file a.gpt --size "$shape"
@@ -99,10 +99,10 @@ mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 awk 'BEGIN { srand(2)
     for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
 faults reluize : ../reluize ../nets/mlp_lambda.onnx --data ../table.csv -o a.onnx --epochs 1 --batch 20
-for tutorial in 1_gate 2_mlp; do breakable $tutorial $(declared ../examples/$tutorial.c) ../examples/data.c; done
+for tutorial in 1_gate 2_mlp; do breakable $tutorial $(declared ../examples/$tutorial.c) ../examples/data.c ../examples/tutorial.c; done
 faults 1_gate : ../1_gate a.svg
 faults 2_mlp : ../2_mlp --data ../tiny --epochs 1 --save a.safetensors
-breakable 3_cnn $(declared ../examples/3_cnn.c) ../examples/data.c
+breakable 3_cnn $(declared ../examples/3_cnn.c) ../examples/data.c ../examples/tutorial.c
 faults 3_cnn : ../3_cnn --data ../tiny --epochs 1 --pictures 64
 faults 'study control' : ../study control --env cartpole --lr 1e-3 --seeds 1 --steps 10240 --epochs 10 --hidden 4 --threads 1 \
     --csv a.csv --json a.json --svg figures --save a.st

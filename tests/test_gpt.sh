@@ -4,8 +4,8 @@ out=build/gpt
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-clean $out/plain "compiles without a warning" ../examples/4_gpt.c ../examples/text.c
-stoppable $out/gpt ../examples/4_gpt.c ../examples/text.c
+clean $out/plain "compiles without a warning" ../examples/4_gpt.c ../examples/text.c ../examples/tutorial.c
+stoppable $out/gpt ../examples/4_gpt.c ../examples/text.c ../examples/tutorial.c
 size='2 x 8, context 12, batch 3, steps 20, seed 7'
 train() { $out/gpt train ../examples/text.h --size "$size" --file "$@"; }
 # one line on stderr with WHAT in it, the status, nothing but what stood there in the file: stops STATUS WHAT COMMAND...
@@ -103,10 +103,10 @@ verdict $([ $? = 1 ] && grep -q 'not finite after 7 steps' $out/nan.err && [ "$(
 train $out/nan.st > $out/nan.out 2> $out/nan.err
 verdict $([ $? = 0 ] && cmp $out/nan.st $out/whole.st > /dev/null 2>&1; echo $?) "and the file before it is good" "$(cat $out/nan.err)"
 (trap '' XFSZ; ulimit -f 8; exec $out/gpt train ../examples/text.h --size "$size" --file $out/full.st) > $out/full.out 2> $out/full.err
-verdict $([ $? = 1 ] && grep -q 'full.st: .*written' $out/full.err && [ ! -e $out/full.st ]; echo $?) "no room for the file: known at once" "$(cat $out/full.err)"
+verdict $([ $? = 1 ] && grep -q 'full.st: .*written' $out/full.err && [ ! -e $out/full.st ]; echo $?) "no space for the file: known at once" "$(cat $out/full.err)"
 if [ -e /dev/full ]; then
     train $out/chain.st > /dev/full 2> $out/full.err
-    verdict $([ $? = 1 ]; echo $?) "no room for what it prints: status 1" "another status"
+    verdict $([ $? = 1 ]; echo $?) "no space for what it prints: status 1" "another status"
 fi
 [ -z "$(find $out -name '*.part')" ]
 verdict $? "no part of a file is left" "$(find $out -name '*.part')"

@@ -12,7 +12,7 @@ if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then
     exit 0
 fi
 . tools/job.sh
-sources="$(declared ../examples/5_mpi.c) ../examples/data.c ../examples/text.c $IMPLEMENTATION"
+sources="$(declared ../examples/5_mpi.c) ../examples/data.c ../examples/text.c ../examples/tutorial.c $IMPLEMENTATION"
 mpicc -std=c99 -O2 $sources -o $out/5_mpi -lm || exit 1
 tiny $out/tiny 12
 mpirun="mpirun -q --oversubscribe"
@@ -182,7 +182,7 @@ faults()
 why= told=0
 faults 0 FAULT_BYTES=20000
 verdict $([ -z "$why" ] && [ $told = 1 ] && grep -q -e '--file: .*fault.st: ' $out/fault.err; echo $?) \
-    "5_mpi: no room for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
+    "5_mpi: no space for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
 why= told=0
 for rank in 0 1; do
     rm -f $out/missed

@@ -64,7 +64,11 @@ enum {
     DEVIATION,
     NORMED,
     SCORES,
-    SHARES
+    SHARES,
+    MEAN_SQUARE, /* of an RMS normalisation: the mean of x² of a row, plus eps; */
+    ROOT_MEAN_SQUARE,
+    INVERSE_ROOT, /* its root, and 1 over that */
+    KINDS
 };
 
 enum { UNIFORM = -1, COUNTING = -2 }; /* tensors without a file: 0 everywhere; 0, 1, 2, ... */
@@ -85,6 +89,7 @@ typedef struct {
         divides; /* arg is times (or over) the constant number vector, one a channel; -1: none */
     double eps;
     int gain;        /* VARIANCE, NORMED */
+    int rms;         /* NORMED: by the root of the mean square, no mean was subtracted */
     int64_t padding; /* zeros around a picture that the window to come takes in */
     int q, k, causal;
     double scale; /* SCORES */
@@ -997,6 +1002,13 @@ static int linear_in_u(const value *v) /* c·u and nothing else */
 static int is_one(double x) { return fabs(x - 1) < 1e-6; }
 static int is_plain(const value *v) { return linear_in_u(v) && is_one(v->p[1]); }
 
+static int is_square(const value *v) /* u² and nothing else */
+{
+    const int others =
+        v->p[0] < 0 || v->p[0] > 0 || v->p[1] < 0 || v->p[1] > 0 || v->p[3] < 0 || v->p[3] > 0;
+    return v->kind == DATA && !v->function && v->vector < 0 && !others && is_one(v->p[2]);
+}
+
 /* a layer like that of x, for more factors or a bias to go into its weights; where it has none, or
    they can't, one after it that keeps each channel as it is */
 static layer *with_weights(onnx_model *m, const node *n, const value *x, int biased)
@@ -1140,7 +1152,7 @@ static int settle(onnx_model *m, const node *n, value *x)
     layer *l;
     if (x->kind != NORMED)
         return 1;
-    if (!(l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1)))
+    if (!(l = new_layer(m, n, x->rms ? LGELU_OP_RMS_NORM : LGELU_OP_LAYER_NORM, x->layer, -1)))
         return 0;
     l->weight = x->gain;
     l->eps = (float)x->eps;
@@ -1152,7 +1164,7 @@ static int settle(onnx_model *m, const node *n, value *x)
    of their own */
 static int plain(onnx_model *m, const node *n, int k, value *x)
 {
-    static const char *const why[] = {
+    static const char *const why[KINDS] = {
         "an input is missing",
         "it would have to compute with a constant",
         "it would have to compute with a shape",
@@ -1164,7 +1176,10 @@ static int plain(onnx_model *m, const node *n, int k, value *x)
         "a deviation stands alone",
         NULL,
         "attention scores stand alone: softmax and a product with values were expected",
-        "softmax stands alone: export the logits, or attention as a whole"
+        "softmax stands alone: export the logits, or attention as a whole",
+        "a mean of squares that no RMS normalisation follows",
+        "the root of a mean of squares that no RMS normalisation follows",
+        "1 over the root of a mean of squares that no RMS normalisation follows"
     };
     value *v = in(m, n, k);
     layer *l;
@@ -1740,13 +1755,24 @@ static int constant_less(onnx_model *m, const node *n, const value *x, const pai
     return 1;
 }
 
+/* Before input 0 is squared: the square may begin an RMS normalisation, whose input, if it is a
+   flattened picture, must have its values as channels from here on. */
+static int squares_channels(onnx_model *m, const node *n)
+{
+    value *x = m->value + n->in[0];
+    return !is_plain(x) || x->v.rank != 2 || as_channels(m, n, x);
+}
+
 /* x², x³ of a polynomial; the square and the root inside a norm */
 static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
 {
     const int two = is_one(p->s / 2), three = is_one(p->s / 3), root = is_one(2 * p->s);
+    const int inverse = is_one(-2 * p->s) && x->kind == MEAN_SQUARE;
     value *y;
-    if (!p->one || !(two || three || root))
+    if (!p->one || !(two || three || root || inverse))
         return refuse(m, n, "a power other than 2, 3 or 0.5");
+    if (two && !squares_channels(m, n))
+        return 0;
     if (!(y = pass_on(m, n, p)))
         return 0;
     if (x->kind == CENTRED && two) {
@@ -1755,6 +1781,10 @@ static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
     }
     if (x->kind == VARIANCE && root) {
         y->kind = DEVIATION;
+        return 1;
+    }
+    if (x->kind == MEAN_SQUARE && (root || inverse)) {
+        y->kind = root ? ROOT_MEAN_SQUARE : INVERSE_ROOT;
         return 1;
     }
     if (!linear_in_u(x) || root)
@@ -1791,12 +1821,21 @@ static int affine_of_norm(onnx_model *m, const node *n, const value *x, const pa
                        ? 0
                        : refuse(m, n, "a factor of a normalised row that is not one a channel");
         }
+        if (x->rms) {
+            view v = x->v;
+            layer *l = new_layer(m, n, LGELU_OP_RMS_NORM, x->layer, -1);
+            if (!l)
+                return 0;
+            l->weight = p->constant;
+            l->eps = (float)x->eps;
+            return result(m, n, l, &v);
+        }
         if (!(y = pass_on(m, n, p)))
             return 0;
         y->gain = p->constant;
         return 1;
     }
-    if (p->op == ADD && known(m, b) && by_channel(m, x, b)) {
+    if (p->op == ADD && !x->rms && known(m, b) && by_channel(m, x, b)) {
         view v = x->v;
         layer *l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
         if (!l)
@@ -1859,6 +1898,12 @@ static int with_constant(onnx_model *m, const node *n, int op, int data, int c, 
         return 0;
     if (p.one && b->kind == TENSOR && x->kind != SCORES && !spreads(&b->v, &x->v))
         return refuse(m, n, "a constant of other dimensions");
+    if (swapped && op == DIVIDE && x->kind == ROOT_MEAN_SQUARE && p.one && is_one(p.s)) {
+        if (!(y = pass_on(m, n, &p)))
+            return 0;
+        y->kind = INVERSE_ROOT;
+        return 1;
+    }
     if (swapped && (op == DIVIDE || op == POWER))
         return refuse(m, n, "a constant over data");
     if (swapped && op == SUBTRACT)
@@ -1867,7 +1912,7 @@ static int with_constant(onnx_model *m, const node *n, int op, int data, int c, 
         return power_of(m, n, x, &p);
     if (x->kind == SCORES)
         return scores_and_constant(m, n, &p);
-    if (x->kind == VARIANCE && p.one && op == ADD) {
+    if ((x->kind == VARIANCE || x->kind == MEAN_SQUARE) && p.one && op == ADD) {
         if (!(y = pass_on(m, n, &p)))
             return 0;
         y->eps += p.s;
@@ -1940,8 +1985,6 @@ static int two_polynomials(onnx_model *m, const node *n, int op, const value *a,
     memcpy(y->p, p, sizeof p);
     return finish_gate(m, n, y);
 }
-
-static int as_channels(onnx_model *m, const node *n, value *x);
 
 static int two_layers(onnx_model *m, const node *n) /* the sum of a residual connection */
 {
@@ -2056,6 +2099,20 @@ static int two_constants(onnx_model *m, const node *n, int op)
     return refuse(m, n, "arithmetic of two constants: let the exporter fold constants");
 }
 
+/* x times input k, which is 1 over the root of its mean square, or x over that root */
+static int rms_normalised(onnx_model *m, const node *n, int k)
+{
+    const view v = m->value[n->in[k]].v;
+    value *y = pass(m, n, k);
+    if (!y)
+        return 0;
+    set_data(y, y->layer, &v);
+    y->kind = NORMED;
+    y->gain = -1;
+    y->rms = 1;
+    return 1;
+}
+
 static int arithmetic(onnx_model *m, const node *n)
 {
     const int op = is(n->op, "Add")   ? ADD
@@ -2100,9 +2157,18 @@ static int arithmetic(onnx_model *m, const node *n)
             y->kind = NORMED;
             return 1;
         }
+        if ((op == MULTIPLY && is_plain(a) && b->kind == INVERSE_ROOT)
+            || (op == DIVIDE && is_plain(a) && b->kind == ROOT_MEAN_SQUARE))
+            return rms_normalised(m, n, 1);
+        if (op == MULTIPLY && a->kind == INVERSE_ROOT && is_plain(b))
+            return rms_normalised(m, n, 0);
         if (a->kind == DATA && b->kind == DATA && op < DIVIDE
-            && (op != ADD || !is_plain(a) || !is_plain(b)))
+            && (op != ADD || !is_plain(a) || !is_plain(b))) {
+            const int same = n->in[0] == n->in[1];
+            if (op == MULTIPLY && same && !squares_channels(m, n))
+                return 0;
             return two_polynomials(m, n, op, a, b);
+        }
     }
     if (op == ADD)
         return two_layers(m, n);
@@ -2155,6 +2221,18 @@ static int root(onnx_model *m, const node *n) /* Sqrt, Reciprocal, Neg */
         if (!(y = pass(m, n, 0)))
             return 0;
         y->kind = DEVIATION;
+        return 1;
+    }
+    if (x && x->kind == MEAN_SQUARE && is(n->op, "Sqrt")) {
+        if (!(y = pass(m, n, 0)))
+            return 0;
+        y->kind = ROOT_MEAN_SQUARE;
+        return 1;
+    }
+    if (x && x->kind == ROOT_MEAN_SQUARE && is(n->op, "Reciprocal")) {
+        if (!(y = pass(m, n, 0)))
+            return 0;
+        y->kind = INVERSE_ROOT;
         return 1;
     }
     if (x && x->kind == DATA && !x->function && is(n->op, "Neg")
@@ -2380,8 +2458,15 @@ static int reduce_mean(onnx_model *m, const node *n)
     for (d = 0; d < u->v.rank; d++)
         tail &= hit[d] == (d == u->v.rank - 1);
     l = m->layer + u->layer;
-    /* of a row, in a layer normalisation */
+    /* of a row, in a layer normalisation or an RMS normalisation */
     if (tail && keep && covers(&u->v, over, over + 1, 1, channels(l))) {
+        if (is_square(u) && l->op != LGELU_OP_TOKENS) {
+            if (!(y = pass(m, n, 0)))
+                return 0;
+            y->kind = MEAN_SQUARE;
+            y->eps = 0;
+            return 1;
+        }
         if (u->kind == SQUARE) {
             if (!(y = pass(m, n, 0)))
                 return 0;
@@ -3432,8 +3517,11 @@ static int settle_norms(onnx_model *m, const node *n)
     for (k = 0; k < n->inputs; k++) {
         value *x = in(m, n, k);
         const value *c = affine && k < 2 ? in(m, n, 1 - k) : NULL;
-        if (x && is(n->op, "ReduceMean") && !scale_layer(m, n, x))
+        if (x && is(n->op, "ReduceMean") && !is_square(x) && !scale_layer(m, n, x))
             return 0;
+        /* an RMS normalisation has no shift */
+        if (x && x->kind == NORMED && x->rms && is(n->op, "Add"))
+            c = NULL;
         if (!x || x->kind != NORMED || (c && c->kind == TENSOR && along(x, c) >= 0))
             continue;
         if (!settle(m, n, x))
@@ -3941,6 +4029,7 @@ static int fill(onnx_model *m, const layer *l, lgelu_net *net)
     case LGELU_OP_LAYER_NORM:
         return put_vector(m, l->weight, c, 1, 1, b)
                && put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
+    case LGELU_OP_RMS_NORM: return put_vector(m, l->weight, c, 1, 1, b);
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
             if (!(fetch(m, m->value + l->variance, at(&m->value[l->variance].v, 0, i)) >= 0))
@@ -4104,6 +4193,8 @@ static int read_graph(onnx_model *m, const counts *c)
             continue;
         if (l->op == LGELU_OP_LAYER_NORM && !(l->eps > 0))
             return say(m, "a layer normalisation without epsilon");
+        if (l->op == LGELU_OP_RMS_NORM && !(l->eps > 0))
+            return say(m, "an RMS normalisation without epsilon");
         if (!fill(m, l, NULL))
             return 0;
     }
@@ -4229,13 +4320,17 @@ static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const c
     } while (again);
 }
 
+/* If a kind of layer is new, this line does not compile: name and build the kind in build_layer and
+   fill its parameters in fill, if files have it, then count it. */
+typedef char onnx_in_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+
 static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
 {
-    static const char *const kind[] = { "input",   "tokens",    "labels",   "linear", "gate",
-                                        "add",     "conv",      "norm",     "pool",   "pool",
-                                        "flatten", "embedding", "position", "norm",   "attention",
-                                        "dropout", "patches",   "class",    "take",   "",
-                                        "" };
+    static const char *const kind[] = { "input",     "tokens",    "labels",   "linear", "gate",
+                                        "add",       "conv",      "norm",     "pool",   "pool",
+                                        "flatten",   "embedding", "position", "norm",   "norm",
+                                        "attention", "dropout",   "patches",  "class",  "take",
+                                        "",          "" };
     const int x = l->inputs ? m->layer[l->input[0]].node : -1;
     lgelu_gate_kind gate_kind = l->gate;
     char name[32], flat[32];
@@ -4278,6 +4373,11 @@ static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
     case LGELU_OP_POSITION: return lgelu_position(net, name, x);
     case LGELU_OP_LAYER_NORM:
         c = lgelu_layer_norm(net, name, x);
+        if (c >= 0)
+            net->nodes[c].eps = l->eps;
+        return c;
+    case LGELU_OP_RMS_NORM:
+        c = lgelu_rms_norm(net, name, x);
         if (c >= 0)
             net->nodes[c].eps = l->eps;
         return c;

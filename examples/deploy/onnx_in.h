@@ -11,15 +11,16 @@
    Read is what PyTorch's exporter writes for MLPs, convolutional and ViT-like networks and GPTs:
    Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas by Erf and Tanh,
    pooling, ReduceMean, Flatten, Reshape, Transpose, residual sums, LayerNormalization or its
-   formula, attention, embeddings, and the arithmetic of shapes around them. A factor or a bias, one
-   number or one a channel (pixels made mean 0 and deviation 1, LayerScale), goes into the weights
-   before it, or becomes a convolution of 1 x 1 that keeps its channels apart. Pictures are declared
-   (N, channels, rows, columns), or (N, rows, columns, channels) where a Transpose turns them first;
-   vectors (N, channels), tokens (N, count) as integers; the network's inputs are channels last, as
-   ever. The first dimension is the batch, whatever the file says it is. Weights may be float,
-   double, half or bfloat16. What is not understood is refused in one line that names node, operator
-   and why; every number of the file is checked before it is used, and nothing in here allocates,
-   prints or opens files. Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h and deploy.h. */
+   formula, the formula of RMSNorm, attention, embeddings, and the arithmetic of shapes around them.
+   A factor or a bias, one number or one a channel (pixels made mean 0 and deviation 1, LayerScale),
+   goes into the weights before it, or becomes a convolution of 1 x 1 that keeps its channels apart.
+   Pictures are declared (N, channels, rows, columns), or (N, rows, columns, channels) where a
+   Transpose turns them first; vectors (N, channels), tokens (N, count) as integers; the network's
+   inputs are channels last, as ever. The first dimension is the batch, whatever the file says it
+   is. Weights may be float, double, half or bfloat16. What is not understood is refused in one line
+   that names node, operator and why; every number of the file is checked before it is used, and
+   nothing in here allocates, prints or opens files. Copy onnx_in.[ch] beside lgelu.h, with
+   onnx_out.h, int8.h and deploy.h. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
 #include "onnx_out.h" /* for onnx_form */

@@ -9,13 +9,13 @@
 
    Of a network that is made: linear NAME.weight (outputs, inputs) and NAME.bias; convolution
    NAME.weight (outputs, inputs / groups, rows, columns); batch normalisation NAME.weight, .bias,
-   .running_mean, .running_var, .num_batches_tracked; layer normalisation, embedding and positions
-   as torch's; a linear layer over patches as the convolution that torch makes of it; a class token
-   NAME (1, 1, channels). Channels stand first in torch: the columns of a linear layer behind a
-   flattened picture are put into its order. Names are those of the layers: torchvision's for
-   lgelu_resnet, GPT-2's for lgelu_gpt. λ's, moments and gate kinds don't go in: lgelu_net_save
-   keeps those. Read are F32, F64, F16 and BF16; every check comes before the first change. Copy
-   torch_file.[ch] and deploy.h beside lgelu.h. */
+   .running_mean, .running_var, .num_batches_tracked; layer normalisation, RMS normalisation (its
+   weight alone), embedding and positions as torch's; a linear layer over patches as the convolution
+   that torch makes of it; a class token NAME (1, 1, channels). Channels stand first in torch: the
+   columns of a linear layer behind a flattened picture are put into its order. Names are those of
+   the layers: torchvision's for lgelu_resnet, GPT-2's for lgelu_gpt. λ's, moments and gate kinds
+   don't go in: lgelu_net_save keeps those. Read are F32, F64, F16 and BF16; every check comes
+   before the first change. Copy torch_file.[ch] and deploy.h beside lgelu.h. */
 #ifndef TORCH_FILE_H
 #define TORCH_FILE_H
 #include "deploy.h"

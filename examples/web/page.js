@@ -124,7 +124,7 @@ function gate() {
 
 /* ---- the network ---- */
 let set = 0, running = false, hardening = null, swapped = false, side = FULL;    /* hardening: its first and last step */
-let rows = [];                                          /* [step, λ's, share of cells that a swap would flip] */
+let rows = [];                                          /* [step, λ's, fraction of cells that a swap would flip] */
 let seen = null;                                        /* what the last look at the network found */
 
 function look(cells) {

@@ -1,0 +1,851 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_deploy_refit: the closed-form refit. Solutions are compared with normal equations solved by
+   elimination, every kind of layer and gate is converted, the bits are the same on every
+   instruction set and for every order of the tasks, and each error leaves the network as it was.
+
+       cc -O2 test_deploy_refit.c ../examples/study/gates_other.c -lm -o test_deploy_refit &&
+   ./test_deploy_refit */
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+#include "tools/check.h"
+#include "../examples/deploy/refit.c"
+#include "../examples/deploy/bounds.c"
+/* both files have a function of that name */
+#define run run_gates
+#include "../examples/study/gates_other.c"
+#undef run
+
+enum { NODES = 96, BATCH = 16, MOST_INPUT = 12 * 12 * 3, TOKENS = 8, VOCABULARY = 11 };
+enum { MLP, LENET, RESNET, FOLDED, MIXED, VIT, GPT, KINDS };
+static const char *const kind_name[KINDS] = { "mlp",   "lenet", "resnet", "resnet, folded",
+                                              "mixed", "vit",   "gpt" };
+
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[NODES];
+    void *block;
+    int input, output;
+} network;
+
+/* ---- networks ---- */
+static lgelu_gate_kind gate_kind;
+static const lgelu_custom_gate *gate_outer;
+
+static int build_mixed(lgelu_net *n, int x)
+{
+    int a = lgelu_conv(n, "conv1", x, 8, 3, 1, 1, 1, 1), b;
+    a = lgelu_gate_channels(n, "gate1", a, 1.5f);
+    b = lgelu_conv(n, "deep", lgelu_batch_norm(n, "norm1", a, 0.1f, 1e-5f), 8, 3, 1, 1, 8, 1);
+    a = lgelu_add(n, "add", lgelu_gate(n, "gate2", b, gate_kind, 1), a);
+    a = lgelu_conv(n, "groups", lgelu_add(n, "twice", a, a), 12, 4, 3, 2, 2, 0);
+    a = lgelu_batch_norm(n, "norm2", lgelu_dropout(n, "drop", a, 0.25f), 0.1f, 1e-5f);
+    a = lgelu_gate(n, "gate3", lgelu_linear(n, "mix", a, 10), gate_kind, 1);
+    b = lgelu_max_pool(n, "most", a, 3, 2, 1);
+    a = lgelu_average_pool(n, "mean", a, 3, 2, 1);
+    a = lgelu_flatten(n, "flat", lgelu_add(n, "pools", a, b));
+    return lgelu_linear(n, "fc",
+                        lgelu_layer_norm(n, "norm3", lgelu_gate(n, "gate4", a, gate_kind, 1)), 5);
+}
+
+static lgelu_transformer transformer(void)
+{
+    lgelu_transformer t;
+    memset(&t, 0, sizeof t);
+    t.layers = 2;
+    t.heads = 2;
+    t.width = 16;
+    t.gate = gate_kind;
+    t.lambda = 1;
+    t.embedding = 1;
+    return t;
+}
+
+static int build(lgelu_net *n, int kind, int x)
+{
+    static const size_t outputs[4] = { 70, 40, 20, 10 };
+    const lgelu_transformer t = transformer();
+    switch (kind) {
+    case MLP: return lgelu_mlp(n, x, outputs, 4, gate_kind, 1);
+    case LENET: return lgelu_lenet(n, x, 10, gate_kind, 1);
+    case MIXED: return build_mixed(n, x);
+    case VIT: return lgelu_vit(n, x, &t, 4, 1, 10);
+    case GPT: return lgelu_gpt(n, x, &t);
+    default: return lgelu_resnet(n, x, 8, 2, 1, 10, gate_kind, 1);
+    }
+}
+
+static int keeps = 1;
+static lgelu_mode mode = LGELU_MODE_INFER;
+
+static void make(network *d, int kind)
+{
+    lgelu_net *n = &d->net;
+    size_t bytes, i;
+    lgelu_net_begin(n, d->nodes, NODES);
+    n->custom_gate = gate_outer;
+    n->deviation = 0.3f;
+    d->input = kind == GPT   ? lgelu_tokens(n, "tokens", TOKENS, VOCABULARY)
+               : kind == MLP ? lgelu_input(n, "x", 1, 1, 30)
+                             : lgelu_input(n, "x", 12, 12, 3);
+    d->output = build(n, kind, d->input);
+    if (keeps) {
+        refit_keep(n);
+    }
+    bytes = lgelu_net_bytes(n, BATCH, mode);
+    d->block = malloc(bytes ? bytes : 1);
+    if (!bytes || lgelu_net_make(n, d->block, bytes, BATCH, mode, 7)) {
+        printf("FAIL %s: %s\n", kind_name[kind], n->message);
+        exit(1);
+    }
+    for (i = n->weight_count; i < n->parameter_count; i++) {
+        n->w[i] += (lgelu_uniform(7, 1, i) - 0.5f) / 2;
+    }
+    for (i = 0; i < n->state_count; i++) {
+        n->state[i] += (lgelu_uniform(7, 2, i) - 0.5f) / 2;
+    }
+    if (kind == FOLDED) {
+        lgelu_net_fold(n);
+    }
+}
+
+/* ---- inputs ---- */
+typedef struct {
+    int kind;
+    size_t samples, batch, calls;
+    size_t fail, grow,
+        nan; /* calls that fail, batches that appear later, number of an element that is NaN */
+    float x[BATCH * MOST_INPUT];
+    int32_t token[BATCH * TOKENS];
+} feed;
+
+static int next(size_t index, const void **data, size_t *samples, void *user)
+{
+    feed *s = (feed *)user;
+    const size_t total = s->samples + (s->grow && s->calls > s->grow ? 1 : 0),
+                 first = index * s->batch;
+    const size_t size = s->kind == MLP ? 30 : 12 * 12 * 3;
+    size_t i;
+    s->calls++;
+    if (s->fail && s->calls >= s->fail) {
+        return -1;
+    }
+    if (first >= total) {
+        return 0;
+    }
+    *samples = total - first < s->batch ? total - first : s->batch;
+    for (i = 0; i < *samples * size; i++) {
+        s->x[i] = lgelu_normal(5, 0, first * size + i);
+        if (s->nan && first * size + i == s->nan) {
+            s->x[i] = (float)NAN;
+        }
+    }
+    for (i = 0; i < *samples * TOKENS; i++) {
+        s->token[i] = (int32_t)(lgelu_random(5, 1, first * TOKENS + i) % VOCABULARY);
+    }
+    data[0] = s->kind == GPT ? (const void *)s->token : (const void *)s->x;
+    return 1;
+}
+
+static feed *inputs(int kind, size_t samples)
+{
+    static feed s;
+    memset(&s, 0, sizeof s);
+    s.kind = kind;
+    s.samples = samples;
+    s.batch = 13;
+    return &s;
+}
+
+/* A refit with guards around its memory; the report stays until the next one. */
+static void *report_memory;
+
+static lgelu_status convert(refit *r, network *a, network *b, const refit_options *o, feed *s)
+{
+    const size_t bytes = refit_bytes(r, &a->net, &b->net, b->output, o);
+    unsigned char *p;
+    size_t i, touched = 0;
+    lgelu_status status;
+    if (!bytes) {
+        return LGELU_E_ARGUMENT;
+    }
+    free(report_memory);
+    report_memory = p = (unsigned char *)malloc(bytes + 129);
+    if (!p) {
+        exit(1);
+    }
+    memset(p, 0xA5, bytes + 129);
+    status = refit_run(r, p + 65, bytes, next, s);
+    for (i = 0; i < 64; i++) {
+        touched += p[i + 1] != 0xA5;
+        touched += p[65 + bytes + i] != 0xA5;
+    }
+    if (touched) {
+        check(0, "memory around the block is untouched", "%lu bytes", (unsigned long)touched);
+    }
+    return status;
+}
+
+static void load(network *to, const network *from)
+{
+    memcpy(to->net.w, from->net.w, from->net.parameter_count * sizeof(float));
+    if (from->net.state_count) {
+        memcpy(to->net.state, from->net.state, from->net.state_count * sizeof(float));
+    }
+    to->net.prepacked_valid = 0;
+}
+
+static void make_pair(network *a, network *b, int kind)
+{
+    make(a, kind);
+    make(b, kind);
+    lgelu_net_relu(&b->net);
+}
+
+static void free_pair(network *a, network *b)
+{
+    free(a->block);
+    free(b->block);
+}
+
+/* ---- every kind of network and gate ---- */
+static const struct {
+    const char *name;
+    lgelu_gate_kind kind;
+    other_kind other;
+} gate_table[] = { { "GELU", LGELU_GATE_GELU, OTHER_NONE },
+
+                   { "λ-GELU", LGELU_GATE_LAMBDA, OTHER_NONE },
+                   { "tanh form", LGELU_GATE_TANH, OTHER_NONE },
+                   { "SiLU", LGELU_GATE_CUSTOM, OTHER_SILU },
+                   { "ELU", LGELU_GATE_CUSTOM, OTHER_ELU } };
+enum { GATES = sizeof gate_table / sizeof *gate_table };
+
+static void choose_gate(int g)
+{
+    static other_gate other;
+    static const lgelu_lambda_map plain;
+    memset(&other, 0, sizeof other);
+    other.kind = gate_table[g].other;
+    if (other.kind) {
+        other_gate_make(&other, &plain);
+    }
+    gate_kind = gate_table[g].kind;
+    gate_outer = &other.outer;
+}
+
+static void conversions(void)
+{
+    static network a, b, cold;
+    char name[120];
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (int g = 0; g < GATES; g++) {
+            refit_difference before, shifted, after;
+            refit_options o = refit_defaults();
+            refit r;
+            size_t worse = 0;
+            choose_gate(g);
+            make_pair(&a, &b, kind);
+            make(&cold, kind);
+            lgelu_net_relu(&cold.net);
+            char message[160];
+            refit_compare(&before, &a.net, &b.net, b.output, next, inputs(kind, 200), message);
+            o.what = REFIT_BIASES;
+            lgelu_status status = convert(&r, &a, &b, &o, inputs(kind, 200));
+            refit_compare(&shifted, &a.net, &b.net, b.output, next, inputs(kind, 200), message);
+            load(&b, &cold);
+            o.what = REFIT_FULL;
+            status = status ? status : convert(&r, &a, &b, &o, inputs(kind, 200));
+            for (size_t k = 0; !status && k < r.layers; k++) {
+                worse += !(r.layer[k].after <= r.layer[k].before);
+            }
+            refit_compare(&after, &a.net, &b.net, b.output, next, inputs(kind, 200), message);
+            snprintf(name, sizeof name, "%s, %s: outputs come nearer, by biases and more by all",
+                     kind_name[kind], gate_table[g].name);
+            check(!status && !worse && shifted.mean < before.mean
+                      && after.mean < 0.95 * shifted.mean && after.rows == before.rows,
+                  name,
+                  "%s; mean change cold %g, biases %g, refitted %g, layers that got worse %lu",
+                  r.message, before.mean, shifted.mean, after.mean, (unsigned long)worse);
+            free_pair(&a, &b);
+            free(cold.block);
+        }
+    }
+}
+
+/* ---- the solution beside normal equations, solved by elimination with pivots ---- */
+static int eliminate(double *m, double *x, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        size_t best = k;
+        for (size_t i = k + 1; i < n; i++) {
+            if (fabs(m[i * n + k]) > fabs(m[best * n + k])) {
+                best = i;
+            }
+        }
+        for (size_t j = 0; j < n; j++) {
+            const double t = m[k * n + j];
+            m[k * n + j] = m[best * n + j];
+            m[best * n + j] = t;
+        }
+        const double t = x[k];
+        x[k] = x[best];
+        x[best] = t;
+        if (m[k * n + k] == 0) {
+            return 0;
+        }
+        for (size_t i = k + 1; i < n; i++) {
+            const double f = m[i * n + k] / m[k * n + k];
+            for (size_t j = k; j < n; j++) {
+                m[i * n + j] -= f * m[k * n + j];
+            }
+            x[i] -= f * x[k];
+        }
+    }
+    for (size_t k = n; k-- > 0;) {
+        for (size_t j = k + 1; j < n; j++) {
+            x[k] -= m[k * n + j] * x[j];
+        }
+        x[k] /= m[k * n + k];
+    }
+    return 1;
+}
+
+enum { S_LINEAR, S_CONV, S_STRIDE, S_GROUPS, S_DEPTHWISE, S_NORM, S_STREAM, S_PLAIN, SOLUTIONS };
+static const char *const solution_name[SOLUTIONS] = { "linear",
+                                                      "convolution",
+                                                      "stride and padding",
+                                                      "groups",
+                                                      "depthwise",
+                                                      "batch normalisation",
+                                                      "residual stream with a second branch",
+                                                      "no biases" };
+
+/* One gate and one matrix behind it, or two in the stream, the second of which is looked at. */
+static void make_one(network *d, int which, const char *second)
+{
+    lgelu_net *n = &d->net;
+    int x, y;
+    lgelu_net_begin(n, d->nodes, NODES);
+    n->no_winograd = 1;
+    d->input = lgelu_input(n, "x", which == S_LINEAR ? 1 : 7, which == S_LINEAR ? 1 : 7, 6);
+    x = lgelu_gate(n, "gate", d->input, LGELU_GATE_GELU, 1);
+    switch (which) {
+    case S_LINEAR: y = lgelu_linear(n, second, x, 5); break;
+    case S_STRIDE: y = lgelu_conv(n, second, x, 5, 3, 2, 2, 1, 1); break;
+    case S_GROUPS: y = lgelu_conv(n, second, x, 9, 2, 1, 0, 3, 1); break;
+    case S_DEPTHWISE: y = lgelu_conv(n, second, x, 6, 3, 1, 1, 6, 1); break;
+    case S_PLAIN: y = lgelu_conv(n, second, x, 5, 3, 1, 1, 1, 0); break;
+    case S_NORM:
+        y = lgelu_batch_norm(n, "norm", lgelu_conv(n, second, x, 5, 3, 1, 1, 1, 0), 0.1f, 1e-5f);
+        break;
+    case S_STREAM:
+        y = lgelu_batch_norm(n, "norm", lgelu_conv(n, second, x, 5, 3, 1, 1, 1, 0), 0.1f, 1e-5f);
+        y = lgelu_add(n, "sum", y, lgelu_conv(n, "branch", x, 5, 1, 1, 0, 1, 1));
+        break;
+    default: y = lgelu_conv(n, second, x, 5, 3, 1, 1, 1, 1); break;
+    }
+    d->output = y;
+    refit_keep(n);
+    const size_t bytes = lgelu_net_bytes(n, BATCH, LGELU_MODE_INFER);
+    d->block = malloc(bytes ? bytes : 1);
+    if (!bytes || lgelu_net_make(n, d->block, bytes, BATCH, LGELU_MODE_INFER, 3)) {
+        printf("FAIL %s\n", n->message);
+        exit(1);
+    }
+    for (size_t i = n->weight_count; i < n->parameter_count; i++) {
+        n->w[i] += lgelu_uniform(3, 1, i) / 2;
+    }
+    for (size_t i = 0; i < n->state_count; i++) {
+        n->state[i] += lgelu_uniform(3, 2, i) / 2;
+    }
+}
+
+static int one_next(size_t index, const void **data, size_t *samples, void *user)
+{
+    static float x[BATCH * 7 * 7 * 6];
+    const size_t size = *(const size_t *)user;
+    for (size_t i = 0; i < BATCH * size; i++) {
+        /* what a row of pixels has in common lets one value say something about the bump of another
+         */
+        x[i] = 0.5f * lgelu_normal(8, 0, index * BATCH * size + i)
+               + lgelu_normal(8, 1, (index * BATCH * size + i) / (size == 6 ? 6 : 42));
+    }
+    data[0] = x;
+    *samples = BATCH;
+    return index < 4;
+}
+
+/* Value of an input of the matrix: element k of the patch of group g at one place; the zeros around
+   included. */
+static double patch(const network *d, const lgelu_node *m, const float *x, size_t place, size_t g,
+                    size_t k)
+{
+    const lgelu_node *from = d->nodes + m->input[0];
+    const size_t each = from->shape[2] / (m->op == LGELU_OP_CONV ? m->groups : 1);
+    size_t r, c;
+    if (m->op != LGELU_OP_CONV) {
+        return (double)x[place * from->shape[2] + k];
+    }
+    r = place / m->shape[1] * m->stride + k / each / m->window[1] - m->padding;
+    c = place % m->shape[1] * m->stride + k / each % m->window[1] - m->padding;
+    return r < from->shape[0] && c < from->shape[1]
+               ? (double)x[(r * from->shape[1] + c) * from->shape[2] + g * each + k % each]
+               : 0;
+}
+
+/* Biases that take the change: of the normalisation, of the matrix, or none. */
+static float *biases_of(const network *d, int matrix)
+{
+    const lgelu_node *m = d->nodes + matrix;
+    if (d->nodes[matrix + 1].op == LGELU_OP_BATCH_NORM && matrix < d->output) {
+        return lgelu_net_biases(&d->net, matrix + 1) + m->shape[2];
+    }
+    return lgelu_net_biases(&d->net, matrix);
+}
+
+/* Sums over all inputs of one group's normal equations; right[k·outs + o]. */
+static void equations(network *a, network *b, int matrix, size_t g, double *gram, double *right,
+                      size_t width, size_t outs)
+{
+    const lgelu_node *m = b->nodes + matrix;
+    const size_t groups = m->op == LGELU_OP_CONV ? m->groups : 1,
+                 inputs = m->weight_count / m->shape[2];
+    const size_t places = m->shape[0] * m->shape[1], from = deploy_size(b->nodes + m->input[0]);
+    size_t size = deploy_size(b->nodes + b->input), samples;
+    const void *data;
+    memset(gram, 0, width * width * sizeof *gram);
+    memset(right, 0, width * outs * sizeof *right);
+    for (size_t index = 0; one_next(index, &data, &samples, &size); index++) {
+        lgelu_net_bind(&a->net, a->input, data);
+        lgelu_net_bind(&b->net, b->input, data);
+        lgelu_net_forward(&a->net, samples);
+        lgelu_net_forward(&b->net, samples);
+        const float *x = lgelu_net_value(&b->net, m->input[0]);
+        const float *t = lgelu_net_value(&a->net, a->output),
+                    *y = lgelu_net_value(&b->net, b->output);
+        for (size_t row = 0; row < samples * places; row++) {
+            double v[60];
+            for (size_t k = 0; k < width; k++) {
+                v[k] = k < inputs ? patch(b, m, x + row / places * from, row % places, g, k) : 1;
+            }
+            for (size_t k = 0; k < width; k++) {
+                for (size_t j = 0; j < width; j++) {
+                    gram[k * width + j] += v[k] * v[j];
+                }
+                for (size_t o = 0; o < outs; o++) {
+                    const size_t at = row * outs * groups + g * outs + o;
+                    right[k * outs + o] += v[k] * ((double)t[at] - (double)y[at]);
+                }
+            }
+        }
+    }
+}
+
+static void solution_of(int which)
+{
+    static network a, b;
+    static double gram[60 * 60], work[60 * 60], right[60 * 16], x[60];
+    refit_options o = refit_defaults();
+    refit r;
+    double worst = 0, largest = 0;
+    make_one(&a, which, "matrix");
+    make_one(&b, which, "matrix");
+    lgelu_net_relu(&b.net);
+    const int matrix = b.input + 2;
+    const lgelu_node *m = b.nodes + matrix;
+    const size_t groups = m->op == LGELU_OP_CONV ? m->groups : 1, outs = m->shape[2] / groups;
+    const size_t inputs = m->weight_count / m->shape[2], width = inputs + (which != S_PLAIN);
+    size_t size = deploy_size(b.nodes + b.input);
+    float *w = lgelu_net_weights(&b.net, matrix), *bias = biases_of(&b, matrix), old[16 * 60],
+          new[16 * 60], old_b[16], new_b[16];
+    memcpy(old, w, m->weight_count * sizeof *w);
+    memcpy(old_b, bias ? bias : old, m->shape[2] * sizeof *w);
+    o.ridge = 0.02;
+    const size_t bytes = refit_bytes(&r, &a.net, &b.net, b.output, &o);
+    void *memory = malloc(bytes ? bytes : 1);
+    if (!check(bytes && !refit_run(&r, memory, bytes, one_next, &size), solution_name[which], "%s",
+               r.message)) {
+        return;
+    }
+    const int stands =
+        r.layer[0].outcome == REFIT_CHANGED && r.layer[0].rows == 64 * m->shape[0] * m->shape[1];
+    /* as the network was when this matrix came */
+    memcpy(new, w, m->weight_count * sizeof *w);
+    memcpy(new_b, bias ? bias : new, m->shape[2] * sizeof *w);
+    memcpy(w, old, m->weight_count * sizeof *w);
+    if (bias) {
+        memcpy(bias, old_b, m->shape[2] * sizeof *w);
+    }
+    b.net.prepacked_valid = 0;
+    for (size_t g = 0; g < groups; g++) {
+        double mean = 0;
+        equations(&a, &b, matrix, g, gram, right, width, outs);
+        for (size_t k = 0; k < inputs; k++) {
+            mean += gram[k * width + k] / (double)inputs;
+        }
+        for (size_t k = 0; k < inputs; k++) {
+            gram[k * width + k] += 0.02 * mean;
+        }
+        for (size_t c = 0; c < outs; c++) {
+            float scale = 1, shift;
+            if (which == S_NORM || which == S_STREAM) {
+                deploy_norm(&b.net, b.nodes + matrix + 1, c, &scale, &shift);
+            }
+            for (size_t k = 0; k < width; k++) {
+                x[k] = right[k * outs + c];
+            }
+            memcpy(work, gram, sizeof work);
+            eliminate(work, x, width);
+            for (size_t k = 0; k < width; k++) {
+                const size_t channel = g * outs + c, at = channel * inputs + k;
+                const double got = k < inputs ? ((double)new[at] - (double)old[at]) * (double)scale
+                                              : (double)new_b[channel] - (double)old_b[channel];
+                largest = fmax(largest, fabs(x[k]));
+                worst = fmax(worst, fabs(got - x[k]));
+            }
+        }
+    }
+    char name[120];
+    snprintf(name, sizeof name, "%s: the change is that of the normal equations",
+             solution_name[which]);
+    check(stands && largest > 1e-3 && worst < 1e-5 * fmax(1, largest), name, "off by %g of %g, %s",
+          worst, largest, refit_outcome_name(r.layer[0].outcome));
+    free(memory);
+    free_pair(&a, &b);
+}
+
+/* ---- the same bits ---- */
+static uint64_t hash_of(const network *d)
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < d->net.parameter_count; i++) {
+        uint32_t u;
+        memcpy(&u, d->net.w + i, 4);
+        h = (h ^ u) * 1099511628211u;
+    }
+    return h;
+}
+
+static void backwards(lgelu_task *task, void *job, size_t count, void *user)
+{
+    (void)user;
+    while (count-- > 0) {
+        task(count, job);
+    }
+}
+
+static uint64_t hash_all(const lgelu_threads *threads)
+{
+    static network a, b;
+    uint64_t h = 0;
+    for (int kind = 0; kind < KINDS; kind++) {
+        refit r;
+        choose_gate(kind % GATES);
+        make_pair(&a, &b, kind);
+        if (threads) {
+            a.net.threads = b.net.threads = *threads;
+        }
+        if (convert(&r, &a, &b, NULL, inputs(kind, 200))) {
+            check(0, kind_name[kind], "%s", r.message);
+        }
+        for (size_t k = 0; k < r.layers; k++) {
+            uint64_t u;
+            memcpy(&u, &r.layer[k].after, 8);
+            h = (h ^ u) * 1099511628211u;
+            memcpy(&u, &r.layer[k].condition, 8);
+            h = (h ^ u) * 1099511628211u;
+        }
+        h = (h ^ hash_of(&b)) * 1099511628211u;
+        free_pair(&a, &b);
+    }
+    return h;
+}
+
+static void same_bits(void)
+{
+    static const uint64_t wanted = 0x1a36eab70c8dffa1u;
+    const lgelu_threads order = { backwards, NULL };
+    const int best = lgelu_isa();
+    for (int isa = best; isa >= LGELU_ISA_SCALAR; isa--) {
+        char name[120];
+        lgelu_isa_limit(isa);
+        if (lgelu_isa() != isa) {
+            continue;
+        }
+        const uint64_t h = hash_all(NULL);
+        snprintf(name, sizeof name, "weights and report have the recorded bits, %s",
+                 lgelu_isa_name(isa));
+        check(h == wanted, name, "%08lx%08lx", (unsigned long)(h >> 32),
+              (unsigned long)(h & 0xFFFFFFFF));
+    }
+    lgelu_isa_limit(LGELU_ISA_AVX512);
+    check(hash_all(&order) == wanted, "the order of the tasks changes no bit", "another hash");
+}
+
+/* ---- errors ---- */
+static int stop_at(const refit_layer *layer, size_t pass, size_t passes, size_t done,
+                   size_t samples, void *user)
+{
+    (void)layer;
+    (void)passes;
+    (void)samples;
+    return pass == *(const size_t *)user && done > 20;
+}
+
+static void expect(const char *name, lgelu_status want, lgelu_status got, const refit *r,
+                   const network *b, uint64_t hash, const char *text)
+{
+    check(got == want && strstr(r->message, text) && hash_of(b) == hash && !b->net.status, name,
+          "status %d, '%s'%s", (int)got, r->message,
+          hash_of(b) == hash ? "" : ", and the weights are others");
+}
+
+static void errors(void)
+{
+    static network a, b, other;
+    refit_options o = refit_defaults();
+    refit r;
+    feed *s;
+    size_t pass = 2;
+    choose_gate(0);
+    make_pair(&a, &b, MLP);
+    const uint64_t h = hash_of(&b);
+    expect("too few inputs", LGELU_E_ARGUMENT, convert(&r, &a, &b, NULL, inputs(MLP, 7)), &r, &b, h,
+           "7 inputs, expected at least 8");
+    expect("no inputs", LGELU_E_ARGUMENT, convert(&r, &a, &b, NULL, inputs(MLP, 0)), &r, &b, h,
+           "0 inputs");
+    s = inputs(MLP, 100);
+    s->nan = 30 * 50 + 3;
+    expect("a NaN in an activation", LGELU_E_NONFINITE, convert(&r, &a, &b, NULL, s), &r, &b, h,
+           "layer 'fc2'");
+    s = inputs(MLP, 100);
+    s->fail = 30;
+    expect("inputs that fail in the third pass", LGELU_E_ARGUMENT, convert(&r, &a, &b, NULL, s), &r,
+           &b, h, "could not be read");
+    s = inputs(MLP, 100);
+    s->grow = 20;
+    expect("another number of inputs later", LGELU_E_ARGUMENT, convert(&r, &a, &b, NULL, s), &r, &b,
+           h, "were 100 at first");
+    s = inputs(MLP, 100);
+    s->batch = BATCH + 1;
+    expect("a batch larger than the network's", LGELU_E_ARGUMENT, convert(&r, &a, &b, NULL, s), &r,
+           &b, h, "expected 1 to 16");
+    o.progress = stop_at;
+    o.user = &pass;
+    expect("progress stops it in the second matrix", LGELU_E_ARGUMENT,
+           convert(&r, &a, &b, &o, inputs(MLP, 100)), &r, &b, h, "stopped");
+    o = refit_defaults();
+    const size_t bytes = refit_bytes(&r, &a.net, &b.net, b.output, NULL);
+    expect("no memory", LGELU_E_MEMORY, refit_run(&r, NULL, bytes, next, inputs(MLP, 100)), &r, &b,
+           h, "bytes of memory");
+    expect("a byte too few", LGELU_E_MEMORY,
+           refit_run(&r, a.block, bytes - 1, next, inputs(MLP, 100)), &r, &b, h, "bytes of memory");
+    o.ridge = -1;
+    expect("a negative ridge", LGELU_E_ARGUMENT, convert(&r, &a, &b, &o, inputs(MLP, 100)), &r, &b,
+           h, "ridge");
+    check(!refit_bytes(&r, &b.net, &b.net, b.output, NULL) && strstr(r.message, "the same one"),
+          "one network for both", "%s", r.message);
+    check(!refit_bytes(&r, &a.net, &b.net, 99, NULL) && strstr(r.message, "no layer"),
+          "an output that is none", "%s", r.message);
+    make(&other, LENET);
+    check(!refit_bytes(&r, &other.net, &b.net, b.output, NULL)
+              && strstr(r.message, "is another one"),
+          "another graph", "%s", r.message);
+    free(other.block);
+    keeps = 0;
+    make(&other, MLP);
+    check(!refit_bytes(&r, &other.net, &b.net, b.output, NULL) && strstr(r.message, "refit_keep"),
+          "values that are not kept", "%s", r.message);
+    free(other.block);
+    keeps = 1;
+    mode = LGELU_MODE_TRAIN;
+    make(&other, MLP);
+    check(!refit_bytes(&r, &other.net, &b.net, b.output, NULL) && strstr(r.message, "net.evaluate"),
+          "a network in training", "%s", r.message);
+    other.net.evaluate = 1;
+    load(&other, &a);
+    check(!convert(&r, &other, &b, NULL, inputs(MLP, 100)), "the same with net.evaluate is taken",
+          "%s", r.message);
+    mode = LGELU_MODE_INFER;
+    free(other.block);
+    free_pair(&a, &b);
+    make_pair(&a, &b, GPT);
+    s = inputs(GPT, 100);
+    /* tokens beyond it are refused by the network */
+    a.nodes[a.input].shape[2] = 5;
+    b.nodes[b.input].shape[2] = 5;
+    const uint64_t g = hash_of(&b);
+    const lgelu_status status = convert(&r, &a, &b, NULL, s);
+    expect("tokens that the network refuses", LGELU_E_LABEL, status, &r, &b, g, "network: ");
+    free_pair(&a, &b);
+}
+
+/* ---- what is left alone, options ---- */
+static refit_outcome outcome_of(const refit *r, const network *d, const char *name)
+{
+    for (size_t k = 0; k < r->layers; k++) {
+        if (!strcmp(d->nodes[r->layer[k].node].name, name)) {
+            return r->layer[k].outcome;
+        }
+    }
+    return (refit_outcome)99;
+}
+
+static void outcomes(void)
+{
+    static network a, b;
+    refit_options o = refit_defaults();
+    refit r;
+    choose_gate(0);
+    make_pair(&a, &b, GPT);
+    lgelu_status status = convert(&r, &a, &b, &o, inputs(GPT, 100));
+    check(!status && outcome_of(&r, &b, "h.0.mlp.c_proj") == REFIT_CHANGED
+              && outcome_of(&r, &b, "h.0.mlp.c_fc") == REFIT_EQUAL
+              && outcome_of(&r, &b, "h.1.attn.c_attn") == REFIT_BEYOND
+              && outcome_of(&r, &b, "lm_head") == REFIT_SHARED,
+          "gpt: behind gates changed, before them equal, attention beyond, the tied head shared",
+          "%s", r.message);
+    for (size_t k = 0; k < r.layers; k++) {
+        if (!strcmp(b.nodes[r.layer[k].node].name, "h.1.mlp.c_proj")) {
+            check(!strcmp(b.nodes[r.layer[k].target].name, "h.1.mlp.add"),
+                  "gpt: the target is the stream", "%s", b.nodes[r.layer[k].target].name);
+        }
+    }
+    free_pair(&a, &b);
+    make_pair(&a, &b, GPT);
+    o.scope = REFIT_ALL;
+    status = convert(&r, &a, &b, &o, inputs(GPT, 100));
+    check(!status && outcome_of(&r, &b, "h.1.attn.c_attn") <= REFIT_KEPT
+              && outcome_of(&r, &b, "h.1.mlp.c_fc") <= REFIT_KEPT
+              && outcome_of(&r, &b, "lm_head") == REFIT_SHARED,
+          "gpt: all that differ", "%s", r.message);
+    free_pair(&a, &b);
+    make_pair(&a, &b, RESNET);
+    o = refit_defaults();
+    o.what = REFIT_NOTHING;
+    o.estimate = 1;
+    const uint64_t h = hash_of(&b);
+    status = convert(&r, &a, &b, &o, inputs(RESNET, 100));
+    check(!status && hash_of(&b) == h
+              && memcmp(a.net.state, b.net.state, a.net.state_count * sizeof(float)),
+          "statistics alone: estimated again, weights as they were", "%s", r.message);
+    for (size_t k = 0; k < r.layers; k++) {
+        if (!strcmp(b.nodes[r.layer[k].node].name, "layer2.0.downsample.0")) {
+            check(!strcmp(b.nodes[r.layer[k].target].name, "layer2.0.downsample.1"),
+                  "of two branches the smaller has a target of its own", "%s",
+                  b.nodes[r.layer[k].target].name);
+        }
+    }
+    free_pair(&a, &b);
+    make(&a, MLP);
+    /* at λ = 1, with GELU's bits */
+    gate_kind = LGELU_GATE_LAMBDA;
+    make(&b, MLP);
+    const uint64_t g = hash_of(&b);
+    status = convert(&r, &a, &b, NULL, inputs(MLP, 100));
+    check(!status && hash_of(&b) == g && outcome_of(&r, &b, "fc2") == REFIT_KEPT,
+          "where nothing can be gained, nothing changes", "%s %s", r.message,
+          refit_outcome_name(outcome_of(&r, &b, "fc2")));
+    free_pair(&a, &b);
+}
+
+/* ---- memory, copies, certificates ---- */
+static void memory(void)
+{
+    static network a, b;
+    network *const both[2] = { &a, &b };
+    refit r;
+    for (int k = 0; k < 2; k++) {
+        lgelu_net *n = &both[k]->net;
+        lgelu_net_begin(n, both[k]->nodes, NODES);
+        both[k]->input = lgelu_input(n, "x", 2, 2, 512);
+        both[k]->output =
+            lgelu_conv(n, "conv", lgelu_gate(n, "gate", both[k]->input, LGELU_GATE_GELU, 1), 512, 3,
+                       1, 1, 1, 1);
+        refit_keep(n);
+        const size_t bytes = lgelu_net_bytes(n, 1, LGELU_MODE_INFER);
+        both[k]->block = malloc(bytes);
+        lgelu_net_make(n, both[k]->block, bytes, 1, LGELU_MODE_INFER, 1);
+    }
+    lgelu_net_relu(&b.net);
+    const size_t bytes = refit_bytes(&r, &a.net, &b.net, b.output, NULL);
+    check(bytes > 170000000 && bytes < 310000000,
+          "a matrix of 4,608 inputs and 512 outputs: at most 310 MB", "%lu", (unsigned long)bytes);
+    free_pair(&a, &b);
+}
+
+static void certified(void)
+{
+    static network a, b, lean;
+    refit r;
+    certificate c;
+    double low[30], high[30], worst = 0;
+    size_t broken = 0;
+    choose_gate(0);
+    make_pair(&a, &b, MLP);
+    if (convert(&r, &a, &b, NULL, inputs(MLP, 200))) {
+        check(0, "certificates", "%s", r.message);
+        return;
+    }
+    keeps = 0;
+    gate_kind = LGELU_GATE_LAMBDA;
+    make(&lean, MLP);
+    keeps = 1;
+    check(!lgelu_net_copy(&lean.net, &b.net),
+          "a network without kept values takes the weights over", "%s", lean.net.message);
+    float x[30], relu[10];
+    for (size_t i = 0; i < 30; i++) {
+        x[i] = lgelu_normal(9, 9, i);
+        low[i] = (double)x[i] - 0.05;
+        high[i] = (double)x[i] + 0.05;
+    }
+    lgelu_net_set_gates(&lean.net, LGELU_GATE_LAMBDA);
+    for (int k = 0; k < lean.net.lambda_count; k++) {
+        lgelu_net_set_lambda(&lean.net, k, 159.577f);
+    }
+    if (certificate_make(&c, &lean.net, lean.output)
+        || certificate_run(&c, low, high, BOUNDS_LINEAR)) {
+        check(0, "certificates", "%s", c.message);
+        return;
+    }
+    for (size_t draw = 0; draw < 500; draw++) {
+        for (size_t i = 0; i < 30; i++) {
+            x[i] = (float)(low[i]
+                           + (high[i] - low[i])
+                                 * (0.001 + 0.998 * (double)lgelu_uniform(10, draw, i)));
+        }
+        lgelu_net_bind(&b.net, b.input, x);
+        lgelu_net_forward(&b.net, 1);
+        memcpy(relu, lgelu_net_value(&b.net, b.output), sizeof relu);
+        lgelu_net_bind(&lean.net, lean.input, x);
+        lgelu_net_forward(&lean.net, 1);
+        for (size_t k = 0; k < 10; k++) {
+            const double e =
+                fabs((double)relu[k] - (double)lgelu_net_value(&lean.net, lean.output)[k]);
+            worst = fmax(worst, e);
+            broken += e > c.change[k];
+        }
+    }
+    check(!broken && worst > 0, "certificates hold for the refitted weights",
+          "%lu of 5000, worst %g", (unsigned long)broken, worst);
+    certificate_free(&c);
+    free_pair(&a, &b);
+    free(lean.block);
+}
+
+int main(void)
+{
+    for (int which = 0; which < SOLUTIONS; which++) {
+        solution_of(which);
+    }
+    conversions();
+    outcomes();
+    errors();
+    memory();
+    certified();
+    same_bits();
+    free(report_memory);
+    return check_end();
+}
