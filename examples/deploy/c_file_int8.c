@@ -416,8 +416,8 @@ static void c8_head(c8_file *f)
         o,
         "/* A network in whole numbers, written by lgelu.h (examples/deploy/c_file_int8.c).\n\n");
     deploy_put(o,
-               "   Memory for values: %z bytes, of which %z hold the input, and %z of scratch.\n",
-               f->work, deploy_size(in));
+               "   Memory for values: %z bytes, of which %z hold the input; and %z of scratch.\n",
+               f->work, deploy_size(in), f->patch);
     deploy_put(o, "   Constants:         %z bytes.\n\n", f->constants);
     deploy_put(o, "       void %s_bytes(int32_t *y, const uint8_t *x);\n", name);
     deploy_put(
