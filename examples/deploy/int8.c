@@ -541,7 +541,7 @@ typedef struct {
 
 /* the least products, and the least values of other layers, that are worth a second thread */
 static const double int8_least_products = 2e6;
-enum { INT8_PART = 1 << 15 };
+enum { INT8_VALUES = 1 << 15 };
 
 static void int8_parallel(int8_job *job, lgelu_task *task, size_t count)
 {
@@ -734,8 +734,8 @@ static void int8_value_task(size_t index, void *user)
     const int8_net *q = job->q;
     const lgelu_node *node = q->net->nodes + job->node;
     int8_node *p = q->node + job->node, *to = p->into >= 0 ? q->node + p->into : p;
-    const size_t all = job->samples * deploy_size(node), at = index * INT8_PART;
-    const size_t n = all - at < INT8_PART ? all - at : INT8_PART;
+    const size_t all = job->samples * deploy_size(node), at = index * INT8_VALUES;
+    const size_t n = all - at < INT8_VALUES ? all - at : INT8_VALUES;
     if (node->op == LGELU_OP_INPUT) {
         int8_quantise(p->value + at, job->x + at, n, (float)p->grid.scale, p->grid.zero,
                       p->grid.most, job->set);
@@ -791,11 +791,13 @@ lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samp
         case LGELU_OP_CONV: int8_layer(&job); break;
         case LGELU_OP_MAX_POOL:
         case LGELU_OP_AVERAGE_POOL:
-            job.threads = values < INT8_PART ? NULL : threads;
+            job.threads = values < INT8_VALUES ? NULL : threads;
             int8_parallel(&job, int8_pool_task, samples * node->shape[0]);
             job.threads = threads;
             break;
-        default: int8_parallel(&job, int8_value_task, (values + INT8_PART - 1) / INT8_PART); break;
+        default:
+            int8_parallel(&job, int8_value_task, (values + INT8_VALUES - 1) / INT8_VALUES);
+            break;
         }
     }
     return LGELU_OK;
