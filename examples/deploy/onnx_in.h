@@ -20,7 +20,7 @@
    is. Weights may be float, double, half or bfloat16. What is not understood is refused in one line
    that names node, operator and why; every number of the file is checked before it is used, and
    nothing in here allocates, prints or opens files. Copy onnx_in.[ch] beside lgelu.h, with
-   onnx_out.h, int8.h and deploy.h. */
+   onnx_out.h, int8.h, int8_product.h and deploy.h. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
 #include "onnx_out.h" /* for onnx_form */

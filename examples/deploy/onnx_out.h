@@ -20,7 +20,7 @@
    biases int32 on the grid of the sums, values uint8 with scale and zero. The result is left in
    floats. A runtime may fuse them into integer kernels; what those give is what int8_run gives, but
    for values that lie within a rounding error of half a step. Copy onnx_out.[ch] beside lgelu.h,
-   with int8.h and deploy.h. */
+   with int8.h, int8_product.h and deploy.h. */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
 #include "int8.h"
