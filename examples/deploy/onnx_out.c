@@ -765,7 +765,7 @@ static void onnx_emit_layer_norm(onnx_writer *w, const lgelu_node *node)
 
 /* y = x·(1/√(mean of x² + eps))·gain, operator by operator as PyTorch exports
    x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight */
-static void emit_rms_norm(onnx_writer *w, const lgelu_node *node)
+static void onnx_emit_rms_norm(onnx_writer *w, const lgelu_node *node)
 {
     char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], number[ONNX_NAME];
     const char *of = onnx_in_order(w, x, node->input[0], 0), *name = node->name;
@@ -1003,7 +1003,7 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_EMBEDDING: onnx_emit_embedding(w, node); break;
     case LGELU_OP_POSITION: onnx_emit_position(w, node); break;
     case LGELU_OP_LAYER_NORM: onnx_emit_layer_norm(w, node); break;
-    case LGELU_OP_RMS_NORM: emit_rms_norm(w, node); break;
+    case LGELU_OP_RMS_NORM: onnx_emit_rms_norm(w, node); break;
     case LGELU_OP_ATTENTION: onnx_emit_attention(w, node); break;
     case LGELU_OP_PATCHES: onnx_emit_patches(w, node); break;
     case LGELU_OP_CLASS_TOKEN: onnx_emit_class_token(w, node); break;
