@@ -6,7 +6,7 @@ out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
 # whole: what is in run/ is what is in good/, or not there; no temporary

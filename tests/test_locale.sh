@@ -34,7 +34,7 @@ verdict $([ "$(grep -a -c '^\[.*: ok\]$' $out/check.point)" = 12 ]; echo $?) "an
     "$(grep -a '^\[' $out/check.point | grep -v ok)"
 
 # study: options, tables, CSV, JSON, figures, log, checkpoint, report
-log=$($CC -std=c99 -O1 ../examples/study/*.c $deploy/bounds.c ../examples/data.c ../examples/text.c $IMPLEMENTATION $out/start.o \
+log=$($CC -std=c99 -O1 ../examples/study/*.c $deploy/bounds.c $deploy/refit.c ../examples/data.c ../examples/text.c $IMPLEMENTATION $out/start.o \
     -o $out/study -lm 2>&1) || { echo "FAIL the study compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 for way in point comma; do
     mkdir -p $out/$way

@@ -1822,7 +1822,7 @@ static void names_and_shapes(void)
     x = lgelu_input(&g.net, "x", 8, 8, 3);
     fails("a residual network of 2^31 blocks", &g,
           lgelu_resnet(&g.net, x, 8, 3, 2147483647, 10, LGELU_GATE_RELU, 1) < 0, LGELU_E_MEMORY,
-          "no room for more than 8 nodes");
+          "expected at most 8 nodes");
 
     /* a message is that of the last call */
     build_usual(&g);

@@ -138,6 +138,44 @@ static void gates(void)
     add_floats("tanh gate", y, N);
 }
 
+static void silu(void)
+{
+    static const float beta[] = { 1,     1.702f,    3, 10,     159.57691f, 1e4f,
+                                  1e-9f, HUGE_VALF, 0, 1e-40f, -1 };
+    static float x[N], y[N], dy[N], b[N];
+    static uint16_t h[N];
+    double sum;
+    size_t i, k;
+    for (k = 0; k < sizeof beta / sizeof *beta; k++) {
+        for (i = 0; i < N; i++) {
+            dy[i] = even(2, i);
+            b[i] = even(5, i);
+        }
+        fill(x, N, 1);
+        lgelu_silu_forward(y, x, beta[k], N);
+        add_floats("silu forward", y, N);
+        lgelu_silu_backward(y, dy, x, beta[k], N);
+        add_floats("silu dx", y, N);
+        for (i = 0; i < N; i++)
+            x[i] = even(3, i);
+        sum = lgelu_silu_backward(y, dy, x, beta[k], N);
+        add_floats("silu dx", y, N);
+        add_doubles("silu dbeta", &sum, 1);
+        lgelu_to_f16(h, x, N);
+        lgelu_silu_forward_f16(h, h, beta[k], N);
+        lgelu_from_f16(y, h, N);
+        add_floats("silu forward", y, N);
+        lgelu_gated_forward(y, x, b, beta[k], N);
+        add_floats("gated units", y, N);
+        sum = lgelu_silu_gated_backward(y, b, dy, x, b, beta[k], N);
+        add_floats("gated units", y, N);
+        add_floats("gated units", b, N);
+        add_doubles("gated units", &sum, 1);
+    }
+    lgelu_tanh_gated_forward(y, x, dy, N);
+    add_floats("gated units", y, N);
+}
+
 /* the exact gate in double, and λ so small or large that the kernels go by it */
 static void yardstick(void)
 {
@@ -448,6 +486,7 @@ static void rms_norms(void)
 static void everything(void)
 {
     gates();
+    silu();
     yardstick();
     optimiser();
     hardness();
