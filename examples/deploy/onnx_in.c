@@ -7,6 +7,7 @@
    about. What a formula needs to be recognised, a polynomial in x, x·(1 + erf), a centred row,
    scores, is a kind of value, too. Only layers that the result needs are built. */
 #include "onnx_in.h"
+#include "smooth.h"
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
@@ -79,7 +80,7 @@ enum {
     ONNX_COUNTING = -2
 }; /* tensors without a file: 0 everywhere; 0, 1, 2, ... */
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
-enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH };
+enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
 typedef struct {
     onnx_span name, origin; /* its own; of a constant: the tensor's */
     int chain, kind;
@@ -111,6 +112,7 @@ typedef struct {
     size_t shape[3], window, stride, padding, groups, option[2];
     float eps, momentum;
     lgelu_gate_kind gate;
+    smooth_gate smooth; /* of LGELU_GATE_CUSTOM */
     double lambda;
     int vector, divides;              /* λ = lambda, times or over the constant */
     int weight, bias, mean, variance; /* constants, -1: none */
@@ -1061,8 +1063,8 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     if (x->kind != ONNX_DATA || onnx_is_plain(x))
         return 1;
     if (x->function)
-        return onnx_refuse(m, n,
-                           "x(1 + erf) or x(1 + tanh) of another form than GELU's, or not halved");
+        return onnx_refuse(
+            m, n, "no gate that is known: a formula of another form, or with another factor");
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
         return onnx_refuse(m, n, "a power stands alone");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
@@ -1666,6 +1668,41 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
 }
 
 /* ---- arithmetic ---- */
+/* A gate of smooth.h behind layer `from`. */
+static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from, smooth_kind kind,
+                                     double beta)
+{
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_GATE, from, -1);
+    if (!l)
+        return NULL;
+    if (!(beta > 0 && beta < 1e6)) {
+        onnx_refuse(m, n, "a gate whose factor is not above 0");
+        return NULL;
+    }
+    l->gate = LGELU_GATE_CUSTOM;
+    l->lambda = 1;
+    smooth_gate_make(&l->smooth, kind, beta);
+    return l;
+}
+
+/* u·σ(βu) and u·tanh(softplus(u)) are gates by now, or not yet. */
+static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_value *y)
+{
+    const int silu = y->function == ONNX_SIGMOID;
+    const onnx_view v = y->v;
+    onnx_layer *l;
+    if (y->function == ONNX_SOFTPLUS || y->alpha < 0 || y->alpha > 0
+        || !onnx_is_one(y->p[1] * y->beta) || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0
+        || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
+        return 1;
+    l = onnx_smooth_layer(m, n, y->layer, silu ? SMOOTH_SILU : SMOOTH_MISH,
+                          silu && !onnx_is_one(y->arg[1]) ? y->arg[1] : 1);
+    if (!l)
+        return 0;
+    onnx_set_data(y, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
 /* 0.5·u·(1 + function(arg)) is a gate by now, or not yet */
 static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
 {
@@ -1674,6 +1711,8 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
     onnx_layer *l;
     onnx_value x = *y;
     onnx_view v = y->v;
+    if (y->function >= ONNX_SIGMOID)
+        return onnx_end_smooth(m, n, y);
     if (!y->function || fabs(y->alpha - y->beta) > 1e-6 * fabs(y->alpha) || fabs(k - 0.5) > 1e-6
         || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0 || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
         return 1;
@@ -2177,25 +2216,54 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
     return onnx_refuse(m, n, "arithmetic of two layers other than a sum");
 }
 
-static int onnx_op_function(onnx_model *m, const onnx_node *n) /* Erf, Tanh */
+/* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
+static int onnx_is_softplus(const onnx_value *x)
 {
+    return x->function == ONNX_SOFTPLUS && onnx_is_one(x->beta) && onnx_is_one(x->p[0])
+           && !(x->alpha < 0 || x->alpha > 0);
+}
+
+static int onnx_op_function(onnx_model *m, const onnx_node *n) /* Erf, Tanh, Sigmoid, Softplus */
+{
+    const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
     const onnx_value *x = onnx_operand(m, n, 0);
     onnx_value *y;
+    if (x && x->kind == ONNX_DATA && tanh_ && onnx_is_softplus(x)) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        y->function = ONNX_TANH_SOFTPLUS;
+        return 1;
+    }
     if (!x || x->kind != ONNX_DATA || x->function)
-        return onnx_refuse(m, n, "it is read as a part of GELU only");
+        return onnx_refuse(m, n, "it is read as a part of a gate only");
     if (x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0 || x->p[2] > 0
-        || (onnx_text_is(n->op, "Erf") && (x->p[3] < 0 || x->p[3] > 0))
-        || (x->vector >= 0 && onnx_text_is(n->op, "Tanh")))
-        return onnx_refuse(m, n, "it is read as a part of GELU only");
+        || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0))
+        || (x->vector >= 0 && !onnx_text_is(n->op, "Erf")) || (softplus && !onnx_is_one(x->p[1])))
+        return onnx_refuse(m, n, "it is read as a part of a gate only");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    y->function = onnx_text_is(n->op, "Erf") ? ONNX_ERF : ONNX_TANH;
+    y->function = tanh_                        ? ONNX_TANH
+                  : softplus                   ? ONNX_SOFTPLUS
+                  : onnx_text_is(n->op, "Erf") ? ONNX_ERF
+                                               : ONNX_SIGMOID;
     memcpy(y->arg, y->p, sizeof y->p);
     y->p[0] = 1;
     y->p[1] = y->p[2] = y->p[3] = 0;
     y->alpha = 0;
     y->beta = 1;
     return 1;
+}
+
+static int onnx_op_smooth(onnx_model *m, const onnx_node *n) /* Elu, Mish */
+{
+    const int elu = onnx_text_is(n->op, "Elu");
+    onnx_value x;
+    onnx_layer *l;
+    if (!onnx_layer_operand(m, n, 0, &x)
+        || !(l = onnx_smooth_layer(m, n, x.layer, elu ? SMOOTH_ELU : SMOOTH_MISH,
+                                   elu ? onnx_attribute_float(n, "alpha", 1) : 1)))
+        return 0;
+    return onnx_set_result(m, n, l, &x.v);
 }
 
 static int onnx_op_gate(onnx_model *m, const onnx_node *n) /* Relu, Gelu */
@@ -3480,6 +3548,10 @@ static const struct {
                        { "Gelu", onnx_op_gate },
                        { "Erf", onnx_op_function },
                        { "Tanh", onnx_op_function },
+                       { "Sigmoid", onnx_op_function },
+                       { "Softplus", onnx_op_function },
+                       { "Elu", onnx_op_smooth },
+                       { "Mish", onnx_op_smooth },
                        { "MaxPool", onnx_op_pool },
                        { "AveragePool", onnx_op_pool },
                        { "GlobalAveragePool", onnx_op_pool },
@@ -4363,6 +4435,8 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
     case LGELU_OP_GATE:
         if (learn && gate_kind != LGELU_GATE_RELU)
             gate_kind = LGELU_GATE_LAMBDA;
+        if (gate_kind == LGELU_GATE_CUSTOM)
+            return lgelu_gate_custom(net, name, x, &l->smooth.gate);
         if (l->vector < 0) {
             const double lambda = onnx_lambda_of(m, l, 0);
             return lgelu_gate(net, name, x, gate_kind, lambda > 1 ? (float)lambda : 1);

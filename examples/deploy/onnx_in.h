@@ -9,17 +9,19 @@
    lgelu_net_make onnx_fill(m, &net);                                                the weights
 
    Read is what PyTorch's exporter writes for MLPs, convolutional and ViT-like networks and GPTs:
-   Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas by Erf and Tanh,
-   pooling, ReduceMean, Flatten, Reshape, Transpose, residual sums, LayerNormalization or its
-   formula, attention, embeddings, and the arithmetic of shapes around them. A factor or a bias, one
-   number or one a channel (pixels made mean 0 and deviation 1, LayerScale), goes into the weights
-   before it, or becomes a convolution of 1 x 1 that keeps its channels apart. Pictures are declared
-   (N, channels, rows, columns), or (N, rows, columns, channels) where a Transpose turns them first;
+   Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas by Erf and Tanh, Elu,
+   x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and Tanh, pooling,
+   ReduceMean, Flatten, Reshape, Transpose, residual sums, LayerNormalization or its formula,
+   attention, embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
+   or one a channel (pixels made mean 0 and deviation 1, LayerScale), goes into the weights before
+   it, or becomes a convolution of 1 x 1 that keeps its channels apart. Pictures are declared (N,
+   channels, rows, columns), or (N, rows, columns, channels) where a Transpose turns them first;
    vectors (N, channels), tokens (N, count) as integers; the network's inputs are channels last, as
    ever. The first dimension is the batch, whatever the file says it is. Weights may be float,
    double, half or bfloat16. What is not understood is refused in one line that names node, operator
    and why; every number of the file is checked before it is used, and nothing in here allocates,
-   prints or opens files. Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h and deploy.h. */
+   prints or opens files. Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h, smooth.h and
+   deploy.h. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
 #include "onnx_out.h" /* for onnx_form */
@@ -35,8 +37,9 @@ onnx_model *onnx_open(const void *file, size_t bytes, void *work,
                       char message[160]); /* NULL: message. Both blocks stay */
 int onnx_nodes(const onnx_model *m);      /* the most nodes that onnx_build needs */
 /* the layers; the node of the result, or -1 and net.message. learn = 1: every GELU becomes a gate
-   whose λ can be learned, starting where it stands; 0: gates as they are. input: the node of the
-   first input */
+   whose λ can be learned, starting where it stands, and every other smooth gate one that starts at
+   GELU; 0: gates as they are. SiLU, ELU and Mish are custom gates inside m, which must remain valid
+   as long as the network. input: the node of the first input */
 int onnx_build(onnx_model *m, lgelu_net *net, int learn, int *input);
 lgelu_status onnx_fill(const onnx_model *m, lgelu_net *net); /* the weights, after lgelu_net_make */
 const char *onnx_output(const onnx_model *m);                /* the name of the result */
