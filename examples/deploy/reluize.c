@@ -557,7 +557,7 @@ static int fits(const network *n)
     for (i = 0; i < n->net.count; i++)
         gates += n->nodes[i].op == LGELU_OP_GATE && n->nodes[i].gate != LGELU_GATE_RELU;
     if (sources > 1)
-        return fail("%s: it has %d sources; reluize knows data for one", option.model, sources);
+        return fail("%s: it has %d inputs; reluize knows data for one", option.model, sources);
     if (!gates)
         return fail("%s: there is no smooth gate in it", option.model);
     vectors = s[0] * s[1] == 1;
