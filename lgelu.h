@@ -946,6 +946,10 @@ LGELU_DEF const char *lgelu_op_name(int op);
 /* Returns whether a kind of layer has any of these traits (added up); 0 for an unknown kind. */
 LGELU_DEF int lgelu_op_is(int op, unsigned traits);
 
+/* Returns whether node, of net, is a convolution that Winograd's algorithm computes (see
+   lgelu_conv), so that its values are not plain chains of fma; 0 for every other layer. */
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node);
+
 typedef struct {
     size_t bytes, at; /* where it is in the block */
     int from, to;     /* its life, in steps of the walk forward and backward */
@@ -5508,21 +5512,25 @@ static int lgelu__stays(const lgelu_net *net, int i, int until) /* the value of 
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
-/* The row it runs by. What is never written, but made by the only reader: a normalisation by what
-   can; a sum by a gate, there and again in the backward, of values that stay for that in any case;
-   large logits by their loss, if whoever writes their matrix's gradient first is the last to share
-   it. */
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
+{
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
+           && net->nodes[node->input[0]].shape[2] >= 16;
+}
+
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
     if (node->groups > 1 && node->groups == in && node->groups == out)
         return LGELU__DEPTHWISE;
-    if (net->no_winograd || node->window[0] != 3 || node->stride != 1 || node->groups != 1
-        || node->padding > 2)
-        return LGELU_OP_CONV;
-    return in < 16 || out < 16 ? (int)LGELU_OP_CONV : (int)LGELU__WINOGRAD;
+    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
 
+/* The row it runs by. What is never written, but made by the only reader: a normalisation by what
+   can; a sum by a gate, there and again in the backward, of values that stay for that in any case;
+   large logits by their loss, if whoever writes their matrix's gradient first is the last to share
+   it. */
 static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
                          size_t bytes, int train)
 {

@@ -22,15 +22,15 @@ typedef struct {
     void *block;
     int input, place, output, target; /* nodes */
     float *to;                        /* what the outputs are drawn to */
-} attack;
+} attack_net;
 
-lgelu_status attack_make(attack *a, const lgelu_net *net,
+lgelu_status attack_make(attack_net *a, const lgelu_net *net,
                          int output); /* weights and gates as they are now */
 /* dx[inputs], y[outputs] or NULL, x[inputs], dy[outputs], of one sample */
-lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, const float *dy);
+lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x, const float *dy);
 /* signed steps that shrink from a quarter of the box; sign[count], c[outputs], low[inputs],
    high[inputs]; x[inputs]: the start, then the best found; returns its value; HUGE_VAL: failed */
-double attack_descend(attack *const *a, const double *sign, int count, const float *c, float *x,
+double attack_descend(attack_net *const *a, const double *sign, int count, const float *c, float *x,
                       const double *low, const double *high, int steps);
-void attack_free(attack *a);
+void attack_free(attack_net *a);
 #endif

@@ -48,38 +48,39 @@ typedef struct {
     double norm, weight_norm;
 } bounds_node;
 
-typedef struct bounds {
+typedef struct bounds_net {
     const lgelu_net *net;
     int input, output;
     bounds_gates gates;
     bounds_how how;
     bounds_node *node; /* [net->count]; those that the output does not need are empty */
-    const struct bounds *soft, *hard; /* of a difference: the two values; else NULL */
+    const struct bounds_net *soft, *hard; /* of a difference: the two values; else NULL */
     /* yours to set: linear relaxation for nodes of at most so many numbers, 0: for all */
     size_t most;
     unsigned char *needed;
     double *work;
     char message[160];
-} bounds;
+} bounds_net;
 
 /* change[outputs]: after certificate_run */
 typedef struct {
-    bounds soft, hard, difference;
+    bounds_net soft, hard, difference;
     double *change;
     char message[160];
-} certificate;
+} bounds_certificate;
 
-lgelu_status bounds_make(bounds *b, const lgelu_net *net, int output, bounds_gates gates);
+lgelu_status bounds_make(bounds_net *b, const lgelu_net *net, int output, bounds_gates gates);
 /* low[inputs], high[inputs]: the numbers of one sample, as the network takes them (rows, columns,
    channels); no NaN */
-lgelu_status bounds_run(bounds *b, const double *low, const double *high, bounds_how how);
+lgelu_status bounds_run(bounds_net *b, const double *low, const double *high, bounds_how how);
 /* after bounds_run, by its way: Σ c[k]·output k is at least this; c[outputs] */
-double bounds_lower(bounds *b, const double *c);
+double bounds_lower(bounds_net *b, const double *c);
 /* numbers before a gate that may be below and above 0; of how many */
-size_t bounds_unstable(const bounds *b, size_t *gates);
-void bounds_free(bounds *b);
+size_t bounds_unstable(const bounds_net *b, size_t *gates);
+void bounds_free(bounds_net *b);
 
-lgelu_status certificate_make(certificate *c, const lgelu_net *net, int output);
-lgelu_status certificate_run(certificate *c, const double *low, const double *high, bounds_how how);
-void certificate_free(certificate *c);
+lgelu_status bounds_certificate_make(bounds_certificate *c, const lgelu_net *net, int output);
+lgelu_status bounds_certificate_run(bounds_certificate *c, const double *low, const double *high,
+                                    bounds_how how);
+void bounds_certificate_free(bounds_certificate *c);
 #endif

@@ -28,8 +28,8 @@
 typedef enum { MIP_OPEN = 0, MIP_NONE, MIP_FOUND } mip_answer;
 
 /* after bounds_run over the property's box */
-lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin, lgelu_write *write,
-                       void *user);
+lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double margin,
+                       lgelu_write *write, void *user);
 /* CBC's solution file, or GLPK's of glpsol --write; x[inputs] is filled when MIP_FOUND */
 mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes);
 #endif

@@ -27,11 +27,6 @@ enum { ONNX_MOST_NODES = 16384, ONNX_MOST_VALUES = 65536 };
 #define ONNX_BATCH INT64_MAX /* the stride of the batch */
 
 typedef struct {
-    const unsigned char *p;
-    size_t n;
-} onnx_span;
-
-typedef struct {
     int64_t c;
     int n;
 } onnx_extent; /* c, or c·N with the free batch N */
@@ -51,7 +46,7 @@ typedef struct {
 } onnx_view;
 
 typedef struct {
-    onnx_span name, raw, packed;
+    deploy_span name, raw, packed;
     int type, kind;
     size_t elements;
     int external, chunks;
@@ -82,7 +77,8 @@ enum {
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
 typedef struct {
-    onnx_span name, origin; /* its own; of a constant: the tensor's */
+    deploy_span name, origin; /* its own; of a constant: the tensor's */
+    deploy_span made_by, by;  /* the name and the operator of the Erf or Tanh in its formula */
     int chain, kind;
     onnx_view v; /* of `tensor`, or of `layer` */
     int tensor, integer, test;
@@ -125,7 +121,7 @@ typedef struct {
     /* LINEAR: rows picked from those of other layers, the first ones times alpha */
     int parts;
     onnx_head_place of[3];
-    onnx_span name;
+    deploy_span name;
     int node, wanted;
 } onnx_layer;
 
@@ -141,82 +137,51 @@ struct onnx_model {
     onnx_tensor *tensor;
     onnx_layer *layer;
     int *chain;
-    uint64_t budget; /* elements of constants that may still be looked at */
-    int64_t batch;   /* 0: free */
-    int renamed,
-        numbered[LGELU_OP_SQUARED_ERROR + 1]; /* for the names of a network that is built */
+    uint64_t budget;                       /* elements of constants that may still be looked at */
+    int64_t batch;                         /* 0: free */
+    int renamed, numbered[LGELU_OP_COUNT]; /* for the names of a network that is built */
     char output[64];
 };
 
 typedef struct {
-    onnx_span op, name, domain;
+    deploy_span op, name, domain;
     int inputs, outputs, attributes;
     int in[ONNX_MOST_INPUTS];
-    onnx_span out[ONNX_MOST_OUTPUTS], attribute[ONNX_MOST_ATTRIBUTES];
+    deploy_span out[ONNX_MOST_OUTPUTS], attribute[ONNX_MOST_ATTRIBUTES];
 } onnx_node;
 
-/* ---- messages: %s a text, %d an int64_t, %t a slice; what can't be printed becomes ? ---- */
+/* ---- messages ---- */
+
+/* Writes the first error of a model, in the format of deploy_format; later ones are left out, since
+   they follow from it. Returns 0. */
 static int onnx_fail(onnx_model *m, const char *format, ...)
 {
-    char *p = m->message, *end = p + 159;
     va_list list;
     if (m->failed)
         return 0;
     m->failed = 1;
     va_start(list, format);
-    for (; *format && p < end; format++) {
-        char digit[24];
-        const char *text = digit + 23;
-        size_t n;
-        if (*format != '%') {
-            *p++ = *format;
-            continue;
-        }
-        digit[23] = 0;
-        if (*++format == 't') {
-            const onnx_span *s = va_arg(list, const onnx_span *);
-            text = (const char *)s->p;
-            n = s->n > 48 ? 48 : s->n;
-        } else if (*format == 's') {
-            text = va_arg(list, const char *);
-            n = strlen(text);
-        } else {
-            int64_t x = va_arg(list, int64_t);
-            uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-            char *d = digit + 23;
-            do {
-                *--d = (char)('0' + u % 10);
-                u /= 10;
-            } while (u);
-            if (x < 0)
-                *--d = '-';
-            text = d;
-            n = (size_t)(digit + 23 - d);
-        }
-        for (; n && p < end; n--, text++)
-            *p++ = *text >= 32 && *text < 127 ? *text : '?';
-    }
+    deploy_format(m->message, m->message + 159, format, list);
     va_end(list);
-    *p = 0;
     return 0;
 }
 
 static int onnx_refuse(onnx_model *m, const onnx_node *n, const char *why)
 {
-    const onnx_span *name = n->name.n ? &n->name : n->out;
+    const deploy_span *name = n->name.n ? &n->name : n->out;
     return onnx_fail(m, "node '%t' (%t): %s", name, &n->op, why);
 }
 
 /* ---- protobuf: fields one after another, each a number and a kind, then a number, 8 bytes, a
    length and bytes, or 4 ---- */
 typedef struct {
-    onnx_span left;
+    deploy_span left;
     int field, kind, bad;
     uint64_t x;
-    onnx_span in;
+    deploy_span in;
 } onnx_reader;
 
-static int onnx_varint(onnx_span *s, uint64_t *x)
+static int onnx_varint(deploy_span *s, uint64_t *x)
 {
     int shift;
     for (*x = 0, shift = 0; s->n && shift < 64; shift += 7) {
@@ -261,7 +226,7 @@ static int onnx_next_field(onnx_reader *r)
     return 1;
 }
 
-static onnx_reader onnx_reader_of(onnx_span s)
+static onnx_reader onnx_reader_of(deploy_span s)
 {
     onnx_reader r;
     memset(&r, 0, sizeof r);
@@ -275,12 +240,12 @@ static int onnx_damaged(onnx_model *m, const onnx_reader *r)
                      (int64_t)(r->left.p - m->file));
 }
 
-static int onnx_text_is(onnx_span s, const char *text)
+static int onnx_text_is(deploy_span s, const char *text)
 {
     return s.n == strlen(text) && s.n && !memcmp(s.p, text, s.n);
 }
 
-static int onnx_same_text(onnx_span a, onnx_span b)
+static int onnx_same_text(deploy_span a, deploy_span b)
 {
     return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
 }
@@ -348,7 +313,7 @@ static int onnx_repeated(onnx_reader *r, int64_t *out, int most,
     return 1;
 }
 
-static int onnx_read_tensor(onnx_model *m, onnx_span s, onnx_tensor *t)
+static int onnx_read_tensor(onnx_model *m, deploy_span s, onnx_tensor *t)
 {
     onnx_reader r = onnx_reader_of(s);
     int d;
@@ -450,7 +415,7 @@ static double onnx_from_bits(uint64_t x, int type)
 static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
 {
     const size_t width = onnx_type_bytes(t->type);
-    const onnx_span s = t->raw.p ? t->raw : t->packed;
+    const deploy_span s = t->raw.p ? t->raw : t->packed;
     uint64_t x = 0;
     if (m->budget)
         m->budget--;
@@ -463,7 +428,7 @@ static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
     if (i < t->index)
         t->index = t->at = 0;
     for (; t->index <= i; t->index++) {
-        onnx_span left;
+        deploy_span left;
         left.p = s.p + t->at;
         left.n = s.n - t->at;
         if (m->budget)
@@ -675,7 +640,7 @@ static int onnx_reshape_view(const onnx_view *v, const onnx_extent *shape, int r
 }
 
 /* ---- values by name ---- */
-static unsigned onnx_hash(onnx_span s)
+static unsigned onnx_hash(deploy_span s)
 {
     unsigned h = 2166136261u;
     size_t i;
@@ -684,7 +649,7 @@ static unsigned onnx_hash(onnx_span s)
     return h;
 }
 
-static int onnx_find(const onnx_model *m, onnx_span name)
+static int onnx_find(const onnx_model *m, deploy_span name)
 {
     int i;
     for (i = m->chain[onnx_hash(name) & (unsigned)(m->chains - 1)]; i >= 0; i = m->value[i].chain) {
@@ -694,7 +659,7 @@ static int onnx_find(const onnx_model *m, onnx_span name)
     return -1;
 }
 
-static onnx_value *onnx_add_value(onnx_model *m, onnx_span name) /* NULL: there is one already */
+static onnx_value *onnx_add_value(onnx_model *m, deploy_span name) /* NULL: there is one already */
 {
     const unsigned h = onnx_hash(name) & (unsigned)(m->chains - 1);
     onnx_value *v;
@@ -796,7 +761,7 @@ static int onnx_set_tensor(onnx_model *m, onnx_value *v, int t)
     return 1;
 }
 
-static int onnx_add_tensor(onnx_model *m, onnx_span s) /* its number, or -1 */
+static int onnx_add_tensor(onnx_model *m, deploy_span s) /* its number, or -1 */
 {
     if (m->tensors >= m->most_tensors) {
         onnx_fail(m, "there are more tensors than were counted");
@@ -882,7 +847,7 @@ static int onnx_plain_integers(onnx_model *m, const onnx_value *v, int64_t out[O
 }
 
 /* ---- attributes: name 1, f 2, i 3, s 4, t 5, ints 8 ---- */
-static int onnx_attribute(const onnx_node *n, const char *name, onnx_span *body)
+static int onnx_attribute(const onnx_node *n, const char *name, deploy_span *body)
 {
     int i;
     for (i = 0; i < n->attributes; i++) {
@@ -899,7 +864,7 @@ static int onnx_attribute(const onnx_node *n, const char *name, onnx_span *body)
 
 static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t otherwise)
 {
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return otherwise;
@@ -912,7 +877,7 @@ static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t 
 
 static double onnx_attribute_float(const onnx_node *n, const char *name, double otherwise)
 {
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return otherwise;
@@ -923,9 +888,9 @@ static double onnx_attribute_float(const onnx_node *n, const char *name, double 
     return otherwise;
 }
 
-static onnx_span onnx_attribute_text(const onnx_node *n, const char *name)
+static deploy_span onnx_attribute_text(const onnx_node *n, const char *name)
 {
-    onnx_span s, text = { NULL, 0 };
+    deploy_span s, text = { NULL, 0 };
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return text;
@@ -939,7 +904,7 @@ static onnx_span onnx_attribute_text(const onnx_node *n, const char *name)
 static int onnx_attribute_ints(const onnx_node *n, const char *name,
                                int64_t out[ONNX_FEW]) /* how many, -1: none or too many */
 {
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     int count = 0;
     if (!onnx_attribute(n, name, &s))
@@ -1040,7 +1005,7 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
                     && !(biased && from->bias >= 0);
     onnx_layer *l =
         onnx_new_layer(m, n, has ? from->op : LGELU_OP_CONV, has ? from->input[0] : x->layer, -1);
-    onnx_span name;
+    deploy_span name;
     if (!l)
         return NULL;
     name = l->name;
@@ -1056,15 +1021,28 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
 }
 
 /* u·s, u/v or u·v + s that no formula followed becomes a layer, and x its value */
+/* How the gate that is known uses the function in x. */
+static const char *onnx_use_of(const onnx_value *x)
+{
+    static const char *const use[] = { "",
+                                       "GELU uses it, x * 0.5 * (1 + erf(...))",
+                                       "GELU uses it, x * 0.5 * (1 + tanh(...))",
+                                       "SiLU uses it, x * sigmoid(b x)",
+                                       "Mish uses it, x * tanh(softplus(x))",
+                                       "Mish uses it, x * tanh(softplus(x))" };
+    return use[x->function];
+}
+
 static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const onnx_view v = x->v;
     onnx_layer *l;
     if (x->kind != ONNX_DATA || onnx_is_plain(x))
         return 1;
-    if (x->function)
-        return onnx_refuse(
-            m, n, "no gate that is known: a formula of another form, or with another factor");
+    if (x->function) {
+        return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
+                         &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
+    }
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
         return onnx_refuse(m, n, "a power stands alone");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
@@ -2246,6 +2224,8 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n) /* Erf, Tanh, Sig
                   : softplus                   ? ONNX_SOFTPLUS
                   : onnx_text_is(n->op, "Erf") ? ONNX_ERF
                                                : ONNX_SIGMOID;
+    y->made_by = n->name.n ? n->name : n->out[0];
+    y->by = n->op;
     memcpy(y->arg, y->p, sizeof y->p);
     y->p[0] = 1;
     y->p[1] = y->p[2] = y->p[3] = 0;
@@ -2270,7 +2250,7 @@ static int onnx_op_gate(onnx_model *m, const onnx_node *n) /* Relu, Gelu */
 {
     onnx_value x;
     onnx_layer *l;
-    const onnx_span how = onnx_attribute_text(n, "approximate");
+    const deploy_span how = onnx_attribute_text(n, "approximate");
     if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_new_layer(m, n, LGELU_OP_GATE, x.layer, -1)))
         return 0;
     if (how.n && !onnx_text_is(how, "none") && !onnx_text_is(how, "tanh"))
@@ -2386,7 +2366,7 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *
 {
     int64_t k[ONNX_FEW], s[ONNX_FEW] = { 1, 1 }, p[ONNX_FEW] = { 0, 0, 0, 0 },
                          d[ONNX_FEW] = { 1, 1 };
-    const onnx_span pad = onnx_attribute_text(n, "auto_pad");
+    const deploy_span pad = onnx_attribute_text(n, "auto_pad");
     int count = onnx_attribute_ints(n, "kernel_shape", k), i;
     if (count == -1) {
         k[0] = k[1] = kernel;
@@ -2970,7 +2950,7 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
-    const onnx_span mode = onnx_attribute_text(n, "mode");
+    const deploy_span mode = onnx_attribute_text(n, "mode");
     const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p), rank = x ? x->v.rank : 0;
     double s = 0;
     int d, any = 0;
@@ -3079,6 +3059,74 @@ static int onnx_add_embedding(onnx_model *m, const onnx_node *n) /* Gather(table
     return onnx_set_result(m, n, l, &v);
 }
 
+/* Gather(table, indices) with the same constant index everywhere, as token types of zeros: one row
+   of the table, repeated along the dimensions of the indices. The batch becomes a dimension of 1,
+   along which constants are broadcast. */
+static int onnx_gather_same_row(onnx_model *m, const onnx_node *n, const onnx_value *table,
+                                const onnx_value *indices, double index)
+{
+    const int64_t rows = onnx_size(&table->v, 0).c;
+    onnx_view row, v;
+    int d;
+    if (index < 0)
+        index += (double)rows;
+    if (!(index >= 0 && index < (double)rows))
+        return onnx_refuse(m, n, "its index is beyond the table");
+    onnx_restrict_view(&table->v, 0, (int64_t)index, 1, 1, &row);
+    v = onnx_empty_view(row.base);
+    for (d = 0; d < indices->v.rank; d++) {
+        const onnx_extent size = onnx_size(&indices->v, d);
+        if (!onnx_new_dim(&v) || (!size.n && !onnx_push_atom(&v, onnx_atom_of((size_t)size.c, 0))))
+            return onnx_refuse(m, n, "too many dimensions");
+    }
+    for (d = 0; d < row.rank; d++) {
+        if (!onnx_new_dim(&v) || !onnx_copy_dim(&v, &row, d))
+            return onnx_refuse(m, n, "too many dimensions");
+    }
+    return onnx_set_view(m, n, &v) != NULL;
+}
+
+/* Gather(table, indices) with at least two constant indices: first, first + 1, ..., as a table of
+   positions is read, is a part of the table; the same index everywhere is one row of it. */
+static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value *table,
+                            const onnx_value *indices)
+{
+    const int last = indices->v.rank - 1;
+    const int64_t count = onnx_size(&indices->v, last).c, rows = onnx_size(&table->v, 0).c;
+    int64_t first, step, j;
+    onnx_view v;
+    int d;
+    if (!onnx_known(m, indices))
+        return 0;
+    first = (int64_t)onnx_fetch(m, indices, 0);
+    step = onnx_fetch(m, indices, onnx_offset(&indices->v, last, 1)) - (double)first > 0;
+    for (j = 0; j < count && m->budget; j++) {
+        const double index = onnx_fetch(m, indices, onnx_offset(&indices->v, last, j));
+        if (index - (double)(first + step * j) != 0)
+            break;
+    }
+    if (j < count)
+        return onnx_refuse(m, n, "its indices are neither all equal nor count up by 1");
+    if (!step)
+        return onnx_gather_same_row(m, n, table, indices, (double)first);
+    if (first < 0 || count > rows || first > rows - count) {
+        return onnx_fail(m, "node '%t' (%t): its indices %d to %d are beyond a table of %d rows",
+                         n->name.n ? &n->name : n->out, &n->op, first, first + count - 1, rows);
+    }
+    if (!onnx_restrict_view(&table->v, 0, first, count, 0, &v))
+        return onnx_refuse(m, n, "a part of a dimension that is composed of several");
+    if (last) {
+        onnx_view w = onnx_empty_view(v.base);
+        onnx_new_dim(&w);
+        for (d = 0; d < v.rank; d++) {
+            if (!onnx_new_dim(&w) || !onnx_copy_dim(&w, &v, d))
+                return onnx_refuse(m, n, "too many dimensions");
+        }
+        v = w;
+    }
+    return onnx_set_view(m, n, &v) != NULL;
+}
+
 static int onnx_op_gather(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0), *i = onnx_operand(m, n, 1);
@@ -3087,6 +3135,7 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     onnx_view v;
     onnx_value *y;
     int count, d, k;
+    double same;
     if (!x || !i)
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
@@ -3117,37 +3166,16 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
     length = onnx_size(&x->v, d).c;
-    if (i->kind == ONNX_CONSTANT
+    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank > 0 && !d
+        && onnx_single(m, i, &same))
+        return onnx_gather_same_row(m, n, x, i, same);
+    if (m->failed)
+        return 0;
+    if (i->kind == ONNX_CONSTANT && x->kind == ONNX_CONSTANT
         && (i->v.rank == 1 || (i->v.rank == 2 && onnx_size(&i->v, 0).c == 1))
-        && x->kind == ONNX_CONSTANT && onnx_size(&i->v, i->v.rank - 1).c > 1) {
-        /* places 0, 1, 2, ... of a table of positions */
-        const int last = i->v.rank - 1;
-        const int64_t many = onnx_size(&i->v, last).c;
-        int64_t first, j;
-        if (!onnx_known(m, i))
-            return 0;
-        first = (int64_t)onnx_fetch(m, i, 0);
-        if (d || first < 0 || many > length || first > length - many)
-            return onnx_refuse(m, n, "indices out of bounds");
-        for (j = 0; j < many && m->budget; j++) {
-            if (onnx_fetch(m, i, onnx_offset(&i->v, last, j)) - (double)(first + j) != 0)
-                break;
-        }
-        if (j < many)
-            return onnx_refuse(m, n, "indices that do not follow one another");
-        if (!onnx_restrict_view(&x->v, 0, first, many, 0, &v))
-            return onnx_refuse(m, n, "a part of a dimension that is put together of several");
-        if (last) {
-            onnx_view w = onnx_empty_view(v.base);
-            onnx_new_dim(&w);
-            for (k = 0; k < v.rank; k++) {
-                if (!onnx_new_dim(&w) || !onnx_copy_dim(&w, &v, k))
-                    return onnx_refuse(m, n, "too many dimensions");
-            }
-            v = w;
-        }
-        return onnx_set_view(m, n, &v) != NULL;
-    }
+        && onnx_size(&i->v, i->v.rank - 1).c > 1)
+        return d ? onnx_refuse(m, n, "several indices along another axis than the first")
+                 : onnx_gather_rows(m, n, x, i);
     count = onnx_plain_integers(m, i, index);
     if (m->failed)
         return 0;
@@ -3272,7 +3300,7 @@ static int onnx_op_constant(onnx_model *m, const onnx_node *n)
 {
     onnx_value *y = onnx_make_output(m, n, 0);
     int64_t ints[ONNX_FEW];
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     int i, t = -1;
     if (!y)
@@ -3324,7 +3352,7 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
     int rank = onnx_integers(m, onnx_operand(m, n, 0), shape), d, t = -1;
     double x = 0;
     int integer = 0;
-    onnx_span s;
+    deploy_span s;
     onnx_reader r;
     onnx_value *y;
     if (m->failed)
@@ -3607,8 +3635,33 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
 }
 
 /* ---- the file ---- */
+/* The ids of tokens may only be looked up in a table, or change their shape before that. A node
+   that computes with them, as those of padding masks do, is refused by the name of the input. */
+static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
+{
+    static const char *const allowed[] = { "Gather",   "Shape",     "Reshape",  "Flatten",
+                                           "Squeeze",  "Unsqueeze", "Cast",     "CastLike",
+                                           "Identity", "Dropout",   "Transpose" };
+    size_t a;
+    int k;
+    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
+        if (onnx_text_is(n->op, allowed[a]))
+            return 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_value *x = onnx_operand(m, n, k);
+        if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
+            return onnx_fail(m,
+                             "node '%t' (%t) computes with the integers of input '%t', as padding "
+                             "masks do: export the model without that input",
+                             n->name.n ? &n->name : n->out, &n->op, &m->layer[x->layer].name);
+        }
+    }
+    return 1;
+}
+
 /* NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7 */
-static int onnx_read_node(onnx_model *m, onnx_span s)
+static int onnx_read_node(onnx_model *m, deploy_span s)
 {
     onnx_reader r = onnx_reader_of(s), inputs = r;
     size_t k;
@@ -3659,16 +3712,17 @@ static int onnx_read_node(onnx_model *m, onnx_span s)
     }
     for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
         if (onnx_text_is(n.op, onnx_operators[k].op))
-            return onnx_end_norms(m, &n) && onnx_operators[k].read(m, &n) && !m->failed;
+            return onnx_check_tokens(m, &n) && onnx_end_norms(m, &n)
+                   && onnx_operators[k].read(m, &n) && !m->failed;
     }
     return onnx_refuse(m, &n, "this operator is not read");
 }
 
 /* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2;
    TensorShapeProto: dim 1; Dimension: value 1 */
-static int onnx_read_input(onnx_model *m, onnx_span s)
+static int onnx_read_input(onnx_model *m, deploy_span s)
 {
-    onnx_span name = { NULL, 0 }, shape = { NULL, 0 };
+    deploy_span name = { NULL, 0 }, shape = { NULL, 0 };
     int64_t dim[ONNX_RANK];
     int rank = 0, type = 0, d, last;
     onnx_reader r, q, t;
@@ -3781,7 +3835,7 @@ static int onnx_read_input(onnx_model *m, onnx_span s)
 }
 
 /* The first node that reads input `name` turns pictures from (N, rows, columns, channels) */
-static int onnx_is_channels_last(onnx_span graph, onnx_span name)
+static int onnx_is_channels_last(deploy_span graph, deploy_span name)
 {
     onnx_reader r, q;
     for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
@@ -3811,14 +3865,14 @@ static int onnx_is_channels_last(onnx_span graph, onnx_span name)
 
 /* GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15 */
 typedef struct {
-    onnx_span graph;
+    deploy_span graph;
     int opset, own, nodes, values, tensors, inputs;
 } onnx_counts;
 
 static int onnx_count_graph(onnx_model *m, onnx_counts *c)
 {
     onnx_reader r, q;
-    onnx_span file;
+    deploy_span file;
     int graphs = 0;
     memset(c, 0, sizeof *c);
     file.p = m->file;
@@ -3834,7 +3888,7 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         if (r.field == 25)
             return onnx_fail(m, "functions of the model's own are not read: export without them");
         if (r.field == 8 && r.kind == 2) {
-            onnx_span domain = { NULL, 0 };
+            deploy_span domain = { NULL, 0 };
             uint64_t version = 0;
             for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 if (q.field == 1)
@@ -4184,9 +4238,9 @@ static void onnx_tie_embedding(onnx_model *m)
     }
 }
 
-static int onnx_read_result(onnx_model *m, onnx_span s)
+static int onnx_read_result(onnx_model *m, deploy_span s)
 {
-    onnx_span name = { NULL, 0 };
+    deploy_span name = { NULL, 0 };
     onnx_reader r;
     onnx_node n;
     onnx_value x;
@@ -4228,7 +4282,7 @@ static int onnx_read_result(onnx_model *m, onnx_span s)
                 m, &n, "its dimensions lie neither as pictures nor as tokens or vectors do");
         }
     }
-    if (l->op <= LGELU_OP_LABELS)
+    if (lgelu_op_is((int)l->op, LGELU_TRAIT_SOURCE))
         return onnx_refuse(m, &n, "there is no layer before it");
     m->result = x.layer;
     if (name.n)
@@ -4236,10 +4290,45 @@ static int onnx_read_result(onnx_model *m, onnx_span s)
     return 1;
 }
 
-static int onnx_read_graph(onnx_model *m, const onnx_counts *c)
+/* Finds the output that is called `wanted`, or, where that is NULL, the only one. */
+static int onnx_choose_output(onnx_model *m, deploy_span graph, const char *wanted,
+                              deploy_span *output)
+{
+    deploy_span name[2] = { { NULL, 0 }, { NULL, 0 } };
+    onnx_reader r, q;
+    int count = 0, found = 0;
+    for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
+        deploy_span here = { NULL, 0 };
+        if (r.field != 12 || r.kind != 2)
+            continue;
+        for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
+            if (q.field == 1 && q.kind == 2)
+                here = q.in;
+        }
+        if (count < 2)
+            name[count] = here;
+        count++;
+        if (!wanted || onnx_text_is(here, wanted)) {
+            *output = r.in;
+            found = 1;
+        }
+    }
+    if (!count)
+        return onnx_fail(m, "the graph has no output");
+    if (!found)
+        return onnx_fail(m, "the graph has no output '%s'; it has '%t'", wanted, &name[0]);
+    if (!wanted && count > 1) {
+        return onnx_fail(m, "the graph has more than one output, '%t' and '%t': choose one by name",
+                         &name[0], &name[1]);
+    }
+    return 1;
+}
+
+static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *wanted)
 {
     onnx_reader r, q;
-    int outputs = 0, i, t;
+    deploy_span output;
+    int i, t;
     for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.field == 5 && r.kind == 2) {
             onnx_value *v;
@@ -4262,16 +4351,8 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c)
         if (r.field == 1 && r.kind == 2 && !onnx_read_node(m, r.in))
             return 0;
     }
-    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
-        if (r.field == 12 && r.kind == 2) {
-            if (outputs++)
-                return onnx_fail(m, "the graph has more than one output");
-            if (!onnx_read_result(m, r.in))
-                return 0;
-        }
-    }
-    if (!outputs)
-        return onnx_fail(m, "the graph has no output");
+    if (!onnx_choose_output(m, c->graph, wanted, &output) || !onnx_read_result(m, output))
+        return 0;
     onnx_mark_wanted(m);
     onnx_tie_embedding(m);
     for (i = 0; i < m->layers; i++) {
@@ -4286,7 +4367,8 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c)
     return 1;
 }
 
-onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160])
+onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const char *output,
+                             char message[160])
 {
     onnx_model first, *m = (onnx_model *)work;
     unsigned char *block = (unsigned char *)work;
@@ -4319,7 +4401,12 @@ onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[1
     m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + c.inputs;
     m->input = m->result = -1;
     m->budget = 16 * (uint64_t)bytes + (1 << 24);
-    return onnx_read_graph(m, &c) ? m : NULL;
+    return onnx_read_graph(m, &c, output) ? m : NULL;
+}
+
+onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160])
+{
+    return onnx_open_output(file, bytes, work, NULL, message);
 }
 
 /* ---- the network ---- */
@@ -4347,12 +4434,12 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
 {
     static const char suffix[2][8] = { ".weight", ".bias" };
     const int of[2] = { l->weight, l->bias };
-    onnx_span s = { NULL, 0 };
+    deploy_span s = { NULL, 0 };
     size_t n, i;
     int k, again, numbered;
     for (k = 0; k < 2 && !s.n && l->table < 0; k++) {
         if (of[k] >= 0) {
-            const onnx_span o = m->value[of[k]].origin;
+            const deploy_span o = m->value[of[k]].origin;
             n = strlen(suffix[k]);
             if (o.n > n && !memcmp(o.p + o.n - n, suffix[k], n)) {
                 s = o;
@@ -4362,7 +4449,7 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
     }
     if (!s.n)
         s = l->name;
-    for (i = 0; m->own && l->op > LGELU_OP_LABELS && i < s.n; i++) {
+    for (i = 0; m->own && !lgelu_op_is((int)l->op, LGELU_TRAIT_SOURCE) && i < s.n; i++) {
         if (s.p[i] == '/')
             s.n = i;
     }
@@ -4405,18 +4492,45 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
     } while (again);
 }
 
+/* Returns how a layer is called that has no name in the file, before its number. There is no
+   default, so that the compiler reports a new kind of layer. */
+static const char *onnx_short_name(lgelu_op op)
+{
+    switch (op) {
+    case LGELU_OP_INPUT: return "input";
+    case LGELU_OP_TOKENS: return "tokens";
+    case LGELU_OP_LABELS: return "labels";
+    case LGELU_OP_LINEAR: return "linear";
+    case LGELU_OP_GATE: return "gate";
+    case LGELU_OP_ADD: return "add";
+    case LGELU_OP_CONV: return "conv";
+    case LGELU_OP_BATCH_NORM:
+    case LGELU_OP_LAYER_NORM: return "norm";
+    case LGELU_OP_MAX_POOL:
+    case LGELU_OP_AVERAGE_POOL: return "pool";
+    case LGELU_OP_VIEW: return "flatten";
+    case LGELU_OP_EMBEDDING: return "embedding";
+    case LGELU_OP_POSITION: return "position";
+    case LGELU_OP_ATTENTION: return "attention";
+    case LGELU_OP_DROPOUT: return "dropout";
+    case LGELU_OP_PATCHES: return "patches";
+    case LGELU_OP_CLASS_TOKEN: return "class";
+    case LGELU_OP_MEAN_TOKENS: return "mean";
+    case LGELU_OP_CROSS_ENTROPY:
+    case LGELU_OP_SQUARED_ERROR:
+    case LGELU_OP_CUSTOM_LOSS: return "loss";
+    case LGELU_OP_COUNT: break;
+    }
+    return "layer";
+}
+
 static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, int learn)
 {
-    static const char *const kind[] = { "input",   "tokens",    "labels",   "linear", "gate",
-                                        "add",     "conv",      "norm",     "pool",   "pool",
-                                        "flatten", "embedding", "position", "norm",   "attention",
-                                        "dropout", "patches",   "class",    "take",   "",
-                                        "" };
     const int x = l->inputs ? m->layer[l->input[0]].node : -1;
     lgelu_gate_kind gate_kind = l->gate;
     char name[32], flat[32];
     int y, c;
-    onnx_name_layer(m, l, net, kind[l->op], name);
+    onnx_name_layer(m, l, net, onnx_short_name(l->op), name);
     switch (l->op) {
     case LGELU_OP_INPUT: return lgelu_input(net, name, l->shape[0], l->shape[1], l->shape[2]);
     case LGELU_OP_TOKENS: return lgelu_tokens(net, name, l->shape[1], l->shape[2]);

@@ -35,7 +35,9 @@ size_t onnx_open_bytes(const void *file, size_t bytes,
                        char message[160]); /* the work space of onnx_open; 0: message */
 onnx_model *onnx_open(const void *file, size_t bytes, void *work,
                       char message[160]); /* NULL: message. Both blocks stay */
-int onnx_nodes(const onnx_model *m);      /* the most nodes that onnx_build needs */
+onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const char *output,
+                             char message[160]);
+int onnx_nodes(const onnx_model *m); /* the most nodes that onnx_build needs */
 /* the layers; the node of the result, or -1 and net.message. learn = 1: every GELU becomes a gate
    whose λ can be learned, starting where it stands, and every other smooth gate one that starts at
    GELU; 0: gates as they are. SiLU, ELU and Mish are custom gates inside m, which must remain valid

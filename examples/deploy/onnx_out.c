@@ -1026,7 +1026,8 @@ static int onnx_value_dims(const onnx_writer *w, int i, size_t dims[4])
 static const int8_grid *onnx_grid_of(const onnx_writer *w, int i)
 {
     int to;
-    if (!w->whole || w->net->nodes[i].op <= LGELU_OP_TOKENS || i == onnx_source(w, w->output))
+    if (!w->whole || lgelu_op_is((int)w->net->nodes[i].op, LGELU_TRAIT_DATA)
+        || i == onnx_source(w, w->output))
         return NULL;
     to = w->whole->node[i].into < 0 ? i : w->whole->node[i].into;
     return onnx_source(w, to) == i ? &w->whole->node[to].grid : NULL;
@@ -1053,7 +1054,7 @@ static void onnx_emit_graph(onnx_writer *w)
     onnx_append_text(&m, 2, "lgelu");
     onnx_emit(w, m.at, m.n);
     for (i = 0; i < net->count; i++) {
-        if (w->flag[i] & ONNX_WANTED && net->nodes[i].op <= LGELU_OP_TOKENS) {
+        if (w->flag[i] & ONNX_WANTED && lgelu_op_is((int)net->nodes[i].op, LGELU_TRAIT_DATA)) {
             const lgelu_node *node = net->nodes + i;
             rank = onnx_value_dims(w, i, dims);
             if (i == w->flat) {
@@ -1095,20 +1096,12 @@ static void onnx_emit_graph(onnx_writer *w)
 }
 
 /* ---- before anything is written ---- */
+/* Writes why a layer, or (name NULL) the network, cannot be written; returns status. */
 static lgelu_status onnx_reject(char text[160], lgelu_status status, const char *name,
                                 const char *why)
 {
-    size_t n = 0;
-    if (name) {
-        memcpy(text, "layer '", 7);
-        n = strlen(name);
-        memcpy(text + 7, name, n);
-        memcpy(text + 7 + n, "': ", 3);
-        n += 10;
-    }
-    strncpy(text + n, why, 159 - n);
-    text[159] = 0;
-    return status;
+    return name ? deploy_refuse(text, status, "layer '%s': %s", name, why)
+                : deploy_refuse(text, status, "%s", why);
 }
 
 /* which layers are wanted, which lie channels first, which batch norms go into their convolutions,
@@ -1234,7 +1227,7 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
     for (i = 0; i < net->count; i++) {
         if (w->flag[i] & ONNX_WANTED) {
             const lgelu_node *node = net->nodes + i;
-            if (node->op == LGELU_OP_LABELS || node->op >= LGELU_OP_CROSS_ENTROPY) {
+            if (node->op == LGELU_OP_LABELS || lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
                                    "labels and losses have no place in an ONNX file");
             }
@@ -1256,7 +1249,7 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
                         "another layer has this name, or it stands for a part of one");
                 }
             }
-            inner += node->op > LGELU_OP_LABELS && !onnx_is_alias(w, node);
+            inner += !lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE) && !onnx_is_alias(w, node);
         }
     }
     if (!inner)
@@ -1326,7 +1319,7 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
         return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
                            "there is no such network, or no such output");
     for (i = 0; w.output < 0 && i < net->count; i++) {
-        if (net->nodes[i].op >= LGELU_OP_CROSS_ENTROPY)
+        if (lgelu_op_is((int)net->nodes[i].op, LGELU_TRAIT_LOSS))
             w.output = net->nodes[i].input[0];
     }
     if (w.output < 0)

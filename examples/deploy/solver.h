@@ -24,8 +24,8 @@
 typedef enum { SOLVER_OPEN = 0, SOLVER_HOLDS, SOLVER_VIOLATED } solver_verdict;
 typedef enum { SOLVER_BY_BOUNDS = 0, SOLVER_BY_ATTACK, SOLVER_BY_PROGRAM } solver_means;
 typedef struct {
-    bounds b;
-    attack a;
+    bounds_net b;
+    attack_net a;
     const char *folder, *program; /* "cbc", "glpsol" or NULL: none is installed */
     float *x;
     double *xd, *y; /* the counterexample; room */
@@ -33,11 +33,11 @@ typedef struct {
     double seconds; /* what decided; the program's time, all clauses together */
     int use;        /* yours to set: highest means to take, SOLVER_BY_PROGRAM at first */
     char message[160];
-} solver;
+} solver_net;
 
-lgelu_status solver_make(solver *s, const lgelu_net *net, int output,
+lgelu_status solver_make(solver_net *s, const lgelu_net *net, int output,
                          const char *folder); /* its gates as if ReLU */
-solver_verdict solver_ask(solver *s, const vnnlib *p,
+solver_verdict solver_ask(solver_net *s, const vnnlib *p,
                           double seconds); /* at most so many for each clause */
-void solver_free(solver *s);
+void solver_free(solver_net *s);
 #endif

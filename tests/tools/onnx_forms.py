@@ -167,7 +167,7 @@ refuse("domain", "domain 'com.acme' is not read", [h.make_node("Gemm", ["x", "a"
 refuse("opset_10", "opset 10: 11 to 20 are read", gemm, opset=10, **q)
 refuse("opset_21", "opset 21: 11 to 20 are read", gemm, opset=21, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
-refuse("half_gelu", "not halved", [*lin, n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "y")], one=np.float32(1),
+refuse("half_gelu", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "y")], one=np.float32(1),
     **q)
 refuse("soft", "lambda below 1", [*lin, n("Mul", "h c", "z"), n("Erf", "z", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g"),
     n("Mul", "g half", "y")], one=np.float32(1),
@@ -177,7 +177,7 @@ refuse("scaled", "arithmetic of two layers other than a sum", [*lin, n("Mul", "h
     n("Add", "e one", "f"), n("Mul", "z f", "g"), n("Mul", "g half",
         "y")], one=np.float32(1), half=np.float32(0.5), r=np.float32(2 ** 0.5), v=w(3), **q)
 refuse("sigmoid", "(Sigmoid): this operator is not read", [*lin, n("Sigmoid", "h", "s"), n("Mul", "h s", "y")], **q)
-refuse("two_outputs", "the graph has more than one output", gemm,
+refuse("two_outputs", "more than one output, 'y' and 'x': choose one by name", gemm,
     change=lambda m: m.graph.output.append(h.make_tensor_value_info("x", T.FLOAT, ["N", 4])), **q)
 refuse("free", "dimension 1 must be fixed", gemm, shape=("C",), **q)
 refuse("rank", "two to four dimensions", gemm, shape=(1, 2, 3, 4), **q)
@@ -223,6 +223,19 @@ refuse("sum", "a sum of two layers of different shape", [*lin, n("Gemm", "x c", 
     **q)
 refuse("quotient", "arithmetic of two layers other than a sum", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
     c=w(3, 4), **q)
+# a tanh of its own, as BERT's pooler has it, is refused by its own name and not by that of the node behind it
+refuse("pooler", "node 't' (Tanh): its result is not used as GELU uses it", [*lin, n("Tanh", "h", "t"),
+    n("Gemm", "t c", "y", transB=1)], c=w(3, 3), **q)
+# token types: one row of a table beyond its end; positions beyond the end of theirs
+refuse("token_type", "(Gather): its index is beyond the table", [n("Gather", "table zeros", "k"), n("Add", "x k", "s"),
+    n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(2, 4), zeros=np.full((1, 5), 7, np.int64), f=w(4, 3))
+refuse("positions", "its indices 3 to 7 are beyond a table of 6 rows", [n("Gather", "table i", "k"), n("Add", "x k", "s"),
+    n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(6, 4), i=ints(3, 4, 5, 6, 7), f=w(4, 3))
+# a padding mask as a second input: the node and the input are named
+def masked(m): m.graph.input.append(h.make_tensor_value_info("attention_mask", T.INT64, ["N", 5]))
+refuse("mask", "node 'e' (Equal) computes with the integers of input 'attention_mask', as padding masks do",
+    [n("Equal", "attention_mask zero", "e"), n("Not", "e", "o"), n("MatMul", "x f", "y")], (5, 4), (5, 3), change=masked,
+    zero=np.int64(0), f=w(4, 3))
 open(f"{folder}/bad_empty.onnx", "wb").close()
 print("empty", "there is no graph in it", sep="\t", file=bad)
 open(f"{folder}/bad_words.onnx", "w").write("This is a text, not a network.\n" * 9)
