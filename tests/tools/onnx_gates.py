@@ -43,12 +43,12 @@ for name, gate in gates.items():
         y.numpy().tofile(f"{folder}/{kind}_{name}.out")
         print(f"{kind}_{name}", "float32", ",".join(map(str, shape)), ",".join(map(str, y.shape)), sep="\t")
 
-bad = {"sigmoid": ("a part of a gate", lambda x: torch.sigmoid(x)),
+bad = {"sigmoid": ("as SiLU uses it", lambda x: torch.sigmoid(x)),
        "twice": ("a part of a gate", lambda x: x * torch.sigmoid(torch.sigmoid(x))),
-       "half": ("no gate that is known", lambda x: 0.5 * x * torch.sigmoid(x)),
+       "half": ("as SiLU uses it", lambda x: 0.5 * x * torch.sigmoid(x)),
        "shifted": ("a part of a gate", lambda x: x * torch.sigmoid(x * 2 - 1)),
        "backwards": ("not above 0", lambda x: x * torch.sigmoid(-2 * x)),
-       "softplus": ("no gate that is known", lambda x: x * nn.functional.softplus(x)),
+       "softplus": ("as Mish uses it", lambda x: x * nn.functional.softplus(x)),
        "elu": ("not above 0", lambda x: nn.functional.elu(x, -1.0))}
 with open(f"{folder}/bad", "w") as out:
     for name, (why, f) in bad.items():
